@@ -205,7 +205,12 @@ async function checkMappedRows(
   }
   const elsewhere = (await readMappedTypesOfInstances(databases.ledger)) ?? []
   const waiting = await withOutbox(databases, countSomeWaitingRowsByType)
-  const unmapped = typeProblems({ here: new Set(mappings.keys()), elsewhere }, typesNamed(table), waiting)
+  const { rejected, onlyElsewhere } = findUnmappedTypes(
+    { here: new Set(mappings.keys()), elsewhere },
+    typesNamed(table),
+    waiting,
+  )
+  const unmapped = [...rejected, ...onlyElsewhere]
   const names = waiting.map(({ type }) => type).join(', ')
   const { problems, warnings, trialResult } = await withOutbox(databases, (outbox) =>
     examineSourceQueries(outbox, mappings),
@@ -214,7 +219,7 @@ async function checkMappedRows(
   const lines = problems.length > 0 ? problems : trialResult === null ? [] : [...warnings, trialResult]
   return [
     unmapped.length > 0
-      ? makeFinding('types', 'problem', ...unmapped)
+      ? makeFinding('types', rejected.length > 0 ? 'problem' : 'warning', ...unmapped)
       : makeFinding('types', 'ok', names === '' ? 'no row waits' : `each type has a mapping file: ${names}`),
     ...(lines.length > 0 ? [makeFinding('queries', mark, ...lines)] : []),
     ...(problems.length > 0 ? [] : await checkWaitingRows(databases, mappings)),
@@ -238,19 +243,28 @@ async function checkWaitingRows(databases: Databases, mappings: Mappings): Promi
 const typesNamed = ({ type }: OutboxTable): string[] =>
   type.kind === 'constant' ? [type.type] : [...new Set(type.values.values())]
 
-function typeProblems(
+function findUnmappedTypes(
   { here, elsewhere }: { here: ReadonlySet<string>; elsewhere: readonly string[] },
   named: readonly string[],
   waiting: readonly TypeCount[],
-): string[] {
+): { rejected: string[]; onlyElsewhere: string[] } {
   const counts = new Map(waiting.map(({ type, waiting }) => [type, waiting]))
   const unknown = [...new Set([...counts.keys(), ...named])].filter((type) => !here.has(type))
-  return unknown.map((type) => {
-    const end = `waiting: ${counts.get(type) ?? 0}${didYouMeanHint(type, here)}`
-    return elsewhere.includes(type)
-      ? `rows of type "${type}" have a mapping file only at a running daemon, not in MAPPINGS_DIR; ${end}`
-      : `rows of type "${type}" have no mapping file in MAPPINGS_DIR and will be rejected; ${end}`
-  })
+  const [mapped, unmapped] = [
+    unknown.filter((type) => elsewhere.includes(type)),
+    unknown.filter((type) => !elsewhere.includes(type)),
+  ]
+  const waitingText = (type: string) => `waiting: ${counts.get(type) ?? 0}${didYouMeanHint(type, here)}`
+  return {
+    rejected: unmapped.map(
+      (type) =>
+        `rows of type "${type}" have no mapping file in MAPPINGS_DIR and will be rejected; ${waitingText(type)}`,
+    ),
+    onlyElsewhere: mapped.map(
+      (type) =>
+        `rows of type "${type}" have a mapping file only at a running daemon, not in MAPPINGS_DIR; ${waitingText(type)}`,
+    ),
+  }
 }
 
 /** Finds ERP tables whose changes are not captured, and permissions that other roles have by mistake. */
