@@ -33,7 +33,7 @@ export const command = defineCommand({
   options: [
     [
       '--as <state|name>',
-      'uncertain (you settle each record) or new (outboxd sends each). Given again, it means --by',
+      'uncertain (you settle each record) or new (outboxd sends each). A second --as means --by',
       { read: (word: string, before: readonly string[] = []): string | readonly string[] => [...before, word] },
     ],
     [
@@ -67,7 +67,7 @@ Without --waiting and --no-waiting the command decides whether waiting rows may 
 If you do not know, --waiting is safe.
 
 If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". Without a
-noticed or declared loss, the command only captures marked rows again that the ledger lacks. You can repeat it, also while daemons run.
+noticed or declared loss, the command only captures again those marked rows that the ledger lacks. You can repeat it, also while daemons run.
 
 Examples:
   outboxd recover --dry-run
