@@ -5,8 +5,8 @@ export async function sendRecord(url, field2) {
     client_id: 'sandbox',
     client_secret: 'sandbox-secret',
   })
-  const { access_token } = await (await fetch(url + '/oauth/token', { method: 'POST', body })).json()
-  const headers = { authorization: 'Bearer ' + access_token, 'content-type': 'application/json' }
+  const { access_token } = await (await fetch(`${url}/oauth/token`, { method: 'POST', body })).json()
+  const headers = { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' }
   const record = JSON.stringify({ customerId: 'C1', data: { field1: 'value1', field2 } })
-  await fetch(url + '/api/v1/data', { method: 'POST', headers, body: record })
+  await fetch(`${url}/api/v1/data`, { method: 'POST', headers, body: record })
 }
