@@ -125,7 +125,7 @@ test('a record stays rejected if the claim of a later one of its key commits dur
   await times(8, () => refuse())
   const [tenth = ''] = await ledger.capture([{}])
   const { submissions } = await claim(work, { submissions: 1 })
-  await makeDue('-infinity')
+  await makeDue('2020-01-01')
   const claiming = await ledger.pool.connect()
   try {
     await claiming.query('begin')
@@ -137,7 +137,7 @@ test('a record stays rejected if the claim of a later one of its key commits dur
     await claiming.query('commit')
     await massRefusal
   } finally {
-    claiming.release()
+    claiming.release(true)
   }
   expect([(await ledger.read(first)).state, (await ledger.read(second)).state]).toEqual(['rejected', 'sending'])
   expect(await ledger.countStates()).toEqual({ queued: 9, rejected: 1, sending: 1 })
