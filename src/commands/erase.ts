@@ -1,4 +1,5 @@
 import { erasedRecordsMax, eraseRecords, type RecordOfKey, readRecordsOfKey } from '../ledger/operator/decisions.ts'
+import { isFinalState } from '../model.ts'
 import { carryOutInBatches, listSkippedAsChanged, type SkippedRecord } from '../operations/bulkChange.ts'
 import { pluralize } from '../plainText.ts'
 import { printChangeResult, renderSkippedRecords } from './selection.ts'
@@ -80,7 +81,7 @@ function preview(erasable: readonly RecordOfKey[], kept: readonly SkippedRecord[
 
 function whyNotErased({ mayBeErased, state, reportDue }: RecordOfKey): string | null {
   if (mayBeErased) return null
-  if (state === 'completed' || state === 'discarded')
+  if (isFinalState(state))
     return reportDue ? `is ${state}, but its outbox row does not say so yet: try again later` : `is ${state}`
   if (state === 'failed' || state === 'rejected' || state === 'uncertain')
     return `is ${state} and needs attention: ${state === 'uncertain' ? 'resolve' : 'replay'} or discard it first`

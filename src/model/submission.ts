@@ -26,6 +26,8 @@ export const endStates = [
 ] as const satisfies readonly State[]
 export type EndState = (typeof endStates)[number]
 
+export const isFinalState = (state: State): boolean => state === 'completed' || state === 'discarded'
+
 interface Held {
   count: number
   flag: boolean

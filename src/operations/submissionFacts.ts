@@ -1,5 +1,6 @@
 import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import { isFinalState } from '../model.ts'
 import { readRecordWithoutQueriedContent } from '../outbox/readRows.ts'
 import { formatInstant, formatIsoInstant } from '../time.ts'
 import { type Databases, withOutbox } from './databases.ts'
@@ -25,7 +26,7 @@ export function submissionDetailRows(detail: SubmissionDetail): [name: string, f
     ['may have arrived', detail.mayHaveArrived ? 'yes' : null],
     ['accepted', moment(detail.acceptedMs)],
     ['polls', String(detail.polls)],
-    ['ended', endsForGood(detail) ? moment(detail.endedMs) : null],
+    ['ended', isFinalState(detail.state) ? moment(detail.endedMs) : null],
     ['error code', detail.code],
     ['error', detail.error],
     ['idempotency key', detail.idempotencyKey],
@@ -37,8 +38,6 @@ export function submissionDetailRows(detail: SubmissionDetail): [name: string, f
   ]
   return all.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))
 }
-
-const endsForGood = ({ state }: SubmissionDetail) => state === 'completed' || state === 'discarded'
 
 export function eventCauseText({ cause, to }: Pick<LoggedEvent, 'cause' | 'to'>): string {
   if (cause === 'slot') return 'got a slot of the budget'

@@ -1,4 +1,4 @@
-import type { State } from '../model.ts'
+import { isFinalState, type State } from '../model.ts'
 import { columnOf, literalListSql, literalSql, nowForColumnSql, prefixedColumnSql, type TableShape } from './columns.ts'
 
 /** The forms of a state column. A new form needs a member here, a row of `forms`, and an entry in `stateEntries.ts`. */
@@ -42,14 +42,13 @@ const forms: {
 }
 
 const underWay: readonly State[] = ['queued', 'sending', 'accepted', 'uncertain', 'failed', 'rejected']
-const isFinal = (state: State): boolean => state === 'completed' || state === 'discarded'
 
 function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kind: 'value' }>): StateExpressions {
   const now = prefixedColumnSql(name)
   const texts = [...new Set(values.values())]
   const statesOf = (value: string) => [...values].flatMap(([state, each]) => (each === value ? [state] : []))
   const waitingTexts = waiting.filter((value) => value !== null)
-  const finals = texts.filter((value) => statesOf(value).every(isFinal))
+  const finals = texts.filter((value) => statesOf(value).every(isFinalState))
   return {
     column: name,
     isMarkedOnCapture: values.has('queued'),
