@@ -22,7 +22,8 @@ export const command = defineCommand({
   ],
   help: `Reads the catalog of DATABASE_URL, values of text columns, and the field names of some payloads. It changes nothing.
 For a header with lines it follows foreign keys to the lines, the customer and the articles. It proposes a query that reads
-them, and the SQL that makes change capture watch them. What only you can know is marked FILL IN, with the choices. The files load only after you filled that in.
+them, and the SQL that makes change capture watch them. What only you can know is marked FILL IN, with
+the choices. The files load only after you filled that in.
 If something would keep the daemon from reading the table, a warning on stderr says so.
 
 Examples:

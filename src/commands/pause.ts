@@ -15,7 +15,8 @@ export const command = defineCommand({
     dryRunOption,
     ['--json', 'print JSON'],
   ],
-  help: `Requests under way are finished. New records are still captured, until CAPTURE_WINDOW records are queued. A second pause replaces the first.
+  help: `Requests under way are finished. New records are still captured, until CAPTURE_WINDOW records are queued. A second
+pause replaces the first.
 
 Examples:
   outboxd pause --reason "service fails, told its operator" --for 1h

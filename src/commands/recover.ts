@@ -67,7 +67,8 @@ Without --waiting and --no-waiting the command decides whether waiting rows may 
 If you do not know, --waiting is safe.
 
 If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". Without a
-noticed or declared loss, the command only captures again those marked rows that the ledger lacks. You can repeat it, also while daemons run.
+noticed or declared loss, the command only captures again those marked rows that the ledger lacks. You can repeat it, also while
+daemons run.
 
 Examples:
   outboxd recover --dry-run

@@ -43,6 +43,7 @@ export function createHeartbeat({ clock, beat, answerReload }: HeartbeatDeps) {
   let sinceGapMs = () => 0
   let silences = 0
   let isAnswering = false
+  const mayClaim = (): boolean => ageMs() < mayClaimMs
 
   async function answer(asked: number): Promise<void> {
     if (isAnswering) return
@@ -56,17 +57,17 @@ export function createHeartbeat({ clock, beat, answerReload }: HeartbeatDeps) {
       const sinceBegunMs = clock.stopwatch()
       const reloadAsked = await beat()
       if (ageMs() - sinceBegunMs() > gapMs) sinceGapMs = clock.stopwatch()
-      if (ageMs() >= mayClaimMs) silences += 1
+      if (!mayClaim()) silences += 1
       ageMs = sinceBegunMs
       if (reloadAsked !== null) void answer(reloadAsked)
       return beatEveryMs
     },
     /** False if other instances may soon take this instance for dead. Then no record may be sent. */
-    mayClaim: (): boolean => ageMs() < mayClaimMs,
+    mayClaim,
     /** The returned function becomes false with `mayClaim`, and stays false, because others may act meanwhile. */
     watchHeartbeat(): () => boolean {
       const before = silences
-      return () => silences === before && ageMs() < mayClaimMs
+      return () => silences === before && mayClaim()
     },
     mayRescue: (): boolean => ageMs() < gapMs && sinceGapMs() > withoutGapMs,
   }

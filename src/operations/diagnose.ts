@@ -151,7 +151,7 @@ function paused(
   { pauses, standing, nowMs }: CombinedStatus,
   of: (pause: CombinedStatus['pauses'][number]) => boolean,
 ): string[] {
-  const [first] = [...pauses.filter(isForHistory), ...pauses]
+  const first = pauses.find(isForHistory) ?? pauses[0]
   const isMassRefusal = standing.some(({ kind }) => kind === 'mass_refusal')
   return pauses.filter(of).map((pause) => {
     const { reason, sinceMs, detail } = pause

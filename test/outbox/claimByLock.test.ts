@@ -1,3 +1,4 @@
+import type pg from 'pg'
 import { expect, test } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { claimRow, claimRows } from '../../src/outbox/claimRows.ts'
@@ -48,28 +49,27 @@ test('a small claim passes more keys that wait than it has rows', async () => {
   expect(await capture(1)).toEqual(['11'])
 })
 
-test('a claim passes thousands of rows that wait, and takes no more rows than its limit', async () => {
-  const { pool, outbox } = await setup()
+/** Inserts rows that wait behind rows of a type that only other instances know, then rows without a key. @returns the types */
+async function insertRowsBehindOthers(pool: pg.Pool, keys: number, withoutKey: number) {
   for (const type of ['order', 'data'])
     await pool.query(
-      `insert into outbox (type, key, payload) select $1, 'k' || n, '{}' from generate_series(1, 4000) n`,
+      `insert into outbox (type, key, payload) select $1, 'k' || n, '{}' from generate_series(1, ${keys}) n`,
       [type],
     )
-  await pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 3)`)
-  const types = { known: ['data'], knownToOthers: ['order'] }
+  await pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, ${withoutKey})`)
+  return { known: ['data'], knownToOthers: ['order'] }
+}
+
+test('a claim passes thousands of rows that wait, and takes no more rows than its limit', async () => {
+  const { pool, outbox } = await setup()
+  const types = await insertRowsBehindOthers(pool, 4_000, 3)
   await using claimed = await claimRows(outbox, { ...anyRows, limit: 2, types })
   expect(claimed.outboxIds).toEqual(['8001', '8002'])
 })
 
 test('if more rows wait than one claim passes, the next claim goes on behind them, and later ones begin anew', async () => {
   const { pool, outbox } = await setup()
-  for (const type of ['order', 'data'])
-    await pool.query(
-      `insert into outbox (type, key, payload) select $1, 'k' || n, '{}' from generate_series(1, 35000) n`,
-      [type],
-    )
-  await pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 2)`)
-  const types = { known: ['data'], knownToOthers: ['order'] }
+  const types = await insertRowsBehindOthers(pool, 35_000, 2)
   const claimOne = async () => {
     await using claimed = await claimRows(outbox, { ...anyRows, limit: 1, types })
     return claimed.outboxIds

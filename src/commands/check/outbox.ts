@@ -158,9 +158,7 @@ async function readOutbox(databases: Databases): Promise<Judged> {
       findRowSecurityRemarks(databases.erp, (await outbox.inspect()).shape.qualified),
     )),
   ].filter((note) => note !== null)
-  const count = `${pluralize(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}`
-  const tried = /^(so|but) /.test(message) ? `${count}, ${message}` : `${count}; ${message}`
-  return ['ok', [tried, ...notes].join('; ')]
+  return ['ok', [message, ...notes].join('; ')]
 }
 
 const namedMessage = (outboxId: string) =>
@@ -170,17 +168,21 @@ const namedMessage = (outboxId: string) =>
 const compareMaxMs = 10_000
 
 function judgeTrial(trial: WriteBackTryResult, waiting: number): Judged {
+  const count = `${pluralize(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}`
   switch (trial.kind) {
     case 'never-written':
-      return ['ok', 'nothing is written to the table']
+      return ['ok', `${count}; nothing is written to the table`]
     case 'no-row':
       return [
         'ok',
-        waiting === 0 ? 'so writing was not tried' : 'but writing was not tried: other sessions have them locked',
+        waiting === 0
+          ? `${count}, so writing was not tried`
+          : `${count}, but writing was not tried: other sessions have them locked`,
       ]
     case 'tried': {
       const { outboxId, refusals } = trial
-      if (refusals.length === 0) return ['ok', `writing each state to row ${outboxId} works (tried and rolled back)`]
+      if (refusals.length === 0)
+        return ['ok', `${count}; writing each state to row ${outboxId} works (tried and rolled back)`]
       const refused = refusals.map(
         ({ state, why }) => `the state ${state} cannot be written to row ${outboxId}: ${why}`,
       )
