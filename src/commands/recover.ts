@@ -26,14 +26,14 @@ import { escapeControl, pluralize } from '../plainText.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { askForConfirmation } from './terminal/confirm.ts'
 import { createProgressPrinter, exitCodes, printJson } from './terminal/context.ts'
-import { dryRunOption, legacyByOption, reasonOption, withOperator } from './terminal/operator.ts'
+import { byOption, dryRunOption, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'settle what may have been sent, after the ledger was restored or failed over, and resume sending',
   options: [
     [
-      '--as <state|name>',
-      'uncertain (you settle each record) or new (outboxd sends each). A second --as means --by',
+      '--as <state>',
+      'for records that may have been sent: uncertain (you settle each) or new (outboxd sends each)',
       { read: (word: string, before: readonly string[] = []): string | readonly string[] => [...before, word] },
     ],
     [
@@ -45,7 +45,7 @@ export const command = defineCommand({
       'say that no waiting row was sent, because the outbox was not restored and no daemon died just before',
     ],
     ['--restored', 'say that outboxd did not notice a restore; pauses all daemons at once'],
-    legacyByOption,
+    byOption,
     reasonOption,
     dryRunOption,
     ['--yes', 'do not ask for confirmation'],
@@ -57,7 +57,7 @@ sending resumes.
 
 If a record's row names a transaction, the record becomes accepted, or completed if it is not tracked. If the id is invalid or
 another record has it, the record becomes uncertain. If the row no longer maps, it becomes rejected. --as decides about all
-other queued records and the rows that the ledger lost (it has no default):
+other queued records, and about rows that are marked as captured but missing in the ledger (it has no default):
   --as uncertain   safe: each stays unsent until you settle it with \`outboxd resolve\`
   --as new         sends them: what had arrived arrives twice. Lost records get a new idempotency key, so the service cannot
                    recognise them. Use it only if none of these records arrived
@@ -66,8 +66,8 @@ Accepted and ended records stay as they are. For records being sent, UNCERTAIN_P
 Without --waiting and --no-waiting the command decides whether waiting rows may have been sent: --dry-run prints its decision.
 If you do not know, --waiting is safe.
 
-If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". Without a
-noticed or declared loss, the command only captures again those marked rows that the ledger lacks. You can repeat it, also while
+If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". If neither they
+nor you report a restore, the command only captures again the rows that are missing in the ledger. You can repeat it, also while
 daemons run.
 
 Examples:
@@ -80,9 +80,7 @@ Examples:
     const problems: string[] = []
     if (states.length > 1) problems.push('give --as uncertain or --as new, not both')
     if (names.length > 1)
-      problems.push(
-        `${names.join(' and ')}: give one name. --as takes uncertain or new, and once a name, such as --as uncertain --as "Erin Bell"`,
-      )
+      problems.push(`${names.join(' and ')}: give one name, such as --as uncertain --by "Erin Bell"`)
     if (as === undefined && !options.dryRun) problems.push('give --as uncertain, --as new or --dry-run')
     const given = { as: names[0], reason: options.reason }
     return withOperator(context, given, problems, async (databases, operator, { mappingsDir }) => {

@@ -138,7 +138,7 @@ const inOrder = (rows: readonly HttpStatusMeaning[]) =>
 const firstNumber = (line: string) => Number(/\d+/.exec(line))
 
 const everyone = (ofPost: string | null, ofGet: string | null): string =>
-  ofPost === ofGet ? (ofPost ?? '') : ofGet === null ? `POST only: ${ofPost}` : `GET only: ${ofGet}`
+  ofPost === ofGet ? (ofPost ?? '') : ofGet === null ? `${ofPost} (after a POST)` : `${ofGet} (after a GET)`
 
 test('each status from 100 to 599 is in one row', () => {
   const ranges = httpStatusMeanings.flatMap(({ statuses }) =>

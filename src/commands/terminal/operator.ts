@@ -33,8 +33,8 @@ function userName(): string {
 
 const whoHelp = 'your name, for the log (default: your user name)'
 export const actorNameOption = ['--as <name>', whoHelp] as const
-/** In 0.1, `recover` had this option in place of --as. */
-export const legacyByOption = ['--by <name>', 'your name, as --as NAME'] as const
+/** For `recover`, where --as takes a state (and, if given again, a name). */
+export const byOption = ['--by <name>', whoHelp] as const
 export const reasonOption = ['--reason <text>', 'why, for the log'] as const
 export const dryRunOption = ['--dry-run', 'show what would change, and change nothing'] as const
 

@@ -48,7 +48,7 @@ const timeLines = (column: CatalogColumn): YamlLine[] => [
   { text: `  timestamp: ${quoteForYaml(column.name)}`, comment: 'NULL until outboxd writes a time' },
   {
     text: '  set: [completed]',
-    comment: '[completed]: on completion; [queued]: on capture',
+    comment: '[completed]: when the service is done; [queued]: when outboxd has taken the row',
   },
 ]
 
