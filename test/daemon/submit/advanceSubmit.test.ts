@@ -142,7 +142,7 @@ describe('in the ledger', () => {
         const step = toSubmitStep(sent, verdict, { firstPollMs: 0, freshKey: randomUUID() })
         expect(await rows.write(sent, step)).toBe(step.change.state)
       }),
-      { numRuns: 200 },
+      { numRuns: process.env.LONG ? 1_000 : 60 },
     )
   })
 })

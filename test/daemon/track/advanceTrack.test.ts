@@ -199,7 +199,7 @@ describe('in the ledger', () => {
         })
         expect(await rows.write(polled, step)).toBe(step.change.state)
       }),
-      { numRuns: 200 },
+      { numRuns: process.env.LONG ? 1_000 : 60 },
     )
   })
 })
