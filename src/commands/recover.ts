@@ -36,14 +36,8 @@ export const command = defineCommand({
       'for records that may have been sent: uncertain (you settle each) or new (outboxd sends each)',
       { read: (word: string, before: readonly string[] = []): string | readonly string[] => [...before, word] },
     ],
-    [
-      '--waiting',
-      'say that waiting rows may have been sent, because the outbox was restored, too, or a daemon died just before',
-    ],
-    [
-      '--no-waiting',
-      'say that no waiting row was sent, because the outbox was not restored and no daemon died just before',
-    ],
+    ['--waiting', 'say that waiting rows may have been sent (see below)'],
+    ['--no-waiting', 'say that no waiting row was sent: the outbox was not restored, and no daemon died just before'],
     ['--restored', 'say that outboxd did not notice a restore; pauses all daemons at once'],
     byOption,
     reasonOption,
@@ -63,11 +57,12 @@ other queued records, and about rows that are marked as captured but missing in 
                    recognise them. Use it only if none of these records arrived
 Accepted and ended records stay as they are. For records being sent, UNCERTAIN_POLICY decides within 18 s.
 
-Without --waiting and --no-waiting the command decides whether waiting rows may have been sent: --dry-run prints its decision.
-If you do not know, --waiting is safe.
+Waiting rows have no mark yet. They may have been sent, too, if the outbox was restored or a daemon died just before. Then --as
+decides about them. Without --waiting and --no-waiting the command judges this itself: --dry-run prints its judgement. If you do
+not know, --waiting is safe.
 
-If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". If neither they
-nor you report a restore, the command only captures again the rows that are missing in the ledger. You can repeat it, also while
+If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". Without a
+restore, the command only captures again the rows that are missing in the ledger, as --as says. You can repeat it, also while
 daemons run.
 
 Examples:

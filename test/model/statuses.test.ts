@@ -39,7 +39,7 @@ const post: Record<PostAnswerMeaning, Said<SubmitVerdict['kind']> & { mayHaveArr
     kind: 'uncertain',
   },
   moved: {
-    record: 'queued, the attempt in doubt',
+    record: 'queued, may have arrived',
     everyone: 'unauthorized',
     kind: 'pause',
     mayHaveArrived: true,
@@ -123,8 +123,8 @@ function table(): string {
     'status',
     'POST: the record',
     'GET: the record',
-    'pause of all instances',
-    'pause after a token request',
+    'pause of all instances, by its name',
+    'the same, after a token request',
   ]
   return [`| ${head.join(' | ')} |`, `|${' --- |'.repeat(head.length)}`, ...lines].join('\n')
 }
