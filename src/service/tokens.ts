@@ -59,10 +59,7 @@ export type TokenCache = ReturnType<typeof createTokenCache>
 export function createTokenCache(deps: TokenCacheDeps) {
   let held: Held | null = null
   let rejected: Held | null = null
-  let remembered: Held[] = []
-  /** By the id of a record that got 401: the first token that was refused. */
-  const refusedWith = new Map<string, string>()
-  let outlived = 0
+  const refusals = createRefusalMemory()
   let fetching: Promise<TokenVerdict> | null = null
   /** Stays until a caller has its verdict, because that may be a pause. */
   let missing: Promise<TokenVerdict> | null = null
@@ -76,7 +73,7 @@ export function createTokenCache(deps: TokenCacheDeps) {
     if (fetched.token === null) return refused(fetched)
     held = hold(fetched.token, sent)
     rejected = null
-    remembered = [held, ...remembered].slice(0, rememberedMax)
+    refusals.remember(held)
     return verdict(held)
   }
 
@@ -132,16 +129,6 @@ export function createTokenCache(deps: TokenCacheDeps) {
     return ageMs() >= lifetimeMs && (isUsed || !deps.isOneAtATime())
   }
 
-  /** True if a 401 may only mean that the token expired. After five such tokens in a row, a 401 means a refusal. */
-  function isRefusedForAge(accessToken: string, answer: Answer): boolean {
-    if (answer.kind === 'no-answer' || answer.status !== 401) return false
-    const token = remembered.find((each) => each.accessToken === accessToken)
-    if (token === undefined || token.ageMs() + answer.tookMs + roundingMs < token.lifetimeMs) return false
-    if (!token.isOutlived) outlived += 1
-    token.isOutlived = true
-    return outlived <= outlivedMax
-  }
-
   return {
     /**
      * Returns the current token, or fetches one. Concurrent callers share one fetch. During a renewal returns the old
@@ -157,10 +144,49 @@ export function createTokenCache(deps: TokenCacheDeps) {
 
     used(accessToken: string, answer: Answer): void {
       if (held?.accessToken === accessToken) held.isUsed = true
-      if (answer.kind === 'response' && answer.status !== 401) outlived = 0
+      refusals.noteAnswer(answer)
     },
 
+    isRefusedForAge: refusals.isRefusedForAge,
+    isRefusedAgain: refusals.isRefusedAgain,
+
+    reject(accessToken: string): void {
+      if (held?.accessToken !== accessToken) return
+      rejected = held
+      held = null
+    },
+
+    expiresAtMs: (): number | null => held?.expiresAtMs ?? null,
+  }
+}
+
+/** Tells a 401 that a further token cures from a refusal. Knows the last tokens of this process. */
+function createRefusalMemory() {
+  let remembered: Held[] = []
+  /** By the id of a record that got 401: the first token that was refused. */
+  const refusedWith = new Map<string, string>()
+  let outlived = 0
+
+  /** True if a 401 may only mean that the token expired. After five such tokens in a row, a 401 means a refusal. */
+  function isRefusedForAge(accessToken: string, answer: Answer): boolean {
+    if (answer.kind === 'no-answer' || answer.status !== 401) return false
+    const token = remembered.find((each) => each.accessToken === accessToken)
+    if (token === undefined || token.ageMs() + answer.tookMs + roundingMs < token.lifetimeMs) return false
+    if (!token.isOutlived) outlived += 1
+    token.isOutlived = true
+    return outlived <= outlivedMax
+  }
+
+  return {
     isRefusedForAge,
+
+    remember(token: Held): void {
+      remembered = [token, ...remembered].slice(0, rememberedMax)
+    },
+
+    noteAnswer(answer: Answer): void {
+      if (answer.kind === 'response' && answer.status !== 401) outlived = 0
+    },
 
     /**
      * True if a token that was fetched after a 401 gets 401, too, so that a further token will not help. Either the token
@@ -182,14 +208,6 @@ export function createTokenCache(deps: TokenCacheDeps) {
       const isFormerKnown = former !== accessToken && remembered.some((each) => each.accessToken === former)
       return token.unprovenFor.has(method) || isFormerKnown
     },
-
-    reject(accessToken: string): void {
-      if (held?.accessToken !== accessToken) return
-      rejected = held
-      held = null
-    },
-
-    expiresAtMs: (): number | null => held?.expiresAtMs ?? null,
   }
 }
 

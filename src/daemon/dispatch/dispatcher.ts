@@ -109,8 +109,8 @@ export function createDispatcher(deps: DispatcherDeps) {
     const withoutLookMs = blockedWaitMs(before)
     if (withoutLookMs !== null) return withoutLookMs
     const pausesBefore = answers.pausesCalled()
-    const room = before.maxInFlight - before.inFlight
-    const demand = await deps.countDueRequests(Math.max(room, readyRecordsCountedMax) + before.pollsInFlight)
+    const { maxInFlight, inFlight, pollsInFlight } = before
+    const demand = await deps.countDueRequests(Math.max(maxInFlight - inFlight, readyRecordsCountedMax) + pollsInFlight)
     if (answers.pausesCalled() > pausesBefore) return retrySoonMs
     deps.onDemand(demand)
     seen.permitsFree = demand.permitsFree
@@ -129,8 +129,7 @@ export function createDispatcher(deps: DispatcherDeps) {
     }
     if (isOutdated()) return retrySoonMs
     if (plan.kind === 'trial') lastTrialWasPoll = plan.by === 'poll'
-    const begun = await begin(plan, token.accessToken)
-    return begun === 0 ? retrySoonMs : 0
+    return (await begin(plan, token.accessToken)) === 0 ? retrySoonMs : 0
   }
 
   function begin(plan: Exclude<RoundPlan, { kind: 'wait' }>, accessToken: string): Promise<number> {
@@ -143,16 +142,15 @@ export function createDispatcher(deps: DispatcherDeps) {
     { submissions, polls, rarePolls, trial }: Omit<ClaimRequest, 'id' | 'permits'>,
     accessToken: string,
   ): Promise<number> {
-    const id = deps.newId()
     const ageMs = deps.clock.stopwatch()
     const permits = Math.max(0, submissions + polls + rarePolls - deps.slotPool.available())
-    const request = { id, submissions, polls, rarePolls, permits, trial }
+    const request = { id: deps.newId(), submissions, polls, rarePolls, permits, trial }
     const maySend = deps.watchHeartbeat()
-    const claim = await deps.claim(request, (taken) => lost.remember(id, taken))
+    const claim = await deps.claim(request, (taken) => lost.remember(request.id, taken))
     deps.slotPool.add(claim.slots, ageMs)
     // A claim that took too long counts as lost: the next round requeues its records unsent.
     const isTimely = maySend()
-    if (isTimely) lost.forget(id)
+    if (isTimely) lost.forget(request.id)
     else if (claim.isFirstAfterTrial) void deps.writeOutcome({ ...emptyOutcome, trialEnded: true })
     const follow = (sent: SentAttempt, working: Promise<AttemptResult>) =>
       requests.follow(sent, () => answers.ended(sent, working))
