@@ -169,16 +169,6 @@ test.each(rules)('$says', ({ breaks }) => {
   expect(allImports(sources).filter(breaks).map(inMessage)).toEqual([])
 })
 
-test('docs/why/architecture.md says of each folder what it may import', () => {
-  const page = readFileSync(join(import.meta.dirname, '..', 'docs', 'why', 'architecture.md'), 'utf8')
-  const rows = [...page.matchAll(/^\| (`src\/[^|]+) \| ([^|]+) \|/gm)]
-  const saidOf = (name: string) => rows.filter(([, folders = '']) => folders.includes(`\`src/${name}\``))[0]?.[2] ?? ''
-  for (const [name, others] of Object.entries(mayImport).filter(([name]) => !stages.includes(name))) {
-    expect(saidOf(name), name).not.toBe('')
-    expect([...saidOf(name).matchAll(/`([^`]+)`/g)].map(([, other]) => other)).toEqual(others)
-  }
-})
-
 test(onlyMain, () => {
   expect(readersOfProcess(sources)).toEqual([])
 })

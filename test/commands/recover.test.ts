@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { command as audit } from '../../src/commands/audit.ts'
+import { command as discard } from '../../src/commands/discard.ts'
 import { command as recover } from '../../src/commands/recover.ts'
+import { command as replay } from '../../src/commands/replay.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import { command as show } from '../../src/commands/show.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
@@ -547,6 +549,37 @@ test('while it is found, no row is told anything: it may say more', async () => 
   expect(await due()).toBe(1)
   await find()
   expect(await due()).toBe(0)
+})
+
+describe('a decision on a ledger that may have lost data is refused, so that `recover` believes the rows', () => {
+  const unnoticed = () => query('update outboxd.history set database_oid = 1')
+  const decide = {
+    discard: (id: string) => discard.action(fixture.context(), [id], { reason: 'x', yes: true }),
+    resolve: (id: string) => resolve.action(fixture.context(), id, { notArrived: true, yes: true }),
+    replay: (id: string) => replay.action(fixture.context(), [id], { yes: true, evenIfArrived: true }),
+  }
+
+  test.each([
+    ['noticed', 'discard', 'uncertain', find, 'Run `outboxd recover` first'],
+    ['noticed', 'resolve', 'uncertain', find, 'Run `outboxd recover` first'],
+    ['noticed', 'replay', 'failed', find, 'Run `outboxd recover` first'],
+    ['unnoticed', 'discard', 'uncertain', unnoticed, 'Start a daemon'],
+    ['unnoticed', 'resolve', 'uncertain', unnoticed, 'Start a daemon'],
+    ['unnoticed', 'replay', 'failed', unnoticed, 'Start a daemon'],
+  ] as const)('%s: %s', async (_how, command, state, lose, advice) => {
+    const id = await queued(`status = 'completed', transaction_id = 'T-1'`)
+    await query(
+      `update outboxd.submission set state = $2, held = false, due_at = null, ended_at = clock_timestamp(),
+         in_doubt = $2 = 'uncertain', error = 'lost' where id = $1`,
+      [id, state],
+    )
+    await lose()
+    await expect(decide[command](id)).rejects.toThrow(advice)
+    expect(await stateOf(id)).toEqual([state, null, 'lost'])
+    await find()
+    expect(await recover.action(fixture.context(), { as: 'uncertain', ...erin })).toBe(0)
+    expect(await stateOf(id)).toEqual(['accepted', 'T-1', null])
+  })
 })
 
 test('a second person hears who was quicker, and whoever comes after that it was done', async () => {

@@ -1,5 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises'
-import { readSuspectedLoss } from '../../src/ledger/history/history.ts'
+import { LedgerMayHaveLostData, readSuspectedLoss } from '../../src/ledger/history/history.ts'
 import { discardSeenSubmissions } from '../../src/ledger/operator/decisions.ts'
 import { resolveAsArrived } from '../../src/ledger/operator/resolveSubmission.ts'
 import {
@@ -38,13 +38,17 @@ export async function settleBlockingRecords(environment: Surroundings, resume: b
   if (resume) await makePauseTrialsDue(operator)
   const seen = (await selectSubmissions(databases.ledger, uncertainOnes, roundMost)).filter(({ key }) => key !== null)
   const settled: Settled = { discarded: 0, resolved: 0 }
-  const hopeless: ListedSubmission[] = []
-  for (const each of seen) {
-    const effect = settled.resolved < resolvedMost ? await findEffect(environment, each.outboxId) : null
-    if (effect === null) hopeless.push(each)
-    else if ((await resolveAsArrived(operator, each, effect)).kind === 'settled') settled.resolved += 1
+  try {
+    const hopeless: ListedSubmission[] = []
+    for (const each of seen) {
+      const effect = settled.resolved < resolvedMost ? await findEffect(environment, each.outboxId) : null
+      if (effect === null) hopeless.push(each)
+      else if ((await resolveAsArrived(operator, each, effect)).kind === 'settled') settled.resolved += 1
+    }
+    if (hopeless.length > 0) settled.discarded = (await discardSeenSubmissions(operator, hopeless)).length
+  } catch (error) {
+    if (!(error instanceof LedgerMayHaveLostData)) throw error // the next round comes after `recover`
   }
-  if (hopeless.length > 0) settled.discarded = (await discardSeenSubmissions(operator, hopeless)).length
   return settled
 }
 

@@ -100,6 +100,32 @@ export async function readAndJudgeHistory(
 
 const rowIsGone = 'the row of outboxd.history is gone'
 
+/** Thrown instead of an operator's decision. */
+export class LedgerMayHaveLostData extends Error {
+  override name = 'LedgerMayHaveLostData'
+}
+
+/**
+ * Keeps operators from deciding about a record that the restored ledger shows as it was: the record's row may say more,
+ * and `recover` believes the row only while nobody has decided.
+ *
+ * @throws LedgerMayHaveLostData
+ */
+export async function assertNoDataLost(db: Database): Promise<void> {
+  const { verdict } = await readAndJudgeHistory(db, emptyInstanceMemory, {
+    standby: 'none',
+    findRowNamingTransaction: async () => ({ kind: 'none' }),
+  })
+  if (verdict.kind === 'waits')
+    throw new LedgerMayHaveLostData(
+      'the ledger may have lost data, so its records may be out of date. Nothing was changed. Run `outboxd recover` first',
+    )
+  if (verdict.kind === 'found')
+    throw new LedgerMayHaveLostData(
+      `${verdict.detail}. Nothing was changed, because the ledger’s records may be out of date. Start a daemon, or wait until it has looked at the ledger, and do what \`outboxd status\` says`,
+    )
+}
+
 export async function hasSynchronousCommits(db: Database): Promise<boolean> {
   const { rows } = await db.query<{ wait: boolean }>(`select ${commitsWaitSql} as wait`)
   return rows[0]?.wait ?? false

@@ -2,16 +2,12 @@ import { escapeNonAsciiFields } from '../../boundText.ts'
 import type { State } from '../../model.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import { unknownDigest } from '../documents.ts'
-import { removePollJobs } from '../queue.ts'
+import { assertNoDataLost } from '../history/history.ts'
+import { lockSubmissionsAndReadKeys, withKeysLockedThenReleased } from '../keyOrder.ts'
+import { lockPollJobs, removePollJobs } from '../queue.ts'
 import { mayBePrunedSql } from '../retention.ts'
-import {
-  type Actor,
-  logOperatorAct,
-  type Operator,
-  reasonAndAccountJsonSql,
-  type SeenRecord,
-  withSubmissionsLocked,
-} from './operator.ts'
+import { lockTransactionIds, type TransactionRef } from '../transactions.ts'
+import { type Actor, logOperatorAct, type Operator, reasonAndAccountJsonSql, type SeenRecord } from './operator.ts'
 import { hasKeySql } from './selectSubmissions.ts'
 
 /**
@@ -71,6 +67,28 @@ export async function writeDecisions(
   const jobs = rows.flatMap(({ formerJobId }) => formerJobId ?? [])
   if (jobs.length > 0) await removePollJobs(db, jobs)
   return rows
+}
+
+/**
+ * Locks these submissions, their polls, keys and transaction ids in the order of queue.ts. Runs `work`, then releases
+ * the first record of each key.
+ *
+ * @throws LedgerMayHaveLostData
+ */
+export function withSubmissionsLocked<T>(
+  { ledger, keyOnFailure }: Operator,
+  seen: readonly Pick<SeenRecord, 'id' | 'key'>[],
+  work: (db: Database) => Promise<T>,
+  transactions: readonly TransactionRef[] = [],
+): Promise<T> {
+  return inTransaction(ledger, async (db) => {
+    await assertNoDataLost(db)
+    await lockPollJobs(db, seen)
+    if (transactions.length > 0) await lockTransactionIds(db, transactions)
+    const locked = await lockSubmissionsAndReadKeys(db, seen)
+    // A replay can change a record's key, so both keys are locked.
+    return withKeysLockedThenReleased(db, [...seen, ...locked], keyOnFailure, () => work(db))
+  })
 }
 
 const discardSql = decisionSql({

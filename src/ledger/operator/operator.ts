@@ -1,7 +1,6 @@
-import { type Database, inTransaction, type Pool } from '../../postgres/database.ts'
-import { type KeyOnFailure, lockSubmissionsAndReadKeys, withKeysLockedThenReleased } from '../keyOrder.ts'
-import { lockPollJobs, openPollQueue, type PollQueue } from '../queue.ts'
-import { lockTransactionIds, type TransactionRef } from '../transactions.ts'
+import type { Database, Pool } from '../../postgres/database.ts'
+import type { KeyOnFailure } from '../keyOrder.ts'
+import { openPollQueue, type PollQueue } from '../queue.ts'
 
 export interface Operator {
   readonly ledger: Pool
@@ -78,25 +77,6 @@ export async function logOperatorAct(
 
 export const reasonAndAccountJsonSql = (reasonSql: string, accountSql: string): string =>
   `jsonb_strip_nulls(jsonb_build_object('reason', ${reasonSql}::text, 'account', ${accountSql}::text))`
-
-/**
- * Locks these submissions, their polls, keys and transaction ids in the order of queue.ts. Runs `work`, then releases
- * the first record of each key.
- */
-export function withSubmissionsLocked<T>(
-  { ledger, keyOnFailure }: Operator,
-  seen: readonly Pick<SeenRecord, 'id' | 'key'>[],
-  work: (db: Database) => Promise<T>,
-  transactions: readonly TransactionRef[] = [],
-): Promise<T> {
-  return inTransaction(ledger, async (db) => {
-    await lockPollJobs(db, seen)
-    if (transactions.length > 0) await lockTransactionIds(db, transactions)
-    const locked = await lockSubmissionsAndReadKeys(db, seen)
-    // A replay can change a record's key, so both keys are locked.
-    return withKeysLockedThenReleased(db, [...seen, ...locked], keyOnFailure, () => work(db))
-  })
-}
 
 export async function withOpenQueue<T>({ url }: Operator, work: (queue: PollQueue) => Promise<T>): Promise<T> {
   const queue = await openPollQueue(url, () => {}) // the statement of `work` that fails reports the error

@@ -4,8 +4,8 @@ import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { computeRequestDigest, hasLaterVersionAmongSql, newerOutboxIdOfDocumentSql } from '../documents.ts'
 import { resetColumnsByLifetimeSql } from '../submissions.ts'
-import { decisionSql, writeDecisions } from './decisions.ts'
-import { type Operator, withSubmissionsLocked } from './operator.ts'
+import { decisionSql, withSubmissionsLocked, writeDecisions } from './decisions.ts'
+import type { Operator } from './operator.ts'
 
 export interface ReplayableSubmission {
   id: string

@@ -4,8 +4,8 @@ import { overtakingOutboxIdOfDocumentSql } from '../documents.ts'
 import type { PollQueue } from '../queue.ts'
 import { resetColumnsByLifetimeSql } from '../submissions.ts'
 import { readOtherTransactionHolder, type TransactionHolder, type TransactionRef } from '../transactions.ts'
-import { type DecidedSubmission, decisionSql, writeDecisions } from './decisions.ts'
-import { type Actor, type Operator, type SeenRecord, withOpenQueue, withSubmissionsLocked } from './operator.ts'
+import { type DecidedSubmission, decisionSql, withSubmissionsLocked, writeDecisions } from './decisions.ts'
+import { type Actor, type Operator, type SeenRecord, withOpenQueue } from './operator.ts'
 import { keepsIdempotencyKeySql } from './replaySubmissions.ts'
 
 export type ArrivalResult =
