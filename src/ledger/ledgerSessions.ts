@@ -10,11 +10,9 @@ import {
 
 /**
  * Planner settings for statements that read a few rows in the order of an index. Rows come and go within a minute, so
- * the planner's statistics are old. Without these settings, the planner would read and sort the whole ledger each time
- * (half of the server's time in bench:engine).
+ * the planner's statistics are old. Without these settings, the planner would read and sort the whole ledger each time.
  *
- * A plain index scan clears dead index entries. A bitmap scan reads them again each time (a quarter of the server's
- * time).
+ * A plain index scan clears dead index entries. A bitmap scan reads them again each time.
  */
 export const shortReadPlannerOptions = {
   enable_seqscan: 'off',

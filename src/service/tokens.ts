@@ -160,7 +160,7 @@ export function createTokenCache(deps: TokenCacheDeps) {
   }
 }
 
-/** Tells a 401 that a further token cures from a refusal. Knows the last tokens of this process. */
+/** Remembers tokens and the records refused with them. */
 function createRefusalMemory() {
   let remembered: Held[] = []
   /** By the id of a record that got 401: the first token that was refused. */

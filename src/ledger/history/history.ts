@@ -100,14 +100,12 @@ export async function readAndJudgeHistory(
 
 const rowIsGone = 'the row of outboxd.history is gone'
 
-/** Thrown instead of an operator's decision. */
 export class LedgerMayHaveLostData extends Error {
   override name = 'LedgerMayHaveLostData'
 }
 
 /**
- * Keeps operators from deciding about a record that the restored ledger shows as it was: the record's row may say more,
- * and `recover` believes the row only while nobody has decided.
+ * Call it before an operator's decision: `recover` believes a row only while no operator has decided its record.
  *
  * @throws LedgerMayHaveLostData
  */
