@@ -177,8 +177,7 @@ export function waitingRowLockStatements({ rows }: OpenTable) {
  * Locks up to `limit` waiting rows, lowest first. Leaves out a row if an earlier row of its key waits and was not
  * locked: the earlier row is skipped, left to another instance, or locked by another session.
  *
- * Later rounds read more than `limit` rows, because thousands of rows may wait, and a few rows that wait must not stop
- * other keys while `limit` is small.
+ * Later rounds read more than `limit` rows, so that left-out rows do not stop other keys while `limit` is small.
  */
 async function lockRows(db: Database, table: OpenTable, request: RowsRequest): Promise<string[]> {
   const { limit, keyRowsMax, exceptKeys, skipped, types } = request

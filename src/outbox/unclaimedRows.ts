@@ -22,8 +22,8 @@ export function rowsBehindCursorSql({ rows }: OpenTable): string {
 /**
  * Reads the waiting rows of a slice that lie behind the cursor and are not in the ledger.
  *
- * The ledger had all rows when the cursor passed them, so such a row came later. It was inserted with a lower number, a
- * partition was attached, or a policy was lifted. Two rows with one id are a conflict and do not count.
+ * Such a row came later than the cursor: it was inserted with a lower number, a partition was attached, or a policy was
+ * lifted. Two rows with one id are a conflict and do not count.
  */
 export async function readWaitingIdsBehindCursor(table: OpenTable, { after, upTo }: TableSlice): Promise<string[]> {
   const position = (await table.scan?.readPosition()) ?? null
