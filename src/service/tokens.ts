@@ -160,7 +160,7 @@ export function createTokenCache(deps: TokenCacheDeps) {
   }
 }
 
-/** Remembers tokens and the records refused with them. */
+/** Remembers refused tokens and records. */
 function createRefusalMemory() {
   let remembered: Held[] = []
   /** By the id of a record that got 401: the first token that was refused. */
