@@ -50,19 +50,20 @@ records may have been sent that the ledger does not know. The command shows thes
 sending resumes.
 
 If a record's row names a transaction, the record becomes accepted, or completed if it is not tracked. If the id is invalid or
-another record has it, the record becomes uncertain. If the row no longer maps, it becomes rejected. --as decides about all
-other queued records, and about rows that are marked as captured but missing in the ledger (it has no default):
+another record has it, the record becomes uncertain. If the row no longer maps, the record becomes rejected (may have
+arrived). --as decides about all other queued records, and about rows that are marked as captured but missing in the ledger
+(it has no default):
   --as uncertain   safe: each stays unsent until you settle it with \`outboxd resolve\`
   --as new         sends them: what had arrived arrives twice. Lost records get a new idempotency key, so the service cannot
                    recognise them. Use it only if none of these records arrived
 Accepted and ended records stay as they are. For records being sent, UNCERTAIN_POLICY decides within 18 s.
 
 Waiting rows have no mark yet. They may have been sent, too, if the outbox was restored or a daemon died just before. Then --as
-decides about them. Without --waiting and --no-waiting the command judges this itself: --dry-run prints its judgement. If you do
-not know, --waiting is safe.
+decides about them. Without --waiting and --no-waiting the command judges this itself: --dry-run prints its judgement. If you
+do not know, --as uncertain --waiting is safe.
 
-If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". Without a
-restore, the command only captures again the rows that are missing in the ledger, as --as says. You can repeat it, also while
+If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". If nothing
+was restored, the command only captures again the rows that are missing in the ledger, as --as says. You can repeat it, also while
 daemons run.
 
 Examples:

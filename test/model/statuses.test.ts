@@ -39,7 +39,7 @@ const post: Record<PostAnswerMeaning, Said<SubmitVerdict['kind']> & { mayHaveArr
     kind: 'uncertain',
   },
   moved: {
-    record: 'queued, may have arrived',
+    record: 'queued until the address is right; may have arrived',
     everyone: 'unauthorized',
     kind: 'pause',
     mayHaveArrived: true,
@@ -124,7 +124,7 @@ function table(): string {
     'POST: the record',
     'GET: the record',
     'pause of all instances, by its name',
-    'the same, after a token request',
+    'pause if a token request gets it',
   ]
   return [`| ${head.join(' | ')} |`, `|${' --- |'.repeat(head.length)}`, ...lines].join('\n')
 }
