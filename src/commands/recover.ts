@@ -63,7 +63,7 @@ decides about them. Without --waiting and --no-waiting the command judges this i
 do not know, --as uncertain --waiting is safe.
 
 If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". If nothing
-was restored, the command only captures again the rows that are missing in the ledger, as --as says. You can repeat it, also while
+was restored but \`outboxd status\` names missing rows, the command captures them again, as --as says. You can repeat it, also while
 daemons run.
 
 Examples:

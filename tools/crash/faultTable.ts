@@ -61,6 +61,8 @@ const stopForMs = [16_000, 22_000] as const
 const anchor = 0
 /** By then daemons that lived through a change of the server have registered their ledger again. */
 const registeredAgainMs = 10_000
+/** A daemon that lost one session registers within half a second, or later on a busy machine. */
+const reconnectedMs = 3_000
 const anchorKilledShare = 0.02
 /** On a machine that starts daemons more slowly than they are killed, none would live to be stopped or to send. */
 const atWorkMin = 2
@@ -74,6 +76,7 @@ export function createFaultTable(
 ): Fault[] {
   const { cluster } = environment
   let serverChangedMs = Number.NEGATIVE_INFINITY
+  let sessionsEndedMs = Number.NEGATIVE_INFINITY
   /** The server restarts or fails over, and every session with it. */
   const changed = <T>(work: Promise<T>): Promise<T> =>
     work.finally(() => {
@@ -120,6 +123,7 @@ export function createFaultTable(
             `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'outboxd%' and random() < 0.2`,
           ),
         )
+        sessionsEndedMs = performance.now()
         return rowCount ?? 0
       },
     },
@@ -185,7 +189,10 @@ export function createFaultTable(
       strike: () =>
         cluster.alone(() =>
           strangers.secondLedger(
-            () => fleet.berths[anchor]?.atWork() === true && performance.now() - serverChangedMs > registeredAgainMs,
+            () =>
+              fleet.berths[anchor]?.atWork() === true &&
+              performance.now() - serverChangedMs > registeredAgainMs &&
+              performance.now() - sessionsEndedMs > reconnectedMs,
           ),
         ),
     },
