@@ -62,9 +62,9 @@ Waiting rows have no mark yet. They may have been sent, too, if the outbox was r
 decides about them. Without --waiting and --no-waiting the command judges this itself: --dry-run prints its judgement. If you
 do not know, --as uncertain --waiting is safe.
 
-If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". If nothing
-was restored but \`outboxd status\` names missing rows, the command captures them again, as --as says. You can repeat it, also while
-daemons run.
+If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". If nothing was
+restored but \`outboxd status\` names missing rows, the command captures them again, as --as says. You can repeat it, also
+while daemons run.
 
 Examples:
   outboxd recover --dry-run
