@@ -51,8 +51,8 @@ sending resumes.
 
 If a record's row names a transaction, the record becomes accepted, or completed if it is not tracked. If the id is invalid or
 another record has it, the record becomes uncertain. If the row no longer maps, the record becomes rejected (may have
-arrived). --as decides about all other queued records, and about rows that are marked as captured but missing in the ledger
-(it has no default):
+arrived). --as decides about all other records that the ledger has as queued, and about rows that are marked but missing in
+the ledger (it has no default):
   --as uncertain   safe: each stays unsent until you settle it with \`outboxd resolve\`
   --as new         sends them: what had arrived arrives twice. Lost records get a new idempotency key, so the service cannot
                    recognise them. Use it only if none of these records arrived
@@ -63,8 +63,8 @@ decides about them. Without --waiting and --no-waiting the command judges this i
 do not know, --as uncertain --waiting is safe.
 
 If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". If nothing was
-restored but \`outboxd status\` names missing rows, the command captures them again, as --as says. You can repeat it, also
-while daemons run.
+restored, but \`outboxd status\` says that rows are missing in the ledger, the command captures them: --as decides if they become
+uncertain or are sent. You can repeat it, also while daemons run.
 
 Examples:
   outboxd recover --dry-run

@@ -39,7 +39,7 @@ const post: Record<PostAnswerMeaning, Said<SubmitVerdict['kind']> & { mayHaveArr
     kind: 'uncertain',
   },
   moved: {
-    record: 'queued until the address is right; may have arrived',
+    record: 'sent again when the address is corrected, even if it arrived',
     everyone: 'unauthorized',
     kind: 'pause',
     mayHaveArrived: true,
@@ -52,7 +52,7 @@ const post: Record<PostAnswerMeaning, Said<SubmitVerdict['kind']> & { mayHaveArr
   },
   forbidden: { record: 'queued', everyone: 'unauthorized', kind: 'pause' },
   'nothing-there': {
-    record: 'rejected with a code E000 to E999, else queued',
+    record: 'rejected if the answer has a code E000 to E999, else queued',
     everyone: 'unreachable',
     kind: 'pause',
   },
@@ -113,7 +113,7 @@ function table(): string {
       post[row.post].record,
       get[row.get].record,
       everyone(post[row.post].everyone, get[row.get].everyone),
-      token[row.token],
+      row.token === 'answered' ? `${token.answered}, if it has no token` : token[row.token],
     ].join(' | '),
   )
   const lines = [...rows]
@@ -123,7 +123,7 @@ function table(): string {
     'status',
     'POST: the record',
     'GET: the record',
-    'pause of all instances, by its name',
+    'pause of all instances (its reason)',
     'pause if a token request gets it',
   ]
   return [`| ${head.join(' | ')} |`, `|${' --- |'.repeat(head.length)}`, ...lines].join('\n')
