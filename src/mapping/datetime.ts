@@ -37,7 +37,7 @@ export function convertToUtc(text: string, zone: string | null): ConversionResul
   try {
     return written.offset === null
       ? fromLocal(written, zone as string, text)
-      : writeUtc(fromOffset(written, written.offset), written, text)
+      : writeUtc(fromOffset(written, written.offset), written.fraction, text)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     return invalid(`is not a date of the calendar or a time of the day: ${quoteForMessage(text)}`)
@@ -77,15 +77,16 @@ function nameMissingZone(text: string, written: Written): string {
 }
 
 function fromOffset(written: Written, utcOffset: string): Temporal.Instant {
-  const instant = Temporal.Instant.from(`${written.date}T${written.minute}${utcOffset}`)
+  const instant = Temporal.Instant.from(`${written.date}T${written.minute}:${written.second}${utcOffset}`)
   return written.endOfDay ? instant.add({ hours: 24 }) : instant
 }
 
 /** A date without a time becomes the day's first instant. This is not 00:00 if the clocks change at midnight. */
 function fromLocal(written: Written, zone: string, text: string): ConversionResult {
   if (written.minute === null) {
-    const dayStart = Temporal.PlainDate.from(written.date).toZonedDateTime(zone)
-    return writeUtc(dayStart.toInstant(), { second: '00', fraction: '' }, text)
+    const day = Temporal.PlainDate.from(written.date)
+    const dayStart = day.toZonedDateTime(zone)
+    return dayStart.toPlainDate().equals(day) ? writeUtc(dayStart.toInstant(), '', text) : skippedTime(zone, text)
   }
   const onClock = Temporal.PlainDateTime.from(`${written.date}T${written.minute}:${written.second}`)
   const local = written.endOfDay ? onClock.add({ days: 1 }) : onClock
@@ -93,24 +94,21 @@ function fromLocal(written: Written, zone: string, text: string): ConversionResu
   const later = local.toZonedDateTime(zone, { disambiguation: 'later' })
   if (earlier.epochNanoseconds !== later.epochNanoseconds) {
     const repeated = earlier.toPlainDateTime().equals(local)
-    return invalid(
-      repeated
-        ? `happens twice in ${zone}: ${quoteForMessage(text)} is ${earlier.toInstant()} or ${later.toInstant()}; send the offset`
-        : `does not exist in ${zone}: ${quoteForMessage(text)} falls where the clocks go forward`,
-    )
+    return repeated
+      ? invalid(
+          `happens twice in ${zone}: ${quoteForMessage(text)} is ${earlier.toInstant()} or ${later.toInstant()}; send the offset`,
+        )
+      : skippedTime(zone, text)
   }
-  // Takes the seconds from the instant, because before 1972 a zone's offset may have seconds.
-  const utc = earlier.toInstant()
-  return writeUtc(utc, { second: utc.toString().slice(-3, -1), fraction: written.fraction }, text)
+  return writeUtc(earlier.toInstant(), written.fraction, text)
 }
 
-function writeUtc(
-  instant: Temporal.Instant,
-  tail: { second: string; fraction: string },
-  text: string,
-): ConversionResult {
-  const minute = instant.toString({ smallestUnit: 'minute' })
-  if (minute.length !== 'yyyy-mm-ddThh:mmZ'.length)
+const skippedTime = (zone: string, text: string) =>
+  invalid(`does not exist in ${zone}: ${quoteForMessage(text)} falls where the clocks go forward`)
+
+function writeUtc(instant: Temporal.Instant, fraction: string, text: string): ConversionResult {
+  const second = instant.toString()
+  if (second.length !== 'yyyy-mm-ddThh:mm:ssZ'.length)
     return invalid(`is outside the years 0000 to 9999 in UTC: ${quoteForMessage(text)}`)
-  return { kind: 'value', json: `"${minute.slice(0, -1)}:${tail.second}${tail.fraction}Z"` }
+  return { kind: 'value', json: `"${second.slice(0, -1)}${fraction}Z"` }
 }

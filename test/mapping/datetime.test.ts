@@ -142,6 +142,16 @@ test('a local time that no instant has is an error', () => {
   })
 })
 
+test('a date is the instant of its midnight, to the second; a day that the zone skipped is an error', () => {
+  for (const zone of ['Europe/Berlin', 'Africa/Monrovia', 'America/New_York', 'Pacific/Apia', '+05:30'])
+    for (const day of ['1880-07-01', '1960-01-01', '2026-11-20'])
+      expect(convertToUtc(day, zone)).toEqual(convertToUtc(`${day}T00:00:00`, zone))
+  expect(convertToUtc('1893-04-01', 'Europe/Berlin')).toEqual(convertToUtc('1893-03-31T23:06:32Z', null))
+  expect(convertToUtc('2011-12-30', 'Pacific/Apia')).toMatchObject({
+    message: 'does not exist in Pacific/Apia: "2011-12-30" falls where the clocks go forward',
+  })
+})
+
 test('whatever the text, the answer is a UTC text or an error, never a crash', () => {
   const alphabet = fc.constantFrom(...'0123456789-+:.,TZtz W/[]')
   const near = fc.array(alphabet, { maxLength: 30 }).map((characters) => characters.join(''))

@@ -195,6 +195,7 @@ describe('a date-time', () => {
     ['type: datetime, timezone: Africa/Cairo', '"2026-04-24"', '{"v":"2026-04-23T22:00:00Z"}'],
     ['type: datetime, timezone: "+02:00"', '"2026-04-24T02:00"', '{"v":"2026-04-24T00:00:00Z"}'],
     ['type: datetime, timezone: Africa/Monrovia', '"1960-01-01T00:00:00.5"', '{"v":"1960-01-01T00:44:30.5Z"}'],
+    ['type: datetime, timezone: Africa/Monrovia', '"1960-01-01"', '{"v":"1960-01-01T00:44:30Z"}'],
   ])
 })
 
