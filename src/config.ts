@@ -200,6 +200,11 @@ export function readMappingsDirOrExamples(env: Environment): string {
   return mappingsFolder(done(value('MAPPINGS_DIR')), env)
 }
 
+export function readPayloadMaxBytes(env: Environment): number {
+  const { value, done } = createVariableReader(variables, env)
+  return done(value('PAYLOAD_MAX_BYTES'))
+}
+
 export const exampleMappingsDir = join(import.meta.dirname, '..', 'mappings')
 
 /** The folder of MAPPINGS_DIR may not exist yet. @throws ConfigInvalid */

@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises'
-import { text } from 'node:stream/consumers'
-import { readDatabaseConfig, readMappingsDirOrExamples } from '../config.ts'
+import { buffer } from 'node:stream/consumers'
+import { readDatabaseConfig, readMappingsDirOrExamples, readPayloadMaxBytes } from '../config.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { withOutbox } from '../operations/databases.ts'
 import { parseLimitOption } from '../operations/filters.ts'
 import {
   chooseRecordType,
+  decodePayloadFile,
   exampleSubmissionId,
   findPreviewWarningLines,
   type MapPreview,
@@ -33,7 +34,7 @@ export const command = defineCommand({
     ['--limit <number>', `with --all-new: map at most this many (default: ${limitDefault})`],
     ['--json', 'print JSON'],
   ],
-  help: `A file needs neither a database nor the service, only MAPPINGS_DIR. \${submission.id} is shown as ${exampleSubmissionId}.
+  help: `A file needs neither a database nor the service, only MAPPINGS_DIR and PAYLOAD_MAX_BYTES. \${submission.id} is shown as ${exampleSubmissionId}.
 The exit code is 1 if a record cannot be mapped. A warning names what can be mapped but the service may refuse.
 
 Examples:
@@ -59,8 +60,8 @@ Examples:
       const chosen = chooseRecordType(mappings, options.type)
       if (chosen.kind === 'invalid') return printUsageErrors(context, [chosen.problem])
       try {
-        const content = file === '-' ? await text(context.stdin) : await readFile(file, 'utf8')
-        previews = mapPayloads(mappings, chosen.type, content)
+        const content = decodePayloadFile(file === '-' ? await buffer(context.stdin) : await readFile(file))
+        previews = mapPayloads(mappings, chosen.type, content, readPayloadMaxBytes(context.env))
       } catch (error) {
         return printUsageErrors(context, [`${file} cannot be read: ${(error as Error).message}`])
       }

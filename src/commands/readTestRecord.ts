@@ -4,7 +4,7 @@ import { readMappingsDirOrExamples } from '../config.ts'
 import type { RequestBody } from '../discover/question.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
-import { chooseRecordType } from '../operations/mapRecords.ts'
+import { chooseRecordType, decodePayloadFile } from '../operations/mapRecords.ts'
 import { type Resource, serviceResources } from '../resources.ts'
 import { isObject, type PayloadObject, readPayload, writeJson } from '../yaml/exactJson.ts'
 import type { CommandContext } from './terminal/context.ts'
@@ -22,7 +22,7 @@ export function readTestRecord({ env }: CommandContext, file: string, type: stri
   const invalid = (problem: string) => ({ kind: 'invalid' as const, problem: `--record ${file}: ${problem}` })
   let text: string
   try {
-    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
+    text = decodePayloadFile(readFileSync(file))
   } catch (error) {
     return invalid(`cannot be read: ${(error as Error).message}`)
   }

@@ -83,7 +83,7 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
 
   app.post('/mapping', { config: { changesNothing: true }, bodyLimit: formMaxBytes }, ({ body, viewer }, reply) => {
     const typed = { type: fieldTextAsTyped(body, 'type'), payload: fieldTextAsTyped(body, 'payload') }
-    return send([viewer, reply], async (mappings) => mapTyped(mappings, typed), typed)
+    return send([viewer, reply], async (mappings) => mapTyped(mappings, typed, config.payloadMaxBytes), typed)
   })
 
   app.post<{ Body: { outbox?: string } }>(
@@ -104,7 +104,7 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
 const rowName = (outboxId: string) => `outbox:${outboxId}`
 const lines = (text: string) => text.split('\n').map((line) => untrustedParagraphHtml(line.trim()))
 
-function mapTyped(mappings: Mappings, { type, payload }: MappingForm): MapResult {
+function mapTyped(mappings: Mappings, { type, payload }: MappingForm, bytesMax: number): MapResult {
   const chosen = chooseRecordType(mappings, type === '' ? undefined : type)
   if (chosen.kind === 'invalid') return { problem: chosen.problem }
   const count = splitPayloads(payload).length
@@ -112,7 +112,7 @@ function mapTyped(mappings: Mappings, { type, payload }: MappingForm): MapResult
     return {
       problem: `the form holds ${count} payloads, and takes at most ${payloadsMax} at once: give a file to outboxd map`,
     }
-  const previews = mapPayloads(mappings, chosen.type, payload)
+  const previews = mapPayloads(mappings, chosen.type, payload, bytesMax)
   if (previews.length === 0) return { problem: 'there is no payload in the form' }
   return { previews, outboxId: null, isMasked: false }
 }

@@ -165,7 +165,7 @@ const kinds: readonly (readonly [beginning: RegExp, kind: string])[] = [
   [/^has .*decimals?, /, 'too_many_decimals'],
   [/^is not a plain number/, 'no_number'],
   [/^is not an? (ISO|date)|^is outside the years|^happens twice|^does not exist in/, 'no_datetime'],
-  [/^is not JSON/, 'no_json'],
+  [/^is not JSON|^begins with/, 'no_json'],
   [/^is (text|true|false|a number|an array|an object), /, 'wrong_type'],
   [/^no mapping file/, 'no_mapping'],
 ]

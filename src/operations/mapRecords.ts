@@ -1,10 +1,11 @@
+import { isUtf8 } from 'node:buffer'
 import { findBodyWarnings } from '../mapping/findBodyWarnings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { type MappedOrRefusedRecord, mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord } from '../model.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { readContentsInBatches, readRecordContentsThatFit } from '../outbox/readRecordContents.ts'
-import { readFirstWaitingRowsThatFit, readWaitingRows } from '../outbox/readRows.ts'
+import { decodePayload, readFirstWaitingRowsThatFit, readWaitingRows } from '../outbox/readRows.ts'
 import { readPayload } from '../yaml/exactJson.ts'
 import { didYouMeanHint } from '../yaml/nearestWord.ts'
 
@@ -27,26 +28,32 @@ export function chooseRecordType(
   }
 }
 
-export function mapPayloads(mappings: Mappings, type: string, content: string): MapPreview[] {
-  return splitPayloads(content.replace(/^\uFEFF/, '')).map(({ name, payload }) => ({
-    name,
-    type,
-    ...mapOutboxRecord(mappings, { type, payload, unreadable: null }, exampleSubmissionId),
-  }))
+/** Keeps a byte order mark, because a text column would. @throws Error */
+export function decodePayloadFile(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw new Error('it is not UTF-8 text')
+  return bytes.toString()
+}
+
+/** Judges each payload as the daemon judges a row with this text. */
+export function mapPayloads(mappings: Mappings, type: string, content: string, bytesMax: number): MapPreview[] {
+  return splitPayloads(content).map(({ name, payload: raw }) => {
+    const read = decodePayload({ raw, bytes: Buffer.byteLength(raw) }, 'utf-8', bytesMax)
+    return { name, type, ...mapOutboxRecord(mappings, { type, ...read }, exampleSubmissionId) }
+  })
 }
 
 /** Returns one payload, or one per line if every line looks like a JSON object. */
 export function splitPayloads(content: string): { name: string; payload: string }[] {
   const lines = content
-    .split('\n')
-    .map((line, i) => ({ name: `line ${i + 1}`, payload: line.trim() }))
-    .filter(({ payload }) => payload !== '')
+    .split(/\r?\n/)
+    .map((payload, i) => ({ name: `line ${i + 1}`, payload }))
+    .filter(({ payload }) => payload.trim() !== '')
   if (lines.length === 0) return []
   const isMany = lines.length > 1 && readPayload(content).kind === 'invalid' && lines.every(looksWhole)
-  return isMany ? lines : [{ name: 'the payload', payload: content.trim() }]
+  return isMany ? lines : [{ name: 'the payload', payload: content.replace(/\r?\n$/, '') }]
 }
 
-const looksWhole = ({ payload }: { payload: string }) => payload.startsWith('{') && payload.endsWith('}')
+const looksWhole = ({ payload }: { payload: string }) => payload.trim().startsWith('{') && payload.trim().endsWith('}')
 
 export async function readWaitingRecords(outbox: Outbox, mappings: Mappings, limit: number): Promise<OutboxRecord[]> {
   return readContentsInBatches(outbox, mappings, await readWaitingRows(outbox, limit))

@@ -32,6 +32,7 @@ const quotedCharactersMax = 60
  */
 export function readPayload(text: string): { kind: 'payload'; payload: PayloadObject } | Invalid {
   if (text.length > payloadCharactersMax) return invalid(`is longer than ${payloadCharactersMax} characters`)
+  if (text.startsWith('\uFEFF')) return invalid('begins with a byte order mark (U+FEFF), which JSON does not allow')
   const { tooDeep, keyFlaw } = findJsonFlaws(text, depthMax)
   if (tooDeep.length > 0) return invalid(`is nested deeper than ${depthMax} levels`)
   let value: PayloadValue

@@ -10,10 +10,15 @@ import { type Fixture, mappingFiles, openFixture, payloadOf } from './fixture.ts
 const mappings = join(import.meta.dirname, '..', '..', 'mappings')
 
 /** Without any database. */
-async function runFile(content: string, options: OptionsOf<typeof map> = {}, mappingsDir = mappings) {
+async function runFile(
+  content: string | Buffer,
+  options: OptionsOf<typeof map> = {},
+  mappingsDir = mappings,
+  env: Record<string, string> = {},
+) {
   const file = join(mappingFiles({}), 'payload.json')
   writeFileSync(file, content)
-  const context = testContext({ MAPPINGS_DIR: mappingsDir })
+  const context = testContext({ MAPPINGS_DIR: mappingsDir, ...env })
   const code = await map.action(context, file, options)
   return { code, printed: context.printed(), messages: context.messages() }
 }
@@ -46,6 +51,33 @@ describe('a file', () => {
     expect(code).toBe(1)
     expect(messages).toBe('1 of 2 records map.\n')
     expect(printed).toContain('line 3 of type data cannot be sent')
+  })
+
+  test('is refused as a row with its text: a byte order mark, NUL, and more bytes than PAYLOAD_MAX_BYTES', async () => {
+    const marked = await runFile(`\uFEFF${payloadOf()}\n${payloadOf()}`, { type: 'data' })
+    expect(marked.code).toBe(1)
+    expect(marked.printed).toMatch(
+      /line 1 of type data cannot be sent:\n.*\n.*begins with a byte order mark \(U\+FEFF\)/,
+    )
+    expect(marked.messages).toBe('1 of 2 records map.\n')
+    const nul = await runFile('{"a":"\0"}', { type: 'data' })
+    expect(nul.printed).toContain('the payload contains a NUL character, which JSON text cannot')
+    const payload = payloadOf({ note: '"ü"' })
+    const bytes = Buffer.byteLength(payload)
+    const limited = (most: number) =>
+      runFile(`${payload}\r\n`, { type: 'data' }, mappings, { PAYLOAD_MAX_BYTES: String(most) })
+    expect((await limited(bytes)).code).toBe(0)
+    const large = await limited(bytes - 1)
+    expect(large.code).toBe(1)
+    expect(large.printed).toContain(
+      `the payload has ${bytes} bytes, more than the ${bytes - 1} that PAYLOAD_MAX_BYTES allows`,
+    )
+  })
+
+  test('that is not UTF-8 is not read', async () => {
+    const { code, messages } = await runFile(Buffer.from(payloadOf({ note: '"ü"' }), 'latin1'), { type: 'data' })
+    expect(code).toBe(2)
+    expect(messages).toContain('payload.json cannot be read: it is not UTF-8 text')
   })
 
   test('that maps and that the service would refuse is warned of', async () => {

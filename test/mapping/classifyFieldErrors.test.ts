@@ -26,6 +26,7 @@ test.each([
 test.each([
   [{ type: 't', payload: '{}', unreadable: null }, 'v', 'missing'],
   [{ type: 't', payload: 'Jane Doe', unreadable: null }, 'payload', 'no_json'],
+  [{ type: 't', payload: '\uFEFF{}', unreadable: null }, 'payload', 'no_json'],
   [{ type: 'Jane', payload: '{}', unreadable: null }, 'payload', 'no_mapping'],
   [{ type: 't', payload: null, unreadable: 'Jane Doe' }, 'payload', 'invalid'],
 ])('of %o the log says %s and %s', (record, field, kind) => {

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { mapOutboxRecord } from '../../src/mapping/mapRecord.ts'
 import { decodePayload, mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
+import { mappingOf } from '../mapping/mappingOf.ts'
 import { setup } from './setup.ts'
 
 const yaml = (payload: string, more = '') => `
@@ -29,6 +31,17 @@ test.each([
     { payload: text, unreadable: null, type: 'data', key: null, createdAt: null },
   ])
   expect(await captureRecords()).toEqual([])
+})
+
+test('a text payload with a byte order mark is rejected by a message that names the mark', async () => {
+  const { pool, captureRecords } = await setup({ ddl: table('text'), yaml: yaml('Pay Load') })
+  await pool.query(`${insert} (U&'\\FEFF{"v": "x"}')`)
+  const [record] = await captureRecords()
+  const mappings = new Map([['data', mappingOf('from: v, type: string')]])
+  expect(record && mapOutboxRecord(mappings, record, 'id')).toMatchObject({
+    kind: 'refused',
+    reason: 'payload begins with a byte order mark (U+FEFF), which JSON does not allow',
+  })
 })
 
 test('a payload that cannot be read is taken with the reason, and the others go on', async () => {
