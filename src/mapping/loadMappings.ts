@@ -21,10 +21,11 @@ export function firstMappedResource(mappings: Mappings): Resource {
  * @throws FilesInvalid with every problem, also for an unreadable folder or file, or no mapping file
  */
 export function loadMappings(dir: string): Mappings {
-  const problems: FileProblem[] = []
+  const files = listFiles(dir)
+  const problems = findMisnamedOutboxFiles(dir)
   const mappings = new Map<string, Mapping>()
   const fileByType = new Map<string, string>()
-  for (const file of listFiles(dir)) {
+  for (const file of files) {
     const read = readMapping(file, readText(file, problems) ?? '')
     if (problems.at(-1)?.file === file) continue
     problems.push(...read.problems)
@@ -48,6 +49,16 @@ export function loadMappingsOrEmptyIfBroken(dir: string): Mappings {
   }
 }
 
+export const outboxFileName = 'outbox.yaml'
+const outboxFileForm = /^outbox\.ya?ml$/i
+
+/** Finds `outbox.yml`, `Outbox.yaml` and the like. @throws Error if the folder cannot be read */
+export function findMisnamedOutboxFiles(dir: string): FileProblem[] {
+  const misnamed = readdirSync(dir).filter((name) => outboxFileForm.test(name) && name !== outboxFileName)
+  const message = `the file is not read: rename it to ${outboxFileName}, or remove it`
+  return misnamed.map((name) => problemOf(path.join(dir, name), message))
+}
+
 function listFiles(dir: string): string[] {
   try {
     const entries = readdirSync(dir, { withFileTypes: true })
@@ -61,7 +72,7 @@ function listFiles(dir: string): string[] {
 }
 
 function isMappingFile(name: string): boolean {
-  return /^[^.].*\.ya?ml$/.test(name) && !/^outbox\.ya?ml$/.test(name)
+  return /^[^.].*\.ya?ml$/.test(name) && !outboxFileForm.test(name)
 }
 
 function readText(file: string, problems: FileProblem[]): string | null {

@@ -34,7 +34,6 @@ export function decodePayloadFile(bytes: Buffer): string {
   return bytes.toString()
 }
 
-/** Judges each payload as the daemon judges a row with this text. */
 export function mapPayloads(mappings: Mappings, type: string, content: string, bytesMax: number): MapPreview[] {
   return splitPayloads(content).map(({ name, payload: raw }) => {
     const read = decodePayload({ raw, bytes: Buffer.byteLength(raw) }, 'utf-8', bytesMax)

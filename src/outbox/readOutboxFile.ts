@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { findMisnamedOutboxFiles, outboxFileName } from '../mapping/loadMappings.ts'
 import { isObject, type PayloadObject, type PayloadValue } from '../yaml/exactJson.ts'
 import { type FileProblem, FilesInvalid, wholeFile, YamlDocument } from '../yaml/yamlDocument.ts'
 import { checkSchema, readEntry } from './entryReader.ts'
@@ -105,14 +106,15 @@ function judge(document: YamlDocument, table: OutboxTable): void {
   if (what !== undefined) document.report(['state'], why(state.column, what))
 }
 
-export const outboxFileName = 'outbox.yaml'
-
 export function loadOutboxFile(dir: string): OutboxTable | null {
   const file = path.join(dir, outboxFileName)
   let text: string
   try {
+    const misnamed = findMisnamedOutboxFiles(dir)
+    if (misnamed.length > 0) throw new FilesInvalid(misnamed)
     text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
   } catch (error) {
+    if (error instanceof FilesInvalid) throw error
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     const reason = error instanceof TypeError ? 'it is not UTF-8 text' : (error as Error).message
     throw new FilesInvalid([{ file, message: `the file cannot be read: ${reason}`, ...wholeFile }])

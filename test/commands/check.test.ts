@@ -409,9 +409,14 @@ test('waiting rows with large payloads: as many are read as fit into 16 MB', asy
   expect(code).toBe(0)
 })
 
-test('a broken outbox.yaml is named, and a folder has no line', async () => {
+test('a broken or misnamed outbox.yaml is named, and a folder has no line', async () => {
   const broken = await run({ MAPPINGS_DIR: mappingFiles({ 'outbox.yaml': 'table: [', 'data.yaml': dataFile }) })
   expect(broken.printed).toContain('PROBLEM  outbox: outbox.yaml cannot be used\n')
+  const misnamed = await run({ MAPPINGS_DIR: mappingFiles({ 'outbox.yml': 'table: x', 'data.yaml': dataFile }) })
+  expect(misnamed.code).toBe(1)
+  expect(misnamed.printed).toMatch(
+    /PROBLEM {2}outbox: .*\n.*outbox\.yml: the file is not read: rename it to outbox\.yaml/,
+  )
   const empty = mappingFiles({})
   expect((await run({ MAPPINGS_DIR: empty })).printed).toContain(`${empty}: there is no mapping file`)
 })

@@ -98,6 +98,14 @@ describe('a file', () => {
     expect(JSON.parse(bad.printed)).toMatchObject({ maps: false, errors: expect.arrayContaining([expect.anything()]) })
   })
 
+  test('beside an outbox.yml, which would not be read, is not mapped', async () => {
+    const dir = mappingFiles({
+      'data.yaml': readFileSync(join(mappings, 'data.yaml'), 'utf8'),
+      'outbox.yml': 'table: x',
+    })
+    await expect(runFile(payloadOf(), {}, dir)).rejects.toThrow('outbox.yml: the file is not read')
+  })
+
   test('the type is asked for, unless there is only one mapping', async () => {
     const asked = await runFile(payloadOf())
     expect(asked.code).toBe(2)

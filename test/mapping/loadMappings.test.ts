@@ -4,6 +4,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { mapRecord } from '../../src/mapping/mapRecord.ts'
+import { loadOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 import { FilesInvalid } from '../../src/yaml/yamlDocument.ts'
 import { outcomeOf } from './mappingOf.ts'
 
@@ -56,6 +57,13 @@ test('outbox.yaml, schemas, hidden files and subfolders are not mapping files', 
   })
   mkdirSync(path.join(folder.dir, 'examples.yaml'))
   expect([...loadMappings(folder.dir).keys()]).toEqual(['a', 'b'])
+})
+
+test.each(['outbox.yml', 'Outbox.yaml', 'OUTBOX.YAML'])('%s is a problem: it is not read', (name) => {
+  using folder = folderOf({ 'a.yaml': valid('a'), [name]: 'table: x' })
+  const problem = `${name}: the file is not read: rename it to outbox.yaml, or remove it`
+  expect(problemsOf(folder.dir)).toEqual([problem])
+  expect(() => loadOutboxFile(folder.dir)).toThrow(problem)
 })
 
 test('every problem of every file comes at once', () => {
