@@ -36,6 +36,15 @@ export const postgresUrlSchema = z
     (text) => !namesSeveralHosts(text),
     'names several hosts: give one address that always leads to the primary (docs/run/restore.md, "Failover")',
   )
+  .refine(
+    isReadableByDriver,
+    'is not a valid URL. In its user name and password, write / as %2F, ? as %3F, # as %23 and @ as %40',
+  )
+
+/** Refuses an @ in the path: the password has a /, and a part of it would be shown as an address. */
+function isReadableByDriver(text: string): boolean {
+  return URL.canParse(text.replace('@/', '@localhost/')) && !/^\w+:\/\/[^/?#]*\/[^?#]*@/.test(text)
+}
 
 /** True if the URL lists several hosts, also in its parameter `host`. A comma before the @ belongs to the password. */
 const namesSeveralHosts = (text: string) =>

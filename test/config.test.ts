@@ -157,6 +157,27 @@ describe('mistakes', () => {
     expect(readConfig({ ...complete, DATABASE_URL: url }).databaseUrl).toBe(url)
   })
 
+  test.each([
+    'postgres://erp:hun/ter2@db.example/erp',
+    'postgres://erp:1/ter2@db.example/erp',
+    'postgres://erp:hun#ter2@db.example/erp',
+    'postgres://erp@db.example:port/erp',
+  ])('a database’s address that is not a URL is refused with what to encode, and not quoted: %s', (url) => {
+    const problems = problemsOf({ ...complete, DATABASE_URL: url })
+    expect(problems).toEqual([expect.stringMatching(/^DATABASE_URL is not a valid URL\. .* \/ as %2F/)])
+    expect(problems.join()).not.toContain('ter2')
+  })
+
+  test.each([
+    'postgres:///erp?host=/run/postgresql',
+    'postgres://erp:pw@/erp?host=/run/postgresql',
+    'postgres://%2Frun%2Fpostgresql/erp',
+    'postgresql://erp:p%2Fw@[::1]:5433/erp?user=me@corp',
+    'postgres://erp:p w%@db.example/erp',
+  ])('an address that the driver can read is taken: %s', (url) => {
+    expect(readConfig({ ...complete, DATABASE_URL: url }).databaseUrl).toBe(url)
+  })
+
   test.each(['DATABASE_URL', 'STATE_DATABASE_URL'])('a wrong %s is never quoted', (name) => {
     const problems = problemsOf({ ...complete, [name]: 'mysql://erp:hunter2@db.example/erp' }).join('\n')
     expect(problems).toContain(name)

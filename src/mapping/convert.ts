@@ -49,7 +49,6 @@ export function chooseConverter(spec: FieldSpec): ConvertValue {
   }
 }
 
-/** Reads `decimal(p,s)`. */
 export function parseDecimalType(type: string): { precision: number; scale: number } | null {
   const match = /^decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)$/.exec(type)
   return match === null ? null : { precision: Number(match[1]), scale: Number(match[2]) }

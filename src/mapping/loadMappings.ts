@@ -39,7 +39,6 @@ export function loadMappings(dir: string): Mappings {
   return mappings
 }
 
-/** Returns an empty map if the files cannot be used. */
 export function loadMappingsOrEmptyIfBroken(dir: string): Mappings {
   try {
     return loadMappings(dir)
@@ -52,7 +51,7 @@ export function loadMappingsOrEmptyIfBroken(dir: string): Mappings {
 export const outboxFileName = 'outbox.yaml'
 const outboxFileForm = /^outbox\.ya?ml$/i
 
-/** Finds `outbox.yml`, `Outbox.yaml` and the like. @throws Error if the folder cannot be read */
+/** @throws Error if the folder cannot be read */
 export function findMisnamedOutboxFiles(dir: string): FileProblem[] {
   const misnamed = readdirSync(dir).filter((name) => outboxFileForm.test(name) && name !== outboxFileName)
   const message = `the file is not read: rename it to ${outboxFileName}, or remove it`

@@ -62,7 +62,7 @@ export const fieldSchemas = {
   decimal: z.strictObject({
     type: z
       .string()
-      .regex(/^decimal\(\s*\d{1,3}\s*,\s*\d{1,3}\s*\)$/)
+      .regex(/^decimal\(\s*\d+\s*,\s*\d+\s*\)$/)
       .describe('decimal(10,2): 10 digits in all, 2 of them after the point.'),
     ...scalar,
     round: z

@@ -28,7 +28,7 @@ export function chooseRecordType(
   }
 }
 
-/** Keeps a byte order mark, because a text column would. @throws Error */
+/** Keeps a byte order mark, because a text column would. */
 export function decodePayloadFile(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw new Error('it is not UTF-8 text')
   return bytes.toString()
@@ -41,18 +41,20 @@ export function mapPayloads(mappings: Mappings, type: string, content: string, b
   })
 }
 
-/** Returns one payload, or one per line if every line looks like a JSON object. */
+/** Returns one payload, or one per line if each line begins like a JSON object and the first is whole. */
 export function splitPayloads(content: string): { name: string; payload: string }[] {
   const lines = content
     .split(/\r?\n/)
     .map((payload, i) => ({ name: `line ${i + 1}`, payload }))
     .filter(({ payload }) => payload.trim() !== '')
   if (lines.length === 0) return []
-  const isMany = lines.length > 1 && readPayload(content).kind === 'invalid' && lines.every(looksWhole)
+  const isMany =
+    lines.length > 1 &&
+    lines[0]?.payload.trim().endsWith('}') &&
+    lines.every(({ payload }) => payload.trim().startsWith('{')) &&
+    readPayload(content).kind === 'invalid'
   return isMany ? lines : [{ name: 'the payload', payload: content.replace(/\r?\n$/, '') }]
 }
-
-const looksWhole = ({ payload }: { payload: string }) => payload.trim().startsWith('{') && payload.trim().endsWith('}')
 
 export async function readWaitingRecords(outbox: Outbox, mappings: Mappings, limit: number): Promise<OutboxRecord[]> {
   return readContentsInBatches(outbox, mappings, await readWaitingRows(outbox, limit))
@@ -86,7 +88,6 @@ export function findPreviewWarningLines(mappings: Mappings, previews: readonly M
   return [...ofBodies, ...dayWarnings(mappings, previews)]
 }
 
-/** Names date fields whose day is different in UTC. */
 function dayWarnings(mappings: Mappings, previews: readonly MapPreview[]): string[] {
   const fields = previews.flatMap((preview) =>
     preview.kind === 'refused' ? [] : preview.fields.map((field) => ({ ...field, type: preview.type })),

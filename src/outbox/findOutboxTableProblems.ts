@@ -35,7 +35,7 @@ export async function findOutboxTableProblems(pool: pg.Pool, described: OutboxTa
   const open = openTable(pool, table, inspected, { served: anyServed, failingIds: [] }, pool)
   const refused = await findStatementProblems(open.db, statementsOf(open))
   // Grants all columns, because a filter may read columns that the description does not name.
-  const denied = new RegExp(`SQLSTATE 42501: permission denied for \\w+ ${RegExp.escape(table.table)} `)
+  const denied = new RegExp(`SQLSTATE 42501: permission denied for \\w+ ${RegExp.escape(table.table)}(?: |$)`)
   const grant = refused.some((clause) => denied.test(clause))
     ? await grantToRead(pool, qualifiedNameSql(described))
     : ''
@@ -64,7 +64,9 @@ function statementsOf(table: OpenTable): NamedStatements {
   const locking = { marked, free, held, ...waitingRowLockStatements(table), lockOne: lockOneWaitingRowSql(table) }
   const { candidates, ask } = failingRowStatements(table)
   const unknownStatus = unknownStatusCountsSql(table)
+  const { from, filtered } = table.rows
   return {
+    ...(filtered === '' ? {} : { filter: `select from ${from} where true${filtered}` }), // first, to be named
     ...rowReadStatements(table),
     ...backlogStatements(table),
     candidates,
@@ -89,6 +91,7 @@ async function findStatementProblems(sessions: DatabasePool, statements: NamedSt
   for (const [name, statement] of Object.entries(statements)) {
     const why = await explain(transaction.db, statement)
     if (why === 'locked') return [locked]
+    if (why !== null && name === 'filter') return [`has a filter that Postgres refuses: ${why}`]
     if (why !== null) refusals.set(why, [...(refusals.get(why) ?? []), name])
   }
   return [...refusals].map(

@@ -158,19 +158,19 @@ async function findIdColumnProblems(
 }
 
 /**
- * Refuses functions of time in a filter, because a row that passes `not_before <= now()` later would stay behind the
- * cursor. If another filter includes a row late, the hourly comparison captures the row.
+ * Refuses `not_before <= now()`, because a row that passes later would stay behind the cursor. If another filter
+ * includes a row late, the hourly comparison captures the row.
  */
 function findFilterProblems({ filter, ...table }: OutboxTable): string[] {
-  const isTimeless = filter === null || !timeFunctions.test(filter.replaceAll(/'(?:[^']|'')*'/g, ''))
-  if (isTimeless || isMarkedOnCapture({ filter, ...table })) return []
+  const used = timeFunctions.exec(filter?.replaceAll(/'(?:[^']|'')*'/g, '') ?? '')?.[0]
+  if (used === undefined || isMarkedOnCapture({ filter, ...table })) return []
   return [
-    'has a filter that depends on the time. The ledger keeps a cursor, so a row for which the filter becomes true later would be captured late. Mark rows on capture (set: [queued]), or let the ERP write a column when the time has come',
+    `has a filter with ${used}, which changes although the row does not. The ledger keeps a cursor, so a row for which the filter becomes true later would be captured late. Mark rows on capture (set: [queued]), or let the ERP write a column when the row may be sent`,
   ]
 }
 
 const timeFunctions =
-  /\b(?:now|age|random|timeofday|\w+_timestamp)\s*\(|\b(?:current_date|current_time|current_timestamp|localtime|localtimestamp)\b/i
+  /\b(?:now|age|random|timeofday|\w+_timestamp)(?=\s*\()|\b(?:current_date|current_time|current_timestamp|localtime|localtimestamp)\b/i
 
 /** Row-level security without a fitting policy hides every row, and raises no error. */
 export async function findRowSecurityProblemClauses(

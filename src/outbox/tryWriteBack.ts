@@ -134,14 +134,16 @@ async function whyNotStorable(
   { column, valueSql, castValueSql, mustBeWhole }: Assignment,
   shape: TableShape,
 ): Promise<string | null> {
-  const isWhole = mustBeWhole ? `bool_and((${castValueSql})::text = (${valueSql})::text) is not false` : 'true'
+  const [given, stored] = [`(${valueSql})::text`, `(${castValueSql})::text`]
+  const change = `pg_catalog.format('it would store %L as %L', ${given}, ${stored})`
+  const changed = mustBeWhole ? `min(${change}) filter (where ${stored} <> ${given})` : 'null'
   const emptyRow = `(select null::${columnOf(shape, column).type} as ${quoteIdentifier(column)}) o`
   try {
-    const { rows } = await db.query<{ isWhole: boolean }>(
-      `select count(${castValueSql}), ${isWhole} as "isWhole" from ${rowStatusesSql} cross join ${emptyRow}`,
+    const { rows } = await db.query<{ changed: string | null }>(
+      `select count(${castValueSql}), ${changed} as changed from ${rowStatusesSql} cross join ${emptyRow}`,
       [JSON.stringify(states.map((state) => trialStatus('', state)))],
     )
-    return rows[0]?.isWhole === false ? 'the value would be cut' : null
+    return rows[0]?.changed ?? null
   } catch (error) {
     return `SQLSTATE ${errorCodeOf(error)}: ${(error as Error).message}`
   }

@@ -156,6 +156,9 @@ test('a payload written over several lines is one; lines that each are an object
     { name: 'line 2', payload: '{"a":2}' },
   ])
   expect(splitPayloads('{"a":1}\n{"a":}')).toHaveLength(2)
+  expect(splitPayloads('{"a":1}\n{"a":2}\n{"a":')).toHaveLength(3)
+  expect(splitPayloads('{"a":{"b":1}\n"c":{"d":1}}')).toHaveLength(1)
+  expect(splitPayloads('{"a":[\n{"b":1}\n{"b":2}]}')).toHaveLength(1)
   expect(splitPayloads('{\n "a": \n}')).toHaveLength(1)
 })
 

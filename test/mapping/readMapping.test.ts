@@ -101,6 +101,12 @@ describe('a problem of a field', () => {
         '"decimal(0,0)" > "decimal(0,0)" is not possible: decimal(digits, decimals) takes 1 to 100 digits in all, and no more decimals than digits',
       ],
     ],
+    [
+      'from: v, type: "decimal(1000,2)"',
+      [
+        '"decimal(1000,2)" > "decimal(1000,2)" is not possible: decimal(digits, decimals) takes 1 to 100 digits in all, and no more decimals than digits',
+      ],
+    ],
     ['from: v, type: string, requird: true', ['requird > unknown key "requird"; did you mean "required"?']],
     [
       'from: v, type: string, colour: red',
