@@ -34,8 +34,9 @@ transaction that does not exist (sometimes a third, to rule out that a gateway a
 constraints, it writes each state to one row in a transaction that it rolls back: a waiting row, or, if rows do not show
 whether they were captured, any row that the filter allows.
 
-Each line begins with "ok", "PROBLEM", "WARNING" (it works, but may not be intended) or "-" (not checked). The exit code is 1 if
-there is a problem or nothing could be checked, and 2 if the configuration is wrong.`,
+Each line begins with "ok", "PROBLEM", "WARNING" (it works, but may not be intended) or "-" (not checked). The exit code is 2 if
+a variable is missing or wrong. It is 1 if anything else is a problem, such as a mistake in outbox.yaml or a mapping file, or if
+nothing could be checked.`,
   async action(context, options): Promise<number> {
     const configured = readConfigured(context.env)
     const { config, databaseConfig } = configured

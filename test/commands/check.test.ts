@@ -99,6 +99,10 @@ test('a service that cannot be reached is said to be so', async () => {
   expect(printed).toMatch(/PROBLEM {2}token: asking for a token: /)
 })
 
+test('the help says that a mistake in a file leaves with 1, and one in a variable with 2', () => {
+  expect(check.help).toMatch(/is 2 if\s+a variable is .* is 1 if .* a mistake in outbox\.yaml or a mapping file/s)
+})
+
 test('a configuration with mistakes leaves with 2; what can be looked at is', async () => {
   const { code, printed } = await run({ SERVICE_BASE_URL: 'nonsense', MAX_IN_FLIGHT: 'many' })
   expect(code).toBe(2)
@@ -411,6 +415,7 @@ test('waiting rows with large payloads: as many are read as fit into 16 MB', asy
 
 test('a broken or misnamed outbox.yaml is named, and a folder has no line', async () => {
   const broken = await run({ MAPPINGS_DIR: mappingFiles({ 'outbox.yaml': 'table: [', 'data.yaml': dataFile }) })
+  expect(broken.code).toBe(1)
   expect(broken.printed).toContain('PROBLEM  outbox: outbox.yaml cannot be used\n')
   const misnamed = await run({ MAPPINGS_DIR: mappingFiles({ 'outbox.yml': 'table: x', 'data.yaml': dataFile }) })
   expect(misnamed.code).toBe(1)
