@@ -29,18 +29,14 @@ const common = {
   constant: z.unknown().describe('A fixed value for every record, in place of `from`.').optional(),
   required: z
     .boolean()
-    .describe(
-      'true: a record without this value is rejected. false (default): a missing value is left out of the request.',
-    )
+    .describe('true: a record without the value is rejected. false (default): a missing value is left out.')
     .optional(),
   default: z.unknown().describe('What to send if the value is missing or null.').optional(),
 }
 const trim = z.boolean().describe('true: white space at both ends is removed first.').optional()
 const lookup = z
   .record(z.string(), z.unknown())
-  .describe(
-    'A table that gives for each value in the payload the value to send. Values that are not in the table are errors.',
-  )
+  .describe('A table that gives for each value in the payload the value to send. Other values are errors.')
   .optional()
 const scalar = { ...common, trim, lookup }
 const as = z.literal('string').describe('string: the number is sent as text, such as "1234.50".').optional()
@@ -49,7 +45,7 @@ export const fieldSchemas = {
   string: z.strictObject({
     type: z.literal('string'),
     ...scalar,
-    maxLength: z.int().min(1).describe('The most characters. A longer text is an error; it is never cut.').optional(),
+    maxLength: z.int().min(1).describe('The most characters. A longer text is an error.').optional(),
   }),
   enum: z.strictObject({
     type: z.literal('enum'),
@@ -76,9 +72,7 @@ export const fieldSchemas = {
     ...scalar,
     timezone: z
       .string()
-      .describe(
-        'The zone of times that have no offset, such as Europe/Berlin. If it is not set, such times are errors.',
-      )
+      .describe('The zone of times without an offset, such as Europe/Berlin. If it is not set, they are errors.')
       .optional(),
   }),
   array: z.strictObject({ type: z.literal('array'), ...common }),

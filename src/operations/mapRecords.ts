@@ -28,7 +28,7 @@ export function chooseRecordType(
   }
 }
 
-/** Keeps a byte order mark, because a text column would. */
+/** Keeps a byte order mark, as a text column does. */
 export function decodePayloadFile(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw new Error('it is not UTF-8 text')
   return bytes.toString()

@@ -22,7 +22,7 @@ const createdAt = z
     timezone: z
       .string()
       .refine(isTimezone, 'is not a known timezone: write it like Europe/Berlin')
-      .describe('The zone of times that have no offset, such as Europe/Berlin. Default: UTC.')
+      .describe('The zone of times without an offset, such as Europe/Berlin. Default: UTC.')
       .optional(),
   })
   .refine(({ unit, timezone }) => unit === undefined || timezone === undefined, {
@@ -42,16 +42,14 @@ const columnPayload = z.strictObject({
   encoding: z
     .string()
     .refine(isEncoding, 'is unknown: known are utf-8, base64, hex, windows-1252, iso-8859-1, utf-16le')
-    .describe('utf-8 (default), base64, hex, or the character set of a bytea, such as windows-1252.')
+    .describe('utf-8 (default), base64, hex, or only for bytea a character set. iso-8859-1 is read as windows-1252.')
     .optional(),
 })
 
 const whats = ['state', 'transaction_id', 'error_code', 'error', 'now'] as const
 const written = z.strictObject({
   what: z.enum(whats).describe('What is written.'),
-  on: stateListSchema
-    .describe('States at which the column is written. If the record ends in a different state, the column is emptied.')
-    .optional(),
+  on: stateListSchema.describe('States at which the column is written. Any other end state empties it.').optional(),
 })
 
 export const typeEntry: OutboxFileEntry<typeof constantType | typeof columnType> = {
@@ -100,9 +98,7 @@ export const outboxFileSchema = z.strictObject({
     .describe('promised: no two rows have the same id. Needed for a view or a partitioned table.')
     .optional(),
   order: column
-    .describe(
-      'Rows are captured in the order of this column. Default: the id, or with a cursor the order of transactions.',
-    )
+    .describe('Orders the capture of rows. Default: the id, or with a cursor the order of transactions.')
     .optional(),
   sequence: column
     .describe('With state: none, a column that a sequence fills at the insert (identity, serial).')
@@ -124,7 +120,7 @@ export const outboxFileSchema = z.strictObject({
 })
 
 const about = {
-  write: 'Columns that outboxd writes, each with state, transaction_id, error_code, error or now.',
+  write: 'Columns that outboxd writes.',
   type: 'The type, which decides the mapping file: a column, or { constant: data }.',
   created_at: 'When the record was created: a column, or { column: …, unit: … }.',
   payload: 'The JSON: a column, or { columns: … }. Default: only the id, for a mapping file with source.',

@@ -39,6 +39,7 @@ describe('a decimal', () => {
       ['type: "decimal(10,2)"', '"12.30"', '{"v":12.30}'],
       ['type: "decimal(10,2)"', '"+12.3"', '{"v":12.30}'],
       ['type: "decimal(10,2)"', '"-0012"', '{"v":-12.00}'],
+      ['type: "decimal(10,2)"', '"1.000"', '{"v":1.00}'],
       ['type: "decimal(10,2)"', '" 12.30"', 'v is not a plain number like 1234.50: " 12.30"'],
       ['type: "decimal(10,2)", trim: true', '" 12.30 "', '{"v":12.30}'],
       ['type: "decimal(10,2)"', '"1e2"', 'v is not a plain number like 1234.50: "1e2"'],
@@ -89,6 +90,8 @@ describe('an integer', () => {
 
 describe('text', () => {
   check([
+    ['type: string', '-3', '{"v":"-3"}'],
+    ['type: string', '"a\\u0000"', '{"v":"a\\u0000"}'],
     ['type: string', '"a\\u00e9\\n"', '{"v":"aé\\n"}'],
     ['type: string, maxLength: 3', '"abc"', '{"v":"abc"}'],
     ['type: string, maxLength: 3', '"abcd"', 'v has 4 characters, at most 3 are allowed: "abcd"'],

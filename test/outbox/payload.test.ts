@@ -60,12 +60,14 @@ test('a payload that cannot be read is taken with the reason, and the others go 
   expect(await mayHaveWaitingRows(outbox)).toBe(false)
 })
 
-test('a payload is decoded from the encoding that the file names', () => {
+test('a payload is decoded from the encoding that the file names; a text column ignores a character set', () => {
   const read = (raw: string | Buffer, encoding: string) => decodePayload({ raw, bytes: raw.length }, encoding, 100)
   expect(read('eyJhIjogMS41MH0=', 'base64').payload).toBe('{"a": 1.50}')
   expect(read(Buffer.from('eyJh\nIjogMX0='), 'base64').payload).toBe('{"a": 1}')
   expect(read('7b7d', 'hex').payload).toBe('{}')
-  expect(read(Buffer.from([0x22, 0x80, 0x22]), 'windows-1252').payload).toBe('"€"')
+  for (const name of ['windows-1252', 'iso-8859-1'])
+    expect(read(Buffer.from([0x22, 0x80, 0x22]), name).payload).toBe('"€"')
+  expect(read('"ü"', 'iso-8859-1').payload).toBe('"ü"')
   expect(read('no base64!', 'base64').unreadable).toBe('the payload is not base64')
   expect(read('/w==', 'base64').unreadable).toBe('the payload is not base64')
   expect(read('7b7', 'hex').unreadable).toBe('the payload is not hex')

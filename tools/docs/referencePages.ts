@@ -42,7 +42,7 @@ async function commandsPage(): Promise<string> {
   return page(
     'Commands',
     `Each command with its options. \`outboxd COMMAND --help\` adds rules and examples.
-- **Exit codes**: 0 done, 1 failed, 2 usage or configuration (in \`check\` 1 if a file has the mistake), 3 nothing
+- **Exit codes**: 0 done, 1 failed, 2 usage or configuration (with \`check\` only for variables), 3 nothing
   found, 4 not confirmed. Node itself exits with 9 if the file of \`--env-file\` does not exist.
 - **An id** is a submission's id, six or more of its first or last hex digits, \`outbox:N\` for the outbox row N,
   \`transaction:ID\`, \`key:K\`, or an idempotency key.
@@ -191,8 +191,7 @@ payload: { columns: all }
 state: { timestamp: synced_at, set: [completed] }
 \`\`\`
 
-\`outboxd describe TABLE --write\` proposes the file. [Your own table](../start/outbox.md) explains the choices, and
-\`outboxd check\` names each mistake with line and column.`,
+\`outboxd describe TABLE --write\` proposes the file. [Your own table](../start/outbox.md) explains the choices.`,
     schemaTable(JSON.parse(outboxJsonSchema()) as SchemaNode),
   )
 }
