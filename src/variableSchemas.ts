@@ -41,9 +41,11 @@ export const postgresUrlSchema = z
     'is not a valid URL. In its user name and password, write / as %2F, ? as %3F, # as %23 and @ as %40',
   )
 
-/** Refuses an @ in the path: the password has a /, and its end would be shown as an address. */
+/** Refuses an @ after the address: the password has a /, ? or #, and a part of it would be shown as an address. */
 function isReadableByDriver(text: string): boolean {
-  return URL.canParse(text.replace('@/', '@localhost/')) && !/^\w+:\/\/[^/?#]*\/[^?#]*@/.test(text)
+  const isInPath = /^\w+:\/\/[^/?#]*\/[^?#]*@/.test(text)
+  const isInParameters = /^\w+:\/\/[^/?#@]*[?#].*@/.test(text)
+  return URL.canParse(text.replace('@/', '@localhost/')) && !isInPath && !isInParameters
 }
 
 /** True if the URL lists several hosts, also in its parameter `host`. A comma before the @ belongs to the password. */
