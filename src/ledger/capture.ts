@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { boundText, escapeNonAsciiFields, textCharsMax } from '../boundText.ts'
 import type { CapturedRecord, CaptureSession, DueCaptureWork, FailedRow, InsertResult } from '../model.ts'
 import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
+import { readCurrency } from './audit/currency.ts'
 import { readServedOutbox, type ServedOutbox } from './binding.ts'
 import { computeRequestDigest, decideDiscardsOfDocuments } from './documents.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
@@ -186,7 +187,8 @@ export async function insertCapturedRecords(
     `with record as (
        select * from json_to_recordset($1) as r(ord int, id uuid, "outboxId" text, type text, key text, resource text,
          payload text, body text, tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid, "createdAt" timestamptz,
-         stamp text, error text, doubt text, discarded text, document text, "requestDigest" text, amounts jsonb)
+         stamp text, error text, doubt text, discarded text, document text, "requestDigest" text, amounts jsonb,
+         currency text)
      ), kept as (
        insert into outboxd.submission as s (id, outbox_id, type, key, resource, payload, body, tracked, sends_own_id,
          idempotency_key, recorded_at, row_stamp, state, held, due_at, error, ended_at, in_doubt, may_have_arrived, report_due, document, request_digest)
@@ -220,7 +222,8 @@ export async function insertCapturedRecords(
      ), ${restorePrunedSubmissionsSql('of_same', '$2')}, event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail, amounts)
        select id, null, state, 0, case when $3 then 'recovered as ' || state
-         when state = 'queued' then 'captured' when state = 'uncertain' then 'captured as uncertain' when state = 'discarded' then discarded else 'did not map' end, $2, case when $3 then ${reasonAndAccountJsonSql('$4', '$5')} end,
+         when state = 'queued' then 'captured' when state = 'uncertain' then 'captured as uncertain' when state = 'discarded' then discarded else 'did not map' end, $2,
+         nullif(jsonb_strip_nulls(jsonb_build_object('currency', currency)) || ${reasonAndAccountJsonSql('$4', '$5')}, '{}'),
          amounts
        from kept join record using (id)
      )
@@ -250,6 +253,7 @@ function stored({ fieldErrors: _, ...record }: CapturedRecord, ord: number, isRe
     ...escapeNonAsciiFields(record),
     error: record.error === null ? null : boundText(record.error, textCharsMax.errors),
     requestDigest: isKnown ? computeRequestDigest(record) : null,
+    currency: readCurrency(record.body, record.amounts ?? null),
   }
 }
 

@@ -1,3 +1,4 @@
+import { readCurrency } from '../ledger/audit/currency.ts'
 import type { AuditEntry, AuditedRecord, AuditStep, PrunedRecord } from '../ledger/audit/readAuditEntries.ts'
 import type { AuditedAct } from '../ledger/audit/readOperatorActs.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
@@ -15,29 +16,21 @@ type AuditedLine = Omit<AuditedRecord, 'body'>
 export function toAuditLine(entry: AuditEntry): AuditLine {
   if (entry.kind !== 'record') return entry
   const { body, ...record } = entry
-  const amounts = entry.steps.findLast((step) => step.amounts !== null)?.amounts ?? null
-  return { ...record, amounts, ...partiesOf(body, amounts), hands: entry.steps.filter(isByPerson) }
+  const made = entry.steps.findLast((step) => step.amounts !== null)
+  const amounts = made?.amounts ?? null
+  // Older versions kept no currency.
+  const currency = made?.currency ?? readCurrency(body, amounts)
+  return { ...record, amounts, customer: customerOf(body), currency, hands: entry.steps.filter(isByPerson) }
 }
 
-/** Both are null if the request was emptied. `currency` is EUR by default (docs/reference/interface.md, 2.5). */
-function partiesOf(body: string | null, amounts: Amounts | null): { customer: string | null; currency: string | null } {
-  if (body === null) return { customer: null, currency: null }
-  const request = readObject(body)
-  const named = textOf(request.currency) ?? textOf(readObject(request.data).currency)
-  const hasAmounts = Object.keys(amounts ?? {}).length > 0
-  return { customer: textOf(request.customerId), currency: named ?? (hasAmounts ? 'EUR' : null) }
-}
-
-function readObject(value: unknown): Record<string, unknown> {
+function customerOf(body: string | null): string | null {
   try {
-    const read: unknown = typeof value === 'string' ? JSON.parse(value) : value
-    return typeof read === 'object' && read !== null ? (read as Record<string, unknown>) : {}
+    const { customerId } = JSON.parse(body ?? '{}')
+    return typeof customerId === 'string' && customerId !== '' ? customerId : null
   } catch {
-    return {}
+    return null
   }
 }
-
-const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
 /** For CSV columns; empty if the mapping files are broken. */
 export function tryReadAmountFieldNames(mappingsDir: string): string[] {
@@ -144,7 +137,7 @@ export function auditSumsCsv(sums: readonly AuditSum[]): string {
 export function auditSumsText(sums: readonly AuditSum[]): string {
   const rows = sums.map(({ month, type, outcome, currency, records, withoutAmounts, amounts }) => [
     ...[month ?? 'not ended', type, outcome, String(records), withoutAmounts === 0 ? '' : String(withoutAmounts)],
-    ...[currency ?? '', showAmounts(amounts)],
+    ...[currency ?? (Object.keys(amounts).length > 0 ? 'unknown' : ''), showAmounts(amounts)],
   ])
   return renderTable(['month', 'type', 'outcome', 'records', 'without amounts', 'currency', 'amounts'], rows)
 }

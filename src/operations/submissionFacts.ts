@@ -49,11 +49,12 @@ export function eventDetails({
   cause,
 }: Pick<LoggedEvent, 'detail' | 'cause'>): [name: string, value: string][] {
   if (detail === null) return []
-  // Only daemons need the claim, and only `audit --verify` the digest.
+  // Only daemons need the claim, and only `audit` the digest and the currency.
   const {
     former,
     claim: _,
     bodySha256: __,
+    currency: ___,
     ...rest
   } = detail as Record<string, unknown> & {
     former?: Record<string, unknown>

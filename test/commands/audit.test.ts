@@ -232,7 +232,59 @@ test('--csv has a column for each amount, the customer and the currency; those o
   expect(of('1')).toMatchObject({ amount_total_amount: '-1234567.10', customer: 'C1', currency: 'EUR' })
   expect(of('2')).toMatchObject({ amounts: 'rate=1.5', amount_total_amount: '', customer: "'=C9", currency: 'CHF' })
   await fixture.ledger.pool.query(`update outboxd.submission set payload = null, body = null, emptied_at = now()`)
-  expect((await records())[0]).toMatchObject({ customer: null, currency: null })
+  expect((await records())[0]).toMatchObject({ customer: null, currency: 'EUR' })
+})
+
+test.each([
+  ['USD', '{"data":{"t":{"currency":"USD","value":"6.00"}}}'],
+  ['USD', '{"data":{"Currency":"USD"}}'],
+  ['USD', '{"data":{"currencyCode":"USD"}}'],
+  ['USD', '{"data":{"currency_code":" USD "}}'],
+  ['USD', '{"data":{"currency":{"code":"USD","name":"Dollar"}}}'],
+  ['USD', '{"lines":[{"currency":"USD"},{"currency":"USD"}]}'],
+  ['CHF+EUR+USD', '{"currency":"USD","lines":[{"currency":"EUR"},{"currency":"CHF"}]}'],
+  ['EUR', '{"currency":"","data":{"currency":null,"value":"USD","code":"USD","currency_rate":"USD"}}'],
+  ['\ufffd\ufffd', '{"currency":"\\u0000\\ud800"}'],
+])('the currency is %s for the request %s', async (currency, body) => {
+  await fixture.end(done(), { outboxId: '1', amounts: { total: '6.00' }, body })
+  expect(await records()).toMatchObject([{ currency }])
+  expect(JSON.parse((await run({ sum: true, json: true })).printed)).toMatchObject([{ currency }])
+})
+
+test('emptied records keep their currency, so --sum never adds up several', async () => {
+  for (const currency of ['USD', 'EUR', 'JPY'])
+    await fixture.end(done(), { outboxId: currency, amounts: { total: '5.00' }, body: JSON.stringify({ currency }) })
+  const before = await run({ sum: true })
+  const ago = new Date(Date.now() - 40 * 86_400_000).toISOString()
+  await fixture.ledger.pool.query('update outboxd.submission set ended_at = $1', [ago])
+  const full = (await run({ sum: true, csv: true })).printed
+  expect(full.split('\n')).toHaveLength(before.printed.split('\n').length)
+  await prune.action(fixture.context(), {})
+  expect(await records()).toMatchObject([{ emptied: expect.any(String) }, {}, {}])
+  expect((await run({ sum: true, csv: true })).printed).toBe(full)
+})
+
+test('a replay notes the currency of the new request', async () => {
+  const id = await fixture.end(failedE003, { outboxId: '1', ...mappedRecord(), body: '{"currency":"USD"}' })
+  await replay.action(fixture.context(), [id], {})
+  expect(await records()).toMatchObject([
+    { currency: 'EUR', steps: [{ currency: 'USD' }, {}, {}, { currency: 'EUR' }] },
+  ])
+})
+
+test('a record captured by an older version has the currency of its request; without the request it is unknown', async () => {
+  await fixture.end(done(), { outboxId: '1', amounts: { total: '6.00' }, body: '{"currency":"USD"}' })
+  await fixture.end(done(), { outboxId: '2', amounts: { total: '7.00' } })
+  const { pool } = fixture.ledger
+  await pool.query('alter table outboxd.submission_event disable trigger user')
+  await pool.query(`update outboxd.submission_event set detail = detail - 'currency'`)
+  await pool.query('alter table outboxd.submission_event enable trigger user')
+  expect(await records()).toMatchObject([{ currency: 'USD' }, { currency: 'EUR' }])
+  await pool.query(`update outboxd.submission set payload = null, body = null, emptied_at = now()`)
+  expect(await records()).toMatchObject([{ currency: null }, { currency: null }])
+  expect((await run({ sum: true })).printed).toMatch(/ 2 +unknown +total=13\.00\n/)
+  const csv: Record<string, string>[] = parse((await run({ sum: true, csv: true })).printed, { columns: true })
+  expect(csv).toMatchObject([{ records: '2', currency: '', amount_total: '13.00' }])
 })
 
 test('--sum: totals by month, type, outcome and currency, to the cent beyond what a double holds', async () => {

@@ -81,6 +81,7 @@ test('a failed one is queued as new, with a new key, and the log keeps what was 
     who: expect.stringMatching(/^operator .+/),
     detail: {
       account: expect.stringContaining('@'),
+      currency: 'EUR',
       former: {
         code: 'E003',
         error: 'the service was down',

@@ -30,6 +30,7 @@ export interface AuditStep extends Omit<LoggedEvent, 'detail'> {
   /** user@host. */
   account: string | null
   amounts: Amounts | null
+  currency: string | null
 }
 
 export interface AuditedRecord extends ListedSubmission {
@@ -134,7 +135,8 @@ async function readDetails(
      from outboxd.submission s cross join lateral (
        select coalesce(json_agg(json_build_object('atMs', ${epochMsSql('e.at')}, 'from', e.from_state, 'to', e.to_state,
            'attempt', e.attempt, 'cause', e.cause, 'who', e.who, 'reason', e.detail ->> 'reason',
-           'account', e.detail ->> 'account', 'amounts', e.amounts) order by e.id), '[]') as steps
+           'account', e.detail ->> 'account', 'amounts', e.amounts,
+           'currency', e.detail ->> 'currency') order by e.id), '[]') as steps
        from outboxd.submission_event e where e.submission_id = s.id) log
      where s.id = any($1::uuid[]) and ($2::text[] is null or ${submissionContainsSql('$2')})`,
     [submissions.map(({ id }) => id), containing === null ? null : toLikePatterns(containing)],

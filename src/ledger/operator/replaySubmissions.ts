@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Amounts, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
+import { readCurrency } from '../audit/currency.ts'
 import { computeRequestDigest, hasLaterVersionAmongSql, newerOutboxIdOfDocumentSql } from '../documents.ts'
 import { resetColumnsByLifetimeSql } from '../submissions.ts'
 import { decisionSql, withSubmissionsLocked, writeDecisions } from './decisions.ts'
@@ -73,6 +74,7 @@ export async function queueReplays(
     newKeys: shouldUseNewKeys,
     idempotencyKey: randomUUID(),
     requestDigest: computeRequestDigest(replay),
+    currency: readCurrency(replay.body, replay.amounts),
   }))
   const replayed = await withSubmissionsLocked(operator, replays, (db) =>
     writeDecisions(db, replaySql, records, operator.actor),
@@ -89,7 +91,8 @@ export const keepsIdempotencyKeySql = (submissionAlias: string): string =>
 
 const replaySql = decisionSql({
   fields: `type text, key text, resource text, payload text, body text, tracked boolean, "sendsOwnId" boolean,
-    "newKeys" boolean, "idempotencyKey" uuid, stamp text, amounts jsonb, "requestDigest" text`,
+    "newKeys" boolean, "idempotencyKey" uuid, stamp text, amounts jsonb, currency text,
+    "requestDigest" text`,
   allowed: `s.state in ('failed', 'rejected') and (s.document is null or
     (${newerOutboxIdOfDocumentSql('s')} is null and not ${hasLaterVersionAmongSql('s', 'select id from record')}))`,
   set: `state = 'queued', type = r.type, key = r.key, held = r.key is not null, due_at = clock_timestamp(),
@@ -100,7 +103,7 @@ const replaySql = decisionSql({
     in_doubt = f.may_have_arrived or f.id_by_person, transaction_id = null, id_by_person = false,
     ${resetColumnsByLifetimeSql('start')}, accepted_at = null, ended_at = null`,
   cause: `'replay'`,
-  detail: `'former', jsonb_strip_nulls(jsonb_build_object('code', f.error_code, 'error', f.error,
+  detail: `'currency', r.currency, 'former', jsonb_strip_nulls(jsonb_build_object('code', f.error_code, 'error', f.error,
     'transactionId', f.transaction_id, 'idempotencyKey', f.idempotency_key, 'body', case when f.body <> r.body then f.body end,
     'payload', case when f.payload <> r.payload then f.payload end))`,
   amounts: 'r.amounts',
