@@ -7,8 +7,8 @@ export function parseDurationMs(text: string): number | null {
 }
 
 /**
- * Reads an ISO 8601 date or time, by default in this machine's zone, or a duration before `nowMs`, such as 2h. Returns
- * null for other texts, and before the year 1.
+ * Reads an ISO 8601 date or time, by default in UTC, or a duration before `nowMs`, such as 2h. Returns null for other
+ * texts, and before the year 1.
  */
 export function parseEpochMs(text: string, nowMs: number): number | null {
   const epochMs = parseTime(text, nowMs)
@@ -25,7 +25,7 @@ function parseTime(text: string, nowMs: number): number | null {
   const iso = text.replace(' ', 'T')
   try {
     if (/(Z|[+-]\d{2}(:?\d{2})?)$/i.test(iso.slice(10))) return Temporal.Instant.from(iso).epochMilliseconds
-    return Temporal.PlainDateTime.from(iso).toZonedDateTime(Temporal.Now.timeZoneId()).epochMilliseconds
+    return Temporal.PlainDateTime.from(iso).toZonedDateTime('UTC').epochMilliseconds
   } catch {
     return null
   }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { formatDuration, formatInstant, formatInstantAndDistance, parseDurationMs, parseEpochMs } from '../src/time.ts'
 
 const nowMs = Date.UTC(2026, 10, 3, 12)
@@ -25,9 +25,12 @@ describe('a moment', () => {
     ['2026-11-03T10:00:00.123Z', '2026-11-03T10:00:00.123Z'],
   ])('%s', (text, iso) => expect(new Date(parseEpochMs(text, nowMs) ?? 0).toISOString()).toBe(iso))
 
-  test('without an offset is the time of this machine', () => {
-    expect(parseEpochMs('2026-11-03', nowMs)).toBe(new Date(2026, 10, 3).getTime())
-    expect(parseEpochMs('2026-11-03 14:30', nowMs)).toBe(new Date(2026, 10, 3, 14, 30).getTime())
+  test('without an offset is in UTC, whatever the time zone of the machine', () => {
+    vi.stubEnv('TZ', 'Asia/Tokyo')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    expect(new Date(nowMs).getHours()).toBe(21)
+    expect(parseEpochMs('2026-11-03', nowMs)).toBe(Date.UTC(2026, 10, 3))
+    expect(parseEpochMs('2026-11-03 14:30', nowMs)).toBe(Date.UTC(2026, 10, 3, 14, 30))
   })
 
   test.each(['yesterday', '03.11.2026', '2026-13-01', '2026-11-03T25:00', '2026-11-03x'])('%s is none', (text) =>

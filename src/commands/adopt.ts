@@ -33,7 +33,7 @@ export const command = defineCommand({
     ['--same', 'the table has the same rows as before (it was renamed or moved), or the ERP edits captured rows'],
     ['--new', 'the table has different rows, or its ids began again (truncate … restart identity)'],
     ['--service', 'bind the ledger to the configured service'],
-    ['--start <position>', 'ignore rows before this position: now, id:N, or since:D (2026-11-01, 2h)'],
+    ['--start <position>', 'ignore rows before this position: now, id:N, or since:D (2026-11-01 in UTC, 2h)'],
     actorNameOption,
     reasonOption,
     dryRunOption,
@@ -56,7 +56,7 @@ Examples:
     const start = readStart(options.start)
     const problems = [
       start === undefined
-        ? `--start ${options.start}: give now, id:N or since:D, such as id:4711 or since:2026-11-01`
+        ? `--start ${options.start}: give now, id:N or since:D, such as id:4711 or since:2026-11-01 (without an offset: UTC)`
         : null,
       options.same && options.new ? 'give --same or --new, not both' : null,
       options.service && (options.new || start !== null) ? '--service can be combined only with --same' : null,

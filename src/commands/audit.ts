@@ -35,7 +35,7 @@ export const command = defineCommand({
   onlyLooks: true,
   description: 'list each record with its amounts, times, outcome and what operators did',
   options: [
-    ['--since <when>', 'records that ended at this date or time, or later; 2h: two hours ago'],
+    ['--since <when>', 'records that ended at this date or time (UTC), or later; 2h: two hours ago'],
     ['--until <when>', 'records that ended before this date or time'],
     ['--key <key>', 'only records of this key, and what operators did to them'],
     ['--record <id>', 'only this record: its id, or outbox:N'],

@@ -101,7 +101,7 @@ function readBound(name: string, text: string | undefined, nowMs: number, proble
   const ms = parseEpochMs(text, nowMs)
   if (ms === null)
     problems.push(
-      `--${name} ${text}: give a date or time such as 2026-11-03 or 2026-11-03T14:00+01:00, or a duration such as 90m, 2h, 3d`,
+      `--${name} ${text}: give a date or time such as 2026-11-03 or 2026-11-03T14:00+01:00 (without an offset: UTC), or a duration such as 90m, 2h, 3d`,
     )
   return ms
 }
