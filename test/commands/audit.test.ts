@@ -112,6 +112,14 @@ test('a record is in the span in which it ended, and in no other; what has not e
   expect(await ids({})).toEqual(['october', 'november', 'open'])
 })
 
+test('--until leaves out what has not ended, also if it lies in the future', async () => {
+  await fixture.end(completed, { outboxId: 'ended' })
+  await fixture.end({ state: 'queued' }, { outboxId: 'open' })
+  await pause.action(fixture.context(), { as: 'zoe', reason: 'closing' })
+  expect(await json({ until: '2126-01-01' })).toMatchObject([{ outboxId: 'ended' }, { act: 'pause' }])
+  expect(await records({ until: '2126-01-01', containing: 'C1' })).toMatchObject([{ outboxId: 'ended' }])
+})
+
 test('--key has one key alone, in the order of capture', async () => {
   for (const [outboxId, key] of [
     ['1', 'a'],

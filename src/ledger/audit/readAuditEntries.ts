@@ -15,7 +15,7 @@ import { type AuditedAct, type RecordName, readOperatorActs } from './readOperat
 
 export interface AuditSpan {
   sinceMs: number | null
-  /** Records must have ended before this time. Open records count as ending now. */
+  /** If set, only records that ended before this time. */
   untilMs: number | null
   key: string | null
   record: RecordName | null
@@ -75,7 +75,7 @@ export async function* readAuditEntries(db: Database, span: AuditSpan): AsyncGen
   const ended = read({ ...asked, states: endStates, sinceMs, untilMs })
   if (type !== null || containing !== null) yield* ended
   else yield* inOrder(ended, readOperatorActs(db, { sinceMs, untilMs, key, record }))
-  if (span.untilMs !== null && span.untilMs <= nowMs) return
+  if (span.untilMs !== null) return
   yield* read({ ...asked, states: openStates })
   yield* read({ ...asked, states: endStates, sinceMs: nowMs })
 }
