@@ -48,10 +48,11 @@ export const command = defineCommand({
     ['--json', 'print a JSON array, one element a line'],
   ],
   help: `Records are listed in the order in which they ended; those that have not ended come last. Operators'
-acts (pause, resume, reload, adopt, prune, erase) and who looked at values in the console are listed among them. Of pruned
-records only the outcome is known. Amounts are the decimal fields of the request, each digit as sent. The CSV has a column
-amount_NAME for each amount, and columns for the customer and the currency: the one that the request names, EUR if it names none,
-and EUR+USD if it names both.
+acts (pause, resume, reload, adopt, prune, erase) and who looked at values in the console are listed among them; with --key,
+downloads of all records, too, if the key had a record then. A prune has two lines: its beginning, and its end with the counts.
+Of pruned records only the outcome is known. Amounts are the decimal fields of the request, each digit as sent. The CSV has a
+column amount_NAME for each amount, and columns for the customer and the currency: EUR unless the request names another, and
+EUR+USD if it names both.
 
 --sum adds up amounts exactly, by month (UTC), type, outcome and currency. A total without a currency (text: unknown) may mix
 several: of erased records, and of those that an older version emptied. --verify computes the chain of all log entries again,

@@ -58,8 +58,8 @@ Examples:
 const nothing: PrunedCounts = { submissions: 0, emptied: 0, forgotten: 0 }
 
 /**
- * Logs the act before anything is deleted, so that a killed command leaves it, too. Only entries in the chain may be
- * deleted. At the end, a second act has the counts.
+ * Logs the act before it deletes anything, so that a killed command leaves it, too. Only chained entries may be
+ * deleted. A second act has the counts.
  */
 async function pruneLedger(
   databases: Databases,

@@ -10,7 +10,13 @@ import {
   readOperatorLog,
 } from '../ledger/audit/readOperatorActs.ts'
 import { findSubmissions, type ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { auditCsvHeaderLine, auditLineCsv, toAuditLine, tryReadAmountFieldNames } from '../operations/audit.ts'
+import {
+  actFacts,
+  auditCsvHeaderLine,
+  auditLineCsv,
+  toAuditLine,
+  tryReadAmountFieldNames,
+} from '../operations/audit.ts'
 import type { Databases } from '../operations/databases.ts'
 import { parseTimeSpan } from '../operations/filters.ts'
 import { parseRecordOption } from '../operations/references.ts'
@@ -131,11 +137,11 @@ function actsTable(acts: readonly OperatorLogEntry[]): HtmlSafeString {
   return table(
     'Who did what',
     ['When', 'Who', 'What', 'Record', 'Why', 'From'],
-    acts.map(({ atMs, who, what, untilMs, records, unnamed, reason, account }) => [
+    acts.map(({ atMs, who, what, untilMs, records, detail, reason, account }) => [
       instantHtml(atMs),
       escapeControl(who),
-      html`${escapeControl(what)}${untilMs === null ? '' : html` until ${instantHtml(untilMs)}`}`,
-      recordsCell(records, unnamed),
+      html`${escapeControl(what + actFacts(what, detail))}${untilMs === null ? '' : html` until ${instantHtml(untilMs)}`}`,
+      recordsCell(records, detail?.unnamed),
       reason === null ? '' : html`<span class="foreign reason">${escapeControl(reason)}</span>`,
       escapeControl(account ?? ''),
     ]),
@@ -144,7 +150,7 @@ function actsTable(acts: readonly OperatorLogEntry[]): HtmlSafeString {
 
 const recordsShown = 5
 
-function recordsCell(records: readonly RecordOfAct[], unnamed: string | null): HtmlValue {
+function recordsCell(records: readonly RecordOfAct[], unnamed: unknown): HtmlValue {
   if (unnamed === 'all') return 'all records'
   const links = records.slice(0, recordsShown).map(({ id, outboxId, type, key }, i) => {
     const name = html`<a href="/records/${encodeURIComponent(id)}">${escapeControl(`outbox:${outboxId}`)}</a>`

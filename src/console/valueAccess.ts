@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import { logValueAccess, type ValueAccess } from '../ledger/operator/operator.ts'
 import { searchSubmissionTexts } from '../ledger/operator/search.ts'
 import { selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
+import { actFacts } from '../operations/audit.ts'
 import { createOperator } from '../operations/databases.ts'
 import type { SearchByText } from '../operations/filters.ts'
 import { pluralize } from '../plainText.ts'
@@ -78,7 +79,7 @@ function sightWords({ act, records, unnamed, detail = {} }: ValueAccess): string
     case 'search':
       return `searched the values of ${pluralize(Number(detail.lookedAt), 'record')} and found ${detail.found}: ${which}`
     case 'download':
-      return `downloaded ${detail.file} (${which})`
+      return `downloaded${actFacts(act, detail)} (${which})`
     default:
       return act satisfies never
   }

@@ -3,7 +3,7 @@ import type { AuditEntry, AuditedRecord, AuditStep, PrunedRecord } from '../ledg
 import type { AuditedAct } from '../ledger/audit/readOperatorActs.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import type { Amounts, State } from '../model.ts'
-import { escapeControl, renderTable, truncateToOneLine } from '../plainText.ts'
+import { escapeControl, pluralize, renderTable, truncateToOneLine } from '../plainText.ts'
 import { formatInstant, formatIsoInstant, formatIsoInstantOrNull, replaceEpochMsByIsoTimes } from '../time.ts'
 import { csvHeaderLine, csvLines } from './spreadsheet.ts'
 
@@ -222,22 +222,39 @@ const showAmounts = (amounts: Amounts | null): string =>
 const showOperatorStep = ({ atMs, who, cause, reason }: AuditStep): string =>
   `${formatInstant(atMs)} ${who}: ${truncateToOneLine(cause, 200)}${whyOf(reason, cause)}`
 
-const showAuditedAct = ({ who, act, reason, untilMs, records, detail }: AuditedAct): string =>
-  `${who}: ${act}${untilMs === null ? '' : ` until ${formatInstant(untilMs)}`}${whichOf(records, detail)}${whyOf(reason, '')}`
+function showAuditedAct({ who, act, reason, untilMs, records, detail }: AuditedAct): string {
+  const facts = actFacts(act, detail)
+  const which = whichOf(records, detail)
+  return `${who}: ${act}${untilMs === null ? '' : ` until ${formatInstant(untilMs)}`}${facts}${facts && which && ':'}${which}${whyOf(reason, '')}`
+}
 
-const recordsShown = 5
+/** Facts of an act's detail, without personal texts. */
+export function actFacts(act: string, detail: AuditedAct['detail']): string {
+  const { begun, submissions, emptied, forgotten, file, since, until } = detail ?? {}
+  if (act === 'download') return ` ${file}${since ? ` since ${since}` : ''}${until ? ` until ${until}` : ''}`
+  if (act === 'erase' && Array.isArray(submissions))
+    return ` ${pluralize(submissions.length, 'record')}: ${listFirst(submissions, 0)}`
+  if (act !== 'prune') return ''
+  if (begun) return ' begun'
+  return ` ended: deleted ${pluralize(Number(submissions), 'record')}, emptied ${emptied}, forgot ${forgotten} ids`
+}
 
 function whichOf(records: AuditedAct['records'], detail: AuditedAct['detail']): string {
   const { unnamed } = detail ?? {}
-  const more = records.length - recordsShown + (typeof unnamed === 'number' ? unnamed : 0)
-  const shown = records
-    .slice(0, recordsShown)
-    .map(
-      ({ outboxId, type, key }) =>
-        `outbox:${outboxId} (${type}${key === null ? '' : `, key ${truncateToOneLine(key, 40)}`})`,
-    )
-  const rest = unnamed === 'all' ? ['all records'] : more > 0 ? [`and ${more} more`] : []
-  return shown.length + rest.length === 0 ? '' : ` ${[...shown, ...rest].join(', ')}`
+  if (unnamed === 'all') return ' all records'
+  const names = records.map(
+    ({ outboxId, type, key }) =>
+      `outbox:${outboxId} (${type}${key === null ? '' : `, key ${truncateToOneLine(key, 40)}`})`,
+  )
+  const listed = listFirst(names, typeof unnamed === 'number' ? unnamed : 0)
+  return listed && ` ${listed}`
+}
+
+const namesShown = 5
+
+function listFirst(names: readonly string[], unnamed: number): string {
+  const more = Math.max(0, names.length - namesShown) + unnamed
+  return [...names.slice(0, namesShown), ...(more > 0 ? [`and ${more} more`] : [])].join(', ')
 }
 
 const whyOf = (reason: string | null, cause: string) =>

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { command as audit } from '../../src/commands/audit.ts'
 import { command as discard } from '../../src/commands/discard.ts'
+import { command as erase } from '../../src/commands/erase.ts'
 import { command as pause } from '../../src/commands/pause.ts'
 import { command as prune } from '../../src/commands/prune.ts'
 import { command as replay } from '../../src/commands/replay.ts'
@@ -192,6 +193,26 @@ test('--record finds a pruned record by its outbox id and by its own', async () 
   expect((await run({ record: id, until: '200d' })).code).toBe(3)
   expect((await run({ record: id, type: 'order' })).code).toBe(3)
   expect((await run({ record: id, key: 'K1' })).code).toBe(3)
+})
+
+test('text and CSV say how much a prune deleted, and which of its two lines is its beginning', async () => {
+  await fixture.end(completed, { outboxId: 'gone' })
+  await endedAt('gone', new Date(Date.now() - 100 * 86_400_000).toISOString())
+  await prune.action(fixture.context(), { as: 'zoe' })
+  const said = ['operator zoe: prune begun', 'operator zoe: prune ended: deleted 1 record, emptied 0, forgot 0 ids']
+  const { printed } = await run()
+  expect(printed.match(/operator zoe: .*/g)).toEqual(said)
+  const rows: Record<string, string>[] = parse((await run({ csv: true })).printed, { columns: true })
+  expect(rows.flatMap(({ kind, hands }) => (kind === 'prune' ? [hands] : []))).toEqual(said)
+})
+
+test('text and CSV say how many records were erased, and the ids of the first five', async () => {
+  for (let n = 1; n <= 6; n++) await fixture.end(done(), { outboxId: `${n}`, key: 'K' })
+  await erase.action(fixture.context(), { key: 'K', reason: 'request 1', as: 'zoe', yes: true })
+  const uuid = '[0-9a-f-]{36}'
+  const said = new RegExp(`operator zoe: erase 6 records: (${uuid}, ){5}and 1 more \\(request 1\\)`)
+  expect((await run()).printed).toMatch(said)
+  expect((await run({ csv: true })).printed).toMatch(said)
 })
 
 test('a mistaken span is refused', async () => {

@@ -153,6 +153,39 @@ test('a download is an act in the log before its first byte: of the audit with i
   expect(JSON.stringify(await acts())).not.toContain('"K"') // a person's data that is erased is not to stay here
 })
 
+test('a download says its file and its time, as text, as CSV and on the page', async () => {
+  const id = await fixture.end(failedE003, { outboxId: '7', key: 'K', payload: payloadOf() })
+  await served.get('/audit.csv?since=2026-01-01&until=2026-02-01')
+  await served.get('/audit.csv')
+  await served.post(`/records/${id}/show`, {}, `/records/${id}`)
+  await served.get(`/records/${id}/payload.txt`)
+  const since = 'download audit.csv since 2026-01-01T00:00:00.000Z until 2026-02-01T00:00:00.000Z'
+  for (const options of [{}, { csv: true }]) {
+    const context = fixture.context()
+    await audit.action(context, options)
+    expect(context.printed()).toContain(`: ${since}: all records`)
+    expect(context.printed()).toContain(': download audit.csv: all records')
+    expect(context.printed()).toContain(': download payload.txt: outbox:7 (data, key K)')
+  }
+  expect((await served.get('/audit')).text).toContain(since)
+})
+
+test('a download of all records is an act about a key only if a record of that key was captured before', async () => {
+  await served.get('/audit.csv')
+  await fixture.end(failedE003, { outboxId: '7', key: 'K' })
+  const downloads = async (query: string) => rowsOf((await served.get(`/audit?${query}`)).text).length
+  const listed = async (key: string) => {
+    const context = fixture.context()
+    await audit.action(context, { key })
+    return context.printed().match(/download/g)?.length ?? 0
+  }
+  expect([await downloads('key=K'), await listed('K')]).toEqual([0, 0])
+  await served.get('/audit.csv')
+  expect([await downloads('key=K'), await listed('K')]).toEqual([1, 1])
+  expect([await downloads('key=none'), await listed('none')]).toEqual([0, 0])
+  expect(await downloads('record=outbox:7')).toBe(2)
+})
+
 test('acts are found by key and by record, and say which record it was, on the page, as text, as CSV and as JSON', async () => {
   const id = await fixture.end(failedE003, { outboxId: '7', key: 'K' })
   await fixture.end(failedE003, { outboxId: '8', key: 'L' })

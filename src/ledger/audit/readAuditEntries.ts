@@ -68,8 +68,7 @@ export async function* readAuditEntries(db: Database, span: AuditSpan): AsyncGen
   const mayBePruned = record === null || 'outboxId' in record || among?.length === 0
   if (key === null && containing === null && mayBePruned) yield* readPruned(db, span)
   const asked = { ...anySubmissionFilter, type, key, among }
-  // A record that takes a step during the reading may be read twice. One snapshot would prevent that, but it would hold
-  // up vacuum as long as the reader takes.
+  // A record that takes a step meanwhile may be read twice. One snapshot would prevent that, but hold up vacuum.
   const seen = new Set<string>()
   const read = (filter: SubmissionFilter) => omitSeen(readRecords(db, filter, containing), seen)
   const ended = read({ ...asked, states: endStates, sinceMs, untilMs })

@@ -58,8 +58,8 @@ const isInSpanSql = (log: string) => `${log}.at >= coalesce($2::timestamptz, '-i
   and ${log}.at < coalesce($3::timestamptz, 'infinity') and strpos(lower(${log}.who), lower(coalesce($4, ''))) > 0`
 
 /**
- * Selects acts after or before id $1, with the records that each names. An act that showed more records than it lists
- * matches a filter for any record.
+ * Selects acts after or before id $1, with the records that each names. An act that showed more matches any record, and
+ * the key of any earlier one.
  */
 const actsSql = (beyond: '>' | '<') => `
   select 'act' as kind, a.id, ${epochMsSql('a.at')} as "atMs", a.act, a.who, a.reason, a.account, ${epochMsSql('a.until')} as "untilMs",
@@ -67,7 +67,8 @@ const actsSql = (beyond: '>' | '<') => `
   from outboxd.operator_act a cross join lateral (
     select coalesce(json_agg(json_build_object('id', coalesce(s.id::text, r.id), 'outboxId', r."outboxId", 'type', r.type, 'key', s.key)
         order by r.place), '[]') as records,
-      num_nonnulls($5::text, $6::uuid, $7::text) = 0 or coalesce(a.detail ? 'unnamed', false)
+      num_nonnulls($5::text, $6::uuid, $7::text) = 0 or coalesce(a.detail ? 'unnamed', false) and ($5 is null
+        or exists (select from outboxd.submission s where ${hasKeySql('$5')} and s.captured_at <= a.at))
         or coalesce(bool_or(${hasKeySql('$5')} or s.id = $6 or r."outboxId" = $7), false) as fits
     from (select place, each ->> 'submission' as id, each ->> 'outboxId' as "outboxId", each ->> 'type' as type
       from jsonb_array_elements(case when a.detail ? 'records' then a.detail -> 'records'
@@ -111,8 +112,8 @@ export interface OperatorLogEntry {
   untilMs: number | null
   /** Records that were changed, or whose values were shown. */
   records: RecordOfAct[]
-  /** Number of further records, or `all`. */
-  unnamed: string | null
+  /** Null for a step. */
+  detail: AuditedAct['detail']
 }
 
 export interface OperatorLogPosition {
@@ -135,10 +136,7 @@ export async function readOperatorLog(
   const parameters = parametersOf(filter)
   const events = (await db.query<Row>(earlierEventsSql, [position.event, ...parameters, limit + 1])).rows
   const seen = await db.query<AuditedAct & { id: string }>(earlierActsSql, [position.act, ...parameters, limit + 1])
-  const acts = seen.rows.map(({ id: logId, kind: _, act: what, detail, ...act }): Row => {
-    const unnamed = detail?.unnamed ?? null
-    return { ...act, logId, what, unnamed: unnamed === null ? null : String(unnamed) }
-  })
+  const acts = seen.rows.map(({ id: logId, kind: _, act: what, ...act }): Row => ({ ...act, logId, what }))
   const entries: OperatorLogEntry[] = []
   while (entries.length < limit && events.length + acts.length > 0) {
     const isEvent = (events[0]?.atMs ?? -Infinity) >= (acts[0]?.atMs ?? -Infinity)
@@ -158,7 +156,7 @@ type Row = OperatorLogEntry & { logId: string }
 const earlierEventsSql = `
   select e.id as "logId", ${epochMsSql('e.at')} as "atMs", e.who, e.cause as what, e.detail ->> 'reason' as reason,
     e.detail ->> 'account' as account, null as "untilMs",
-    json_build_array(json_build_object('id', s.id, 'outboxId', s.outbox_id, 'type', s.type, 'key', s.key)) as records, null as unnamed
+    json_build_array(json_build_object('id', s.id, 'outboxId', s.outbox_id, 'type', s.type, 'key', s.key)) as records, null as detail
   from outboxd.submission_event e join outboxd.submission s on s.id = e.submission_id
   where e.who like 'operator%' and e.id < $1 and ${isInSpanSql('e')} and ($5::text is null or ${hasKeySql('$5')})
     and (num_nulls($6::uuid, $7::text) = 2 or s.id = $6 or s.outbox_id = $7)
