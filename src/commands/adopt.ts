@@ -33,7 +33,7 @@ export const command = defineCommand({
     ['--same', 'the table has the same rows as before (it was renamed or moved), or the ERP edits captured rows'],
     ['--new', 'the table has different rows, or its ids began again (truncate … restart identity)'],
     ['--service', 'bind the ledger to the configured service'],
-    ['--start <position>', 'ignore rows before this position: now, id:N, or since:D (2026-11-01 in UTC, 2h)'],
+    ['--start <position>', 'ignore rows before this position: now, id:N, or since:D (2026-11-01, 2h)'],
     actorNameOption,
     reasonOption,
     dryRunOption,

@@ -35,14 +35,14 @@ export const command = defineCommand({
   onlyLooks: true,
   description: 'list each record with its amounts, times, outcome and what operators did',
   options: [
-    ['--since <when>', 'records that ended at this date or time (UTC), or later; 2h: two hours ago'],
+    ['--since <when>', 'records that ended since this date or time; 2h: two hours ago'],
     ['--until <when>', 'records that ended before this date or time'],
     ['--key <key>', 'only records of this key, and what operators did to them'],
     ['--record <id>', 'only this record: its id, or outbox:N'],
     ['--type <type>', 'only records of this type'],
     ['--containing <text>', 'only records with this text in payload, body or key'],
     ['--sum', 'print exact totals by month, type and outcome instead'],
-    ['--verify', 'verify that no log entry was changed, and print the head of the audit chain'],
+    ['--verify', "verify that no log entry was changed, and print the chain's head"],
     ['--noted <number:hash>', 'with --verify: an earlier head that the chain must contain'],
     ['--csv', 'print CSV, with the time of each step'],
     ['--json', 'print a JSON array, one element a line'],
@@ -54,10 +54,10 @@ Of pruned records only the outcome is known. Amounts are the decimal fields of t
 column amount_NAME for each amount, and columns for the customer and the currency: EUR unless the request names another, and
 EUR+USD if it names both.
 
---sum adds up amounts exactly, by month (UTC), type, outcome and currency. A total without a currency (text: unknown) may mix
-several: of erased records, and of those that an older version emptied. --verify computes the chain of all log entries again,
-and names the first that was changed, added or removed. The database's owner could rewrite the whole chain, so note its head
-elsewhere and give it with --noted: see docs/run/retention.md.
+Dates and times without an offset are in UTC. --sum adds up amounts exactly, by month (UTC), type, outcome and currency. A total
+without a currency (text: unknown) may mix several: of erased records, and of those that an older version emptied. --verify
+computes the chain of all log entries again, and names the first that was changed, added or removed. The database's owner could
+rewrite the whole chain, so note its head elsewhere and give it with --noted: see docs/run/retention.md.
 
 Examples:
   outboxd audit --since 2026-11-01 --until 2026-12-01 --csv > november.csv

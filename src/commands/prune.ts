@@ -21,7 +21,7 @@ export const command = defineCommand({
   options: [
     actorNameOption,
     reasonOption,
-    ['--dry-run', 'show what would be deleted, by state and age; change nothing'],
+    ['--dry-run', 'show what would be deleted, by state and age'],
     ['--json', 'print JSON'],
   ],
   help: `A running daemon prunes each minute. Records that need attention stay, and so do those whose outcome is not written back

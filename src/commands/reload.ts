@@ -9,12 +9,7 @@ import { actorNameOption, reasonOption, withOperator } from './terminal/operator
 
 export const command = defineCommand({
   description: 'make all running daemons read mapping files, outbox.yaml and credentials again',
-  options: [
-    actorNameOption,
-    reasonOption,
-    ['--dry-run', 'show which daemons it would ask; change nothing'],
-    ['--json', 'print JSON'],
-  ],
+  options: [actorNameOption, reasonOption, ['--dry-run', 'show which daemons it would ask'], ['--json', 'print JSON']],
   help: `Use it after you changed a file. It reaches all daemons through the ledger, on every host; SIGHUP does the same for one daemon.
 A daemon whose new files are wrong keeps the previous ones and says why. The exit code is 1 if a daemon cannot use the new
 files, could not reach the table to try outbox.yaml, or does not answer.`,

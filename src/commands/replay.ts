@@ -18,7 +18,7 @@ export const command = defineCommand({
     ['--new-key', 'give a new idempotency key also to records that may have arrived'],
     actorNameOption,
     reasonOption,
-    ['--dry-run', 'show what would be replayed and what cannot be mapped; change nothing'],
+    ['--dry-run', 'show what would be replayed and what cannot be mapped'],
     ['--yes', 'do not ask for confirmation'],
     ['--json', 'print JSON'],
   ],

@@ -28,7 +28,7 @@ export const filterOptions = (
     ['--code <code>', 'error code, such as E001'],
     ['--type <type>', "the record's type"],
     ['--key <key>', "the record's key"],
-    ['--since <when>', 'records that entered their state at this date or time (UTC), or later; 2h: two hours ago'],
+    ['--since <when>', 'records that entered their state since this date or time; 2h: two hours ago'],
     ['--until <when>', 'records that entered their state before this date or time'],
     ['--transaction <id>', "the service's whole id of the transaction or order"],
     ['--containing <text>', 'records with this text in payload, body or key, such as an order number'],

@@ -46,7 +46,7 @@ async function commandsPage(): Promise<string> {
   found, 4 not confirmed. Node itself exits with 9 if the file of \`--env-file\` does not exist.
 - **An id** is a submission's id, six or more of its first or last hex digits, \`outbox:N\` for the outbox row N,
   \`transaction:ID\`, \`key:K\`, or an idempotency key.
-- **A date or time** without an offset is in UTC, as in all output.
+- **Dates and times** without an offset are in UTC.
 - **With \`--json\`** stdout has JSON, and messages go to stderr. If there is no data, or the usage was wrong, stdout
   has an object with \`exitCode\` and \`messages\`. Later versions only add keys, and an array stays an array.`,
     await commandTables(names),

@@ -64,11 +64,11 @@ export async function* readAuditEntries(db: Database, span: AuditSpan): AsyncGen
   const nowMs = await readNowMs(db)
   const untilMs = Math.min(span.untilMs ?? nowMs, nowMs)
   const among = record === null ? null : await readIds(db, record)
-  // A search by id reads the whole table of pruned records, so it is left out if the submission exists.
+  // A search by id reads the whole table of pruned records, so it is omitted if the submission exists.
   const mayBePruned = record === null || 'outboxId' in record || among?.length === 0
   if (key === null && containing === null && mayBePruned) yield* readPruned(db, span)
   const asked = { ...anySubmissionFilter, type, key, among }
-  // A record that takes a step meanwhile may be read twice. One snapshot would prevent that, but hold up vacuum.
+  // A record that takes a step meanwhile may be read twice. One snapshot would hold up vacuum.
   const seen = new Set<string>()
   const read = (filter: SubmissionFilter) => omitSeen(readRecords(db, filter, containing), seen)
   const ended = read({ ...asked, states: endStates, sinceMs, untilMs })
