@@ -59,6 +59,9 @@ without a currency (text: unknown) may mix several: of erased records, and of th
 computes the chain of all log entries again, and names the first that was changed, added or removed. The database's owner could
 rewrite the whole chain, so note its head elsewhere and give it with --noted: see docs/run/retention.md.
 
+In CSV cells control characters are written like \\u000a, and an apostrophe stands before = + - @ where a spreadsheet would
+calculate. So take exact keys from --json.
+
 Examples:
   outboxd audit --since 2026-11-01 --until 2026-12-01 --csv > november.csv
   outboxd audit --key K-4711                        one customer's records, and who acted on them
