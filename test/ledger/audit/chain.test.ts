@@ -146,6 +146,11 @@ describe('the first break is named:', () => {
       'was changed',
     ],
     [
+      'a currency',
+      `update outboxd.submission_event set detail = detail || '{"currency":"USD"}' where amounts ->> 'total' = '1.00'`,
+      'was changed',
+    ],
+    [
       'what was sent before a replay',
       `update outboxd.submission_event set detail = jsonb_set(detail, '{former,body}', '"x"') where id = ${someEvent}`,
       'was changed',
