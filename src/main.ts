@@ -29,7 +29,6 @@ const leaveMs = 2_000
 const wanted = firstWord(process.argv.slice(2))
 let given: CommandModule | null = null
 
-/** All texts written to stderr. */
 const messages: string[] = []
 let hasData = false
 /** True if --json is given. Guessed from all words before `--` until the command line is parsed. */

@@ -21,7 +21,7 @@ const yearOneMs = Date.parse('0001-01-01T00:00:00Z')
 function parseTime(text: string, nowMs: number): number | null {
   const agoMs = parseDurationMs(text)
   if (agoMs !== null) return nowMs - agoMs
-  if (!/^\d{4}-\d{2}-\d{2}/.test(text)) return null
+  if (!/^\d{4}-\d{2}-\d{2}[^[]*$/.test(text)) return null
   const iso = text.replace(' ', 'T')
   try {
     if (/(Z|[+-]\d{2}(:?\d{2})?)$/i.test(iso.slice(10))) return Temporal.Instant.from(iso).epochMilliseconds

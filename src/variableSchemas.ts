@@ -38,13 +38,13 @@ export const postgresUrlSchema = z
   )
   .refine(
     isReadableByDriver,
-    'is not a valid URL. In its user name and password, write / as %2F, ? as %3F, # as %23 and @ as %40',
+    'is not a valid URL. In its user name and password, write / as %2F, ? as %3F, # as %23 and @ as %40. Elsewhere, write @ as %40, too',
   )
 
 /** Refuses an @ after the address: the password has a /, ? or #, and a part of it would be shown as an address. */
 function isReadableByDriver(text: string): boolean {
   const isInPath = /^\w+:\/\/[^/?#]*\/[^?#]*@/.test(text)
-  const isInParameters = /^\w+:\/\/[^/?#@]*[?#].*@/.test(text)
+  const isInParameters = /^\w+:\/\/[^/?#]*[?#].*@/.test(text)
   return URL.canParse(text.replace('@/', '@localhost/')) && !isInPath && !isInParameters
 }
 

@@ -162,6 +162,7 @@ describe('mistakes', () => {
     'postgres://erp:1/ter2@db.example/erp',
     'postgres://erp:1?ter2@db.example/erp',
     'postgres://erp:1#ter2@db.example/erp',
+    'postgres://erp:p@1?ter2@db.example/erp',
     'postgres://erp:hun#ter2@db.example/erp',
     'postgres://erp@db.example:port/erp',
   ])('a database’s address that is not a URL is refused with what to encode, and not quoted: %s', (url) => {

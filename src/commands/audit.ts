@@ -51,8 +51,8 @@ export const command = defineCommand({
 acts (pause, resume, reload, adopt, prune, erase) and who looked at values in the console are listed among them; with --key,
 downloads of all records, too, if the key had a record then. A prune has two lines: its beginning, and its end with the counts.
 Of pruned records only the outcome is known. Amounts are the decimal fields of the request, each digit as sent. The CSV has a
-column amount_NAME for each amount, and columns for the customer and the currency: EUR unless the request names another, and
-EUR+USD if it names both.
+column amount_NAME for each amount, and columns for the customer and the currency: EUR, unless the request or its data names
+another. If it names several, or only an inner part names one, all that are possible stand there, such as EUR+USD.
 
 Dates and times without an offset are in UTC. --sum adds up amounts exactly, by month (UTC), type, outcome and currency. A total
 without a currency (text: unknown) may mix several: of erased records, and of those that an older version emptied. --verify

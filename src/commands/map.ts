@@ -59,9 +59,10 @@ Examples:
     else {
       const chosen = chooseRecordType(mappings, options.type)
       if (chosen.kind === 'invalid') return printUsageErrors(context, [chosen.problem])
+      const bytesMax = readPayloadMaxBytes(context.env)
       try {
         const content = decodePayloadFile(file === '-' ? await buffer(context.stdin) : await readFile(file))
-        previews = mapPayloads(mappings, chosen.type, content, readPayloadMaxBytes(context.env))
+        previews = mapPayloads(mappings, chosen.type, content, bytesMax)
       } catch (error) {
         return printUsageErrors(context, [`${file} cannot be read: ${(error as Error).message}`])
       }

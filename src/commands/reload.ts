@@ -33,7 +33,6 @@ files, could not reach the table to try outbox.yaml, or does not answer.`,
 const patienceMs = 15_000
 const askAgainMs = 250
 
-/** Waits for `patienceMs` at most. */
 async function awaitAnswers(
   databases: Databases,
   asked: readonly InstanceReload[],

@@ -1,4 +1,5 @@
 import { systemClock } from '../clock.ts'
+import { assertNoDataLost } from '../ledger/history/history.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import {
   type BulkChangeRules,
@@ -54,6 +55,7 @@ export async function changeSubmissions(
   { ids, options }: { ids: readonly string[]; options: BulkOptions },
   carryOut: (submissions: readonly ListedSubmission[], run: BulkChangeRun) => Promise<BulkOutcome>,
 ): Promise<number> {
+  await assertNoDataLost(databases.ledger)
   const choice = { ids, filters: options, nowMs: systemClock.nowMs() }
   const onCut = (message: string) => void context.stderr.write(`${message}\n`)
   const { ledger } = databases

@@ -29,7 +29,6 @@ export interface Question {
   asks: string
   /** What the answer settles: a variable, a part of the mapping or advice. */
   decides: string
-  /** What the daemon assumes. */
   assumed: string
   needs: readonly NeededOption[]
   /** True if the question creates nothing, so that production may be asked. */

@@ -2,7 +2,6 @@ import { isExactNumber, isObject, type PayloadObject, type PayloadValue, readPay
 
 /** A field of payloads, known from a column or from sample payloads. */
 export interface SourceField {
-  /** The last step of `path`. */
   readonly name: string
   readonly path: string
   readonly kind: 'text' | 'number' | 'boolean' | 'time' | 'localTime' | 'uuid' | 'array' | 'other'

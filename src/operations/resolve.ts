@@ -1,4 +1,5 @@
 import { readOvertakingOutboxIds } from '../ledger/documents.ts'
+import { assertNoDataLost } from '../ledger/history/history.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import {
@@ -75,6 +76,7 @@ export async function previewResolution(
   name: string,
   answer: ResolveAnswer,
 ): Promise<ResolutionPreview> {
+  await assertNoDataLost(databases.ledger)
   const found = await findEachSubmissionByReference(databases.ledger, [name])
   if (found.kind === 'invalid') return found
   const submission = found.kind === 'found' ? found.submissions[0] : undefined

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { command as adopt } from '../../src/commands/adopt.ts'
+import { command as discard } from '../../src/commands/discard.ts'
+import { command as recover } from '../../src/commands/recover.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import {
@@ -99,4 +101,15 @@ test('resolve asks nothing of a service that is not the ledger’s', async () =>
 test('--service stands alone, or with --same', async () => {
   expect(await run({ new: true })).toMatchObject({ code: 2 })
   expect(await run({ start: 'now' })).toMatchObject({ code: 2 })
+})
+
+test('a copy for tests: what docs/run/restore.md says leads to another service, before any daemon runs', async () => {
+  await fixture.end(uncertain, { outboxId: '1' })
+  await fixture.end({ state: 'accepted', transactionId: 'tx-1', pollInMs: 60_000 }, { outboxId: '2' })
+  await fixture.ledger.pool.query('update outboxd.history set database_oid = 1')
+  const context = () => fixture.context(null, serviceEnvironment('https://production.example'))
+  expect(await recover.action(context(), { restored: true, as: 'uncertain', yes: true })).toBe(0)
+  const open = { state: 'uncertain,accepted', reason: 'copy', yes: true }
+  expect(await discard.action(context(), [], open)).toBe(0)
+  expect(await run({})).toMatchObject({ code: 0, said: expect.stringContaining('It is a different service') })
 })

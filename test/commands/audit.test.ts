@@ -265,15 +265,19 @@ test('--csv has a column for each amount, the customer and the currency; those o
 })
 
 test.each([
-  ['USD', '{"data":{"t":{"currency":"USD","value":"6.00"}}}'],
+  ['EUR+USD', '{"data":{"t":{"currency":"USD","value":"6.00"}}}'],
+  ['EUR+USD', '{"data":{"total":"6.00","fx":{"currency":"USD","rate":"1.1"}}}'],
+  ['USD', '{"data":{"currency":["usd"]}}'],
+  ['CHF+USD', '{"data":{"Currency":"usd"},"lines":[{"currency":"CHF"}]}'],
   ['USD', '{"data":{"Currency":"USD"}}'],
   ['USD', '{"data":{"currencyCode":"USD"}}'],
   ['USD', '{"data":{"currency_code":" USD "}}'],
   ['USD', '{"data":{"currency":{"code":"USD","name":"Dollar"}}}'],
-  ['USD', '{"lines":[{"currency":"USD"},{"currency":"USD"}]}'],
+  ['EUR+USD', '{"lines":[{"currency":"USD"},{"currency":"USD"}]}'],
   ['CHF+EUR+USD', '{"currency":"USD","lines":[{"currency":"EUR"},{"currency":"CHF"}]}'],
   ['EUR', '{"currency":"","data":{"currency":null,"value":"USD","code":"USD","currency_rate":"USD"}}'],
-  ['\ufffd\ufffd', '{"currency":"\\u0000\\ud800"}'],
+  ['??', '{"currency":"\\u0000\\ud800"}'],
+  [`${'A'.repeat(61)}...`, `{"currency":"${'A'.repeat(65)}"}`],
 ])('the currency is %s for the request %s', async (currency, body) => {
   await fixture.end(done(), { outboxId: '1', amounts: { total: '6.00' }, body })
   expect(await records()).toMatchObject([{ currency }])

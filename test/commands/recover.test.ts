@@ -8,6 +8,7 @@ import { command as show } from '../../src/commands/show.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { openDatabasesOf } from '../../src/commands/terminal/operator.ts'
 import { readDatabaseConfig } from '../../src/config.ts'
+import { discardSeenSubmissions } from '../../src/ledger/operator/decisions.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import type { CapturedRecord } from '../../src/model.ts'
@@ -553,10 +554,23 @@ test('while it is found, no row is told anything: it may say more', async () => 
 
 describe('a decision on a ledger that may have lost data is refused, so that `recover` believes the rows', () => {
   const unnoticed = () => query('update outboxd.history set database_oid = 1')
+
+  test('also one whose records were read before the loss was noted', async () => {
+    const id = await queued()
+    await query(
+      `update outboxd.submission set state = 'uncertain', held = false, due_at = null, ended_at = now() where id = $1`,
+      [id],
+    )
+    const [seen] = (await query('select id, revision, key from outboxd.submission')).rows
+    await find()
+    const { ledger } = fixture
+    const operator = { ledger: ledger.pool, url: ledger.url, keyOnFailure: 'continue' as const, actor: testActor }
+    await expect(discardSeenSubmissions(operator, [seen])).rejects.toThrow('Run `outboxd recover` first')
+  })
   const decide = {
-    discard: (id: string) => discard.action(fixture.context(), [id], { reason: 'x', yes: true }),
-    resolve: (id: string) => resolve.action(fixture.context(), id, { notArrived: true, yes: true }),
-    replay: (id: string) => replay.action(fixture.context(), [id], { yes: true, evenIfArrived: true }),
+    discard: (id: string, how: object) => discard.action(fixture.context(), [id], { reason: 'x', ...how }),
+    resolve: (id: string, how: object) => resolve.action(fixture.context(), id, { arrived: 'T-2', ...how }),
+    replay: (id: string, how: object) => replay.action(fixture.context(), [id], { evenIfArrived: true, ...how }),
   }
 
   test.each([
@@ -574,7 +588,7 @@ describe('a decision on a ledger that may have lost data is refused, so that `re
       [id, state],
     )
     await lose()
-    await expect(decide[command](id)).rejects.toThrow(advice)
+    for (const how of [{ dryRun: true }, { yes: true }]) await expect(decide[command](id, how)).rejects.toThrow(advice)
     expect(await stateOf(id)).toEqual([state, null, 'lost'])
     await find()
     expect(await recover.action(fixture.context(), { as: 'uncertain', ...erin })).toBe(0)

@@ -189,7 +189,6 @@ async function countToLimit(
 }
 
 interface LimitFromCounts {
-  /** The smallest count. */
   limit: number
   /** True if two counts agree. One count may be too large, because a window ended during the count. */
   isAgreed: boolean

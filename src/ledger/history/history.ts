@@ -116,11 +116,11 @@ export async function assertNoDataLost(db: Database): Promise<void> {
   })
   if (verdict.kind === 'waits')
     throw new LedgerMayHaveLostData(
-      'the ledger may have lost data, so its records may be out of date. Nothing was changed. Run `outboxd recover` first',
+      'the ledger may have lost data, so its records may be out of date, and this was not done. Run `outboxd recover` first',
     )
   if (verdict.kind === 'found')
     throw new LedgerMayHaveLostData(
-      `${verdict.detail}. Nothing was changed, because the ledger’s records may be out of date. Start a daemon, or wait until it has looked at the ledger, and do what \`outboxd status\` says`,
+      `${verdict.detail}. The ledger’s records may be out of date, so this was not done. Start a daemon, wait until it has looked at the ledger, and do what \`outboxd status\` says. If none can start, first run \`outboxd recover --restored\``,
     )
 }
 

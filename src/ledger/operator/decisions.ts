@@ -82,6 +82,8 @@ export function withSubmissionsLocked<T>(
   transactions: readonly TransactionRef[] = [],
 ): Promise<T> {
   return inTransaction(ledger, async (db) => {
+    // Keeps a loss from being noted before this decision is committed.
+    await db.query('select from outboxd.history for share')
     await assertNoDataLost(db)
     await lockPollJobs(db, seen)
     if (transactions.length > 0) await lockTransactionIds(db, transactions)

@@ -43,7 +43,6 @@ export interface SubmissionFilter {
   transactionId: string | null
   /** A `cause` of `countFailureCauses`. */
   cause: string | null
-  /** Ids that a search found. */
   among: readonly string[] | null
 }
 
