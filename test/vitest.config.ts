@@ -18,6 +18,7 @@ const e2e = [
   'sandbox/embedded.test.ts',
   'ledger/upgrade.test.ts',
   'outbox/cursorScanManyRows.test.ts',
+  'daemon/capture/changeCaptureManyNotes.test.ts',
 ]
 const browser = ['console/browser/*.test.ts']
 

@@ -60,20 +60,6 @@ for (const [name, form] of Object.entries(cursorForms)) {
     expect(await capture(10)).toEqual(['1', '3'])
   })
 
-  test(`${name}: many known rows behind a stuck cursor do not hide the new ones`, async () => {
-    const { pool, capture, connect } = await setup(form)
-    const late = await connect()
-    await late.query('begin')
-    await late.query('insert into source default values')
-    await insertKnownRows(pool, 2, 45_001)
-    await pool.query('insert into source default values')
-    const taken = [await capture(), await capture()].flat()
-    expect(taken).toEqual(['45002'])
-    await late.query('commit')
-    const later = [await capture(), await capture()].flat()
-    expect(later).toEqual(['1'])
-  })
-
   test(`${name}: a row that commits while a scan reads is not overtaken`, async () => {
     const { pool, capture, connect } = await setup(form)
     const late = await connect()

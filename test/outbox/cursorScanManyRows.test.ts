@@ -4,6 +4,20 @@ import { cursorForms, insertKnownRows } from './cursorForms.ts'
 import { anyRows, setup } from './setup.ts'
 
 for (const [name, form] of Object.entries(cursorForms)) {
+  test(`${name}: many known rows behind a stuck cursor do not hide the new ones`, async () => {
+    const { pool, capture, connect } = await setup(form)
+    const late = await connect()
+    await late.query('begin')
+    await late.query('insert into source default values')
+    await insertKnownRows(pool, 2, 45_001)
+    await pool.query('insert into source default values')
+    const taken = [await capture(), await capture()].flat()
+    expect(taken).toEqual(['45002'])
+    await late.query('commit')
+    const later = [await capture(), await capture()].flat()
+    expect(later).toEqual(['1'])
+  })
+
   test(`${name}: many known rows behind a row left to others do not hide the new ones, and its type is told each time`, async () => {
     const { pool, outbox } = await setup(form)
     await pool.query(`insert into source (type) values ('held')`)

@@ -69,12 +69,24 @@ export function openPool(url: string, settings: Omit<pg.PoolConfig, 'connectionS
   return pool
 }
 
+const administrators = new Map<string, Promise<pg.Client>>()
+
+/** In one session for all statements of this process, because each of a thousand databases needs two. */
 async function execute(server: string, statement: string): Promise<void> {
+  const client = administrators.get(server) ?? connect(server)
+  administrators.set(server, client)
+  await (await client).query(statement)
+}
+
+async function connect(server: string): Promise<pg.Client> {
   const client = new pg.Client(server)
-  await client.connect()
-  try {
-    await client.query(statement)
-  } finally {
-    await client.end()
-  }
+  const forget = () => void administrators.delete(server)
+  client.on('error', forget).on('end', forget)
+  await client.connect().catch((error: unknown) => {
+    forget()
+    throw error
+  })
+  const session = client as pg.Client & { unref(): void } // missing in @types/pg
+  session.unref()
+  return client
 }

@@ -7,6 +7,7 @@ import { readRecordContentsThatFit } from '../../../src/outbox/readRecordContent
 import { asInstaller, captureFile, installCapture } from '../../support/changeCapture.ts'
 import { createDatabase } from '../../support/database.ts'
 import { openPool } from '../../support/postgres.ts'
+import { noted, setup, setupSale, trouble } from './setupChangeCapture.ts'
 
 test('a row of the outbox names a document: its table, its id, its type; changes of one document have one key', async () => {
   const { pool, captured } = await setup({ tables: 'create table sale (id bigint primary key, state text)' })
@@ -613,67 +614,6 @@ describe('the ERP is never harmed', () => {
     expect(await captured()).toEqual([{ type: 'order', key: '1', payload: '{"id": 1, "document": "public.sale"}' }])
   })
 
-  test('what is rolled back is not noted; notes have a bound, beyond which one says for each statement that there are more', async () => {
-    const { pool } = await setupSale()
-    await pool.query(`alter table outbox rename to away`)
-    await pool.query(`begin; insert into sale values (1); rollback`)
-    expect(await noted(pool)).toEqual([])
-    await pool.query(`insert into sale select n from generate_series(10, 100009) n`)
-    expect(await trouble(pool)).toMatchObject([{ notes: '100000', has_unknown: false }])
-    await pool.query(`insert into sale select n from generate_series(200000, 300000) n`)
-    expect(await trouble(pool)).toMatchObject([{ notes: '100001', has_unknown: true }])
-    await pool.query(`insert into outboxd_capture.error (number, table_name, operation, sqlstate, message)
-      select number, table_name, 'INSERT', '0', (select string_agg(md5(n::text || m), '') from generate_series(1, 40) m) from outboxd_capture.installed, generate_series(1, 65000) n;
-      delete from outboxd_capture.error`)
-    await pool.query(
-      `begin; insert into sale values (2); insert into sale values (3); insert into line values (1, 1); commit`,
-    )
-    expect(await trouble(pool)).toMatchObject([{ notes: '3', has_unknown: true }])
-    expect((await pool.query(`select outboxd_capture.dismiss('sale')`)).rows).toEqual([{ dismiss: '3' }])
-    expect(await trouble(pool)).toEqual([])
-  })
-
-  const fullOfDismissedNotes = `alter table outboxd_capture.error set (autovacuum_enabled = off);
-    insert into outboxd_capture.error (number, table_name, document_id, operation, sqlstate, message)
-    select number, table_name, '1', 'INSERT', '0', repeat('x', 1900) from outboxd_capture.installed, generate_series(1, 106000) n;
-    select outboxd_capture.dismiss('sale')`
-
-  test('above 200 MB of notes one note says that changes are missing, also if `dismiss` deletes it at the same time', async () => {
-    const { pool } = await setupSale()
-    await pool.query(`alter table outbox rename to away; ${fullOfDismissedNotes}`)
-    await pool.query('insert into sale values (2); insert into sale values (3)')
-    expect(await trouble(pool)).toMatchObject([{ notes: '1', has_unknown: true }])
-    const person = await pool.connect()
-    onTestFinished(() => person.release(true))
-    await person.query(`begin; select outboxd_capture.dismiss('sale')`)
-    await pool.query('insert into sale values (4)')
-    await person.query('commit')
-    expect(await trouble(pool)).toMatchObject([{ notes: '1', has_unknown: true }])
-  })
-
-  test('above 200 MB of notes, two serializable transactions of the ERP do not make each other fail', async () => {
-    const { pool } = await setupSale()
-    await pool.query(`alter table outbox rename to away; ${fullOfDismissedNotes}`)
-    const sessions = await Promise.all([pool.connect(), pool.connect()])
-    onTestFinished(() => sessions.forEach((session) => void session.release(true)))
-    for (const session of sessions) await session.query('begin isolation level serializable; select 1')
-    for (const [i, session] of sessions.entries()) await session.query(`insert into sale values (${i + 2})`)
-    for (const session of sessions) await session.query('commit')
-    expect(await trouble(pool)).toMatchObject([{ has_unknown: true }])
-  })
-
-  test('above 200 MB of notes, a repeatable read transaction notes a change after `dismiss` deleted the note that it sees', async () => {
-    const { pool } = await setupSale()
-    await pool.query(`alter table outbox rename to away; ${fullOfDismissedNotes}`)
-    await pool.query('insert into sale values (2)')
-    const erp = await pool.connect()
-    onTestFinished(() => erp.release(true))
-    await erp.query('begin isolation level repeatable read; select from sale')
-    await pool.query(`select outboxd_capture.dismiss('sale')`)
-    await erp.query('insert into sale values (3); commit')
-    expect(await trouble(pool)).toMatchObject([{ notes: '1', has_unknown: true }])
-  })
-
   test('a role without any right in the schemas of the tables may read what is not covered', async () => {
     const { pool } = await setup({
       tables: `create schema erp; create table erp.sale (id int primary key); create table erp.line (id int primary key, sale int)`,
@@ -1043,18 +983,7 @@ function subscribe(table: string): string {
     reset allow_system_table_mods`
 }
 
-async function noted(pool: pg.Pool) {
-  const { rows } = await pool.query(
-    'select table_name as table, operation, document_id as key, sqlstate from outboxd_capture.error order by id',
-  )
-  return rows
-}
-
 const anyCase = `create collation any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`
-
-async function trouble(pool: pg.Pool) {
-  return (await pool.query('select * from outboxd_capture.trouble order by 1, 2 desc')).rows
-}
 
 async function retry(pool: pg.Pool) {
   return (await asInstaller(pool, 'select * from outboxd_capture.retry()')).rows
@@ -1078,16 +1007,6 @@ async function setupReader() {
   return { pool, asReader }
 }
 
-/** A document `sale` with child table `line`: sale 9 has line 90. A line may name a sale that is not there. */
-function setupSale(first = '') {
-  return setup({
-    tables: `${first} create table sale (id bigint primary key, state text); insert into sale values (9);
-      create table line (id int primary key, sale bigint, amount int, owner bigint references sale on delete cascade on update cascade);
-      insert into line values (90, 9, 1, 9)`,
-    options: `children => '{line.sale}'`,
-  })
-}
-
 /** A document `item` with two partitions. */
 function setupItem() {
   return setup({
@@ -1095,26 +1014,4 @@ function setupItem() {
       create table item_2 partition of item for values from (10) to (20)`,
     document: 'item',
   })
-}
-
-/** A database in which documents are captured. @param options more arguments of install */
-async function setup({ tables, document = 'sale', options }: { tables: string; document?: string; options?: string }) {
-  const database = await createDatabase()
-  onTestFinished(() => database[Symbol.asyncDispose]())
-  const { pool } = database
-  await pool.query(tables)
-  await installCapture(pool)
-  await asInstaller(pool, `select outboxd_capture.install('${document}', 'order'${options ? `, ${options}` : ''})`)
-  const captured = async () =>
-    (
-      await pool.query<{ type: string; key: string; payload: string }>(
-        'select type, key, payload::text from outbox order by id',
-      )
-    ).rows
-  /** The ids of the documents that the outbox names, in its order. */
-  const ids = async () =>
-    (await pool.query<{ id: string }>(`select payload ->> 'id' as id from outbox order by outbox.id`)).rows.map(
-      ({ id }) => id,
-    )
-  return { pool, captured, ids }
 }
