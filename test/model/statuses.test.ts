@@ -46,7 +46,7 @@ const post: Record<PostAnswerMeaning, Said<SubmitVerdict['kind']> & { mayHaveArr
   },
   invalid: { record: 'rejected', everyone: null, kind: 'rejected' },
   'token-refused': {
-    record: 'sent once more with a new token, otherwise queued',
+    record: 'sent once more with a new token; if refused again, queued',
     everyone: 'unauthorized',
     kind: 'new-token',
   },
