@@ -105,7 +105,7 @@ test('pg-transactional-outbox: completed rows are processed, failed and rejected
     values (gen_random_uuid(), 'customer', 'C1', 'data_changed', '{}', now())`)
   await startInstance()
   await states(pool, { completed: 2, failed: 1, rejected: 1 })
-  expect(field2s(await arrivals())).toEqual(['a', 'fail:E001', 'd'])
+  expect(field2s(await arrivals())).toEqual(['a', 'd', 'fail:E001'])
   await eventually(async () => {
     const { rows } = await pool.query(`select payload ->> 'field2' as field2, processed_at is not null as processed,
       abandoned_at is not null as abandoned from outbox where payload <> '{}' order by created_at`)
@@ -130,7 +130,7 @@ test('sales_order: released orders are sent once, with the digits of their amoun
     ('C1', 'released', 2.00, 'b', '2026-11-20 10:00+01', null)`)
   await startInstance()
   await states(pool, { completed: 2, failed: 1, rejected: 1 })
-  expect(field2s(await arrivals())).toEqual(['a', 'fail:E001', 'b'])
+  expect(field2s(await arrivals())).toEqual(['a', 'b', 'fail:E001'])
   expect((await arrivals())[0]).toContain('"order_date":"2026-11-20T09:00:00.25')
   expect((await arrivals())[0]).toContain('"total_amount":99999999.90')
   await eventually(async () => {
@@ -148,7 +148,7 @@ test('sales_order: released orders are sent once, with the digits of their amoun
   })
   await pool.query(`update sales_order set status = 'released' where reference = 'later'`)
   await states(pool, { completed: 3, failed: 1, rejected: 1 })
-  expect(field2s(await arrivals())).toEqual(['a', 'fail:E001', 'b', 'later'])
+  expect(field2s(await arrivals())).toEqual(['a', 'b', 'fail:E001', 'later'])
 })
 
 test('partner_view: the view sends its partner’s rows of the standard table, and writes to no other', async () => {
@@ -162,7 +162,7 @@ test('partner_view: the view sends its partner’s rows of the standard table, a
   await insert('a', 'fail:E001')
   await startInstance()
   await states(pool, { completed: 1, failed: 1 })
-  expect(field2s(await arrivals())).toEqual(['first', 'fail:E001'])
+  expect(field2s(await arrivals())).toEqual(['fail:E001', 'first'])
   await eventually(async () => {
     const { rows } = await pool.query(
       `select status, transaction_id is not null as named, error_code from outbox order by id`,
@@ -196,8 +196,9 @@ async function states(pool: Installation['pool'], wanted: Record<string, number>
   })
 }
 
+/** Sorted, because records without a key arrive in any order. */
 function field2s(bodies: readonly string[]): string[] {
-  return bodies.map((body) => /"field2":"([^"]*)"/.exec(body)?.[1] ?? '')
+  return bodies.map((body) => /"field2":"([^"]*)"/.exec(body)?.[1] ?? '').toSorted()
 }
 
 async function rejections(pool: Installation['pool']): Promise<string[]> {
