@@ -38,14 +38,13 @@ export const postgresUrlSchema = z
   )
   .refine(
     isReadableByDriver,
-    'is not a valid URL. In its user name and password, write / as %2F, ? as %3F, # as %23 and @ as %40. Elsewhere, write @ as %40, too',
+    'is not a valid URL. In its user name and password, write / as %2F, ? as %3F, # as %23 and @ as %40. After the host, too, write @ as %40',
   )
 
 /** Refuses an @ after the address: the password has a /, ? or #, and a part of it would be shown as an address. */
 function isReadableByDriver(text: string): boolean {
-  const isInPath = /^\w+:\/\/[^/?#]*\/[^?#]*@/.test(text)
-  const isInParameters = /^\w+:\/\/[^/?#]*[?#].*@/.test(text)
-  return URL.canParse(text.replace('@/', '@localhost/')) && !isInPath && !isInParameters
+  const isAfterAddress = /^\w+:\/\/[^/?#]*(?:\/[^?#]*|[?#].*)@/.test(text)
+  return URL.canParse(text.replace('@/', '@localhost/')) && !isAfterAddress
 }
 
 /** True if the URL lists several hosts, also in its parameter `host`. A comma before the @ belongs to the password. */

@@ -1,6 +1,5 @@
 import { readFile, stat } from 'node:fs/promises'
 import { readConfig } from '../config.ts'
-import { assertNoDataLost } from '../ledger/history/history.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import {
@@ -168,7 +167,6 @@ async function resolveFile(context: CommandContext, path: string, options: Resol
   const { unanswered } = read
   const { dryRun = false, yes, json } = options
   return withOperator(context, options, [], async (databases, operator) => {
-    await assertNoDataLost(databases.ledger)
     const checked = createProgressPrinter(context, (done: number) => `Checked ${done} of ${read.lines.length} …`)
     const matched = await matchAnswersToRecords(databases, read.lines, answerOf(options), checked)
     if (matched.kind === 'invalid') return wrongLines(context, path, matched.problems)

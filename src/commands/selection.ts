@@ -1,5 +1,4 @@
 import { systemClock } from '../clock.ts'
-import { assertNoDataLost } from '../ledger/history/history.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import {
   type BulkChangeRules,
@@ -55,7 +54,6 @@ export async function changeSubmissions(
   { ids, options }: { ids: readonly string[]; options: BulkOptions },
   carryOut: (submissions: readonly ListedSubmission[], run: BulkChangeRun) => Promise<BulkOutcome>,
 ): Promise<number> {
-  await assertNoDataLost(databases.ledger)
   const choice = { ids, filters: options, nowMs: systemClock.nowMs() }
   const onCut = (message: string) => void context.stderr.write(`${message}\n`)
   const { ledger } = databases

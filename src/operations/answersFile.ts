@@ -1,4 +1,5 @@
 import { CsvError, parse } from 'csv-parse/sync'
+import { assertNoDataLost } from '../ledger/history/history.ts'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import { takenBackCause } from '../ledger/operator/resolveSubmission.ts'
 import { findSubmissions, type ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
@@ -143,6 +144,7 @@ export async function matchAnswersToRecords(
   terms: Pick<ResolveAnswer, 'unchecked' | 'newKey'>,
   onLine: (index: number) => void,
 ): Promise<MatchedAnswers> {
+  await assertNoDataLost(ledger)
   const settling: LineToSettle[] = []
   const skipped: SkippedLine[] = []
   const problems: string[] = []

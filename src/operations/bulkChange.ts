@@ -1,3 +1,4 @@
+import { assertNoDataLost } from '../ledger/history/history.ts'
 import { type ListedSubmission, selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
 import { readDaemonActivity, readLedgerSnapshot } from '../ledger/snapshot.ts'
 import { type State, states } from '../model.ts'
@@ -101,7 +102,10 @@ export function findChoiceProblems(change: BulkChangeRules, choice: RecordChoice
   return read.kind === 'invalid' ? read.problems : []
 }
 
-/** @param onCut called if a text search did not read all records */
+/**
+ * @param onCut called if a text search did not read all records
+ * @throws LedgerMayHaveLostData
+ */
 export async function chooseSubmissions(
   ledger: Database,
   search: SearchByText,
@@ -109,6 +113,7 @@ export async function chooseSubmissions(
   choice: RecordChoice,
   onCut: (message: string) => void,
 ): Promise<ChosenRecords> {
+  await assertNoDataLost(ledger)
   if (choice.ids.length > 0) return chooseNamed(ledger, change, choice.ids)
   const read = readChoice(change, choice)
   return read.kind === 'invalid' ? read : chooseMatching(ledger, search, change, read, onCut)

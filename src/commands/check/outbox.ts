@@ -252,20 +252,21 @@ function findUnmappedTypes(
 ): { rejected: string[]; onlyElsewhere: string[] } {
   const counts = new Map(waiting.map(({ type, waiting }) => [type, waiting]))
   const unknown = [...new Set([...counts.keys(), ...named])].filter((type) => !here.has(type))
-  const [mapped, unmapped] = [
-    unknown.filter((type) => elsewhere.includes(type)),
-    unknown.filter((type) => !elsewhere.includes(type)),
-  ]
+  const isMappedElsewhere = (type: string) => elsewhere.includes(type)
   const waitingText = (type: string) => `waiting: ${counts.get(type) ?? 0}${didYouMeanHint(type, here)}`
   return {
-    rejected: unmapped.map(
-      (type) =>
-        `rows of type "${type}" have no mapping file in MAPPINGS_DIR and will be rejected; ${waitingText(type)}`,
-    ),
-    onlyElsewhere: mapped.map(
-      (type) =>
-        `rows of type "${type}" have a mapping file only at a running daemon, not in MAPPINGS_DIR; ${waitingText(type)}`,
-    ),
+    rejected: unknown
+      .filter((type) => !isMappedElsewhere(type))
+      .map(
+        (type) =>
+          `rows of type "${type}" have no mapping file in MAPPINGS_DIR and will be rejected; ${waitingText(type)}`,
+      ),
+    onlyElsewhere: unknown
+      .filter(isMappedElsewhere)
+      .map(
+        (type) =>
+          `rows of type "${type}" have a mapping file only at a running daemon, not in MAPPINGS_DIR; ${waitingText(type)}`,
+      ),
   }
 }
 
