@@ -1,6 +1,6 @@
 -- Up Migration
 
--- The ledger: one row a submission (docs/why/guarantee.md draws the state machine).
+-- The ledger: one row a submission (docs/why/states.md draws the state machine).
 create table outboxd.submission (
   id                 uuid        primary key,
   seq                bigint      generated always as identity,   -- order of capture

@@ -1,7 +1,7 @@
 -- Up Migration
 
 -- Which history of the ledger the daemons have agreed to: a database that was restored, or fails over to a standby that lacked the last
--- commits, says `queued` of what was sent (docs/why/guarantee.md, "A ledger that goes back in time"). One row.
+-- commits, says `queued` of what was sent (docs/why/crashes.md, "A ledger that goes back in time"). One row.
 create table outboxd.history (
   id                boolean     primary key default true check (id),
   system_id         text,                     -- null, as the next: the server does not let our role know

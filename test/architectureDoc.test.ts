@@ -26,11 +26,11 @@ test('every advisory lock that the source takes is in the list', () => {
   expect([...new Set(keys)].filter((key) => !list.includes(`| ${key}`))).toEqual([])
 })
 
-test('each of the ten questions is answered by files that are there', () => {
-  const answers = [...section('Ten questions: which file do I open when …').matchAll(/^\d+\. … .*\? (.*)$/gm)].map(
+test('each question is answered by files that are there', () => {
+  const answers = [...section('Which file do I open when …').matchAll(/^\d+\. … .*\? (.*)$/gm)].map(
     ([, answer = '']) => answer,
   )
-  expect(answers).toHaveLength(10)
+  expect(answers).toHaveLength(2)
   for (const answer of answers) expect(quoted(answer).map(read)).not.toEqual([])
 })
 

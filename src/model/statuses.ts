@@ -78,7 +78,7 @@ const away = {
 } as const
 
 /**
- * docs/why/guarantee.md prints this table.
+ * docs/why/states.md prints this table.
  *
  * @see docs/reference/interface.md, 7.1; RFC 9110, 15
  */

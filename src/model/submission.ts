@@ -11,7 +11,7 @@ export const states = [
   'uncertain',
   'discarded',
 ] as const
-/** See docs/why/guarantee.md, "The state machine". */
+/** See docs/why/states.md, "The state machine". */
 export type State = (typeof states)[number]
 
 export const statesNeedingAttention = ['failed', 'rejected', 'uncertain'] as const satisfies readonly State[]

@@ -22,7 +22,7 @@ import {
 } from '../../src/service/readAnswer.ts'
 import { response } from '../support/answers.ts'
 
-/** What docs/why/guarantee.md says of a meaning, and what must come of it, for an answer without a code. */
+/** What docs/why/states.md says of a meaning, and what must come of it, for an answer without a code. */
 interface Said<Kind> {
   /** What becomes of the record. */
   record: string
@@ -98,13 +98,13 @@ const token: Record<TokenAnswerMeaning, PauseToRaise['reason']> = {
   unreachable: 'unreachable',
 }
 
-test('docs/why/guarantee.md shows the table (npm test -- test/model/statuses -u writes it)', async () => {
-  const path = join(import.meta.dirname, '../../docs/why/guarantee.md')
+test('docs/why/states.md shows the table (npm test -- test/model/statuses -u writes it)', async () => {
+  const path = join(import.meta.dirname, '../../docs/why/states.md')
   const [before = '', after = ''] = readFileSync(path, 'utf8').split(
     /(?<=<!-- statuses: generated -->\n).*(?=<!-- end -->)/s,
   )
   expect(after).not.toBe('')
-  await expect(`${before}\n${table()}\n\n${after}`).toMatchFileSnapshot('../../docs/why/guarantee.md')
+  await expect(`${before}\n${table()}\n\n${after}`).toMatchFileSnapshot('../../docs/why/states.md')
 })
 
 function table(): string {

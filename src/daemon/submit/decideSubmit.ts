@@ -55,7 +55,7 @@ const serverErrorsMax = 3
 const renewalsMax = 3
 
 /**
- * Decides what an answer to a POST means (docs/why/guarantee.md, "What each status means"). Never throws.
+ * Decides what an answer to a POST means (docs/why/states.md, "What each status means"). Never throws.
  *
  * A success with an id is judged first, because an id or a text in the answer may look like an error code. E002 and
  * E003 come next, if they count for this status. The status comes last.

@@ -63,7 +63,7 @@ const resubmissionsMax = 3
 const refusedPollsMax = 2
 
 /**
- * Decides what an answer to a GET means for its transaction (docs/why/guarantee.md, "What each status means"). Never
+ * Decides what an answer to a GET means for its transaction (docs/why/states.md, "What each status means"). Never
  * throws.
  *
  * A failed poll never fails the transaction. A transaction fails only if the service says so, or does not know the id
