@@ -26,7 +26,7 @@ export function renderStatusLine({
   const more = others.length > 0 ? ` (and ${others.length} more)` : ''
   const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : '?'
   const figures = [
-    `to send ${waiting}+${captured(submissions, report)}`,
+    `to send ${waiting} in the outbox and ${captured(submissions, report)} captured`,
     `at the service ${submissions.accepted + report.probing}`,
     `need attention ${submissions.uncertain + submissions.failed + submissions.rejected}`,
     `${report.rateAvailable} of ${report.rateCapacity} requests free`,

@@ -20,11 +20,11 @@ test('where there is no terminal each look is a line, and SIGINT ends it with 0'
     args: ['status', '--watch', '--every', '1s'],
     env: { DATABASE_URL: fixture.ledger.url },
   })
-  await program.line((line) => line.includes('to send 0+0'))
+  await program.line((line) => line.includes('to send 0 in the outbox and 0 captured'))
   await fixture.row(payloadOf())
-  const line = await program.line((text) => text.includes('to send 1+0'))
+  const line = await program.line((text) => text.includes('to send 1 in the outbox and 0 captured'))
   expect(line).toMatch(
-    /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ No daemon is running, .* \| to send 1\+0, at the service 0, need attention 0, 100 of 100 requests free$/,
+    /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ No daemon is running, .* \| to send 1 in the outbox and 0 captured, at the service 0, need attention 0, 100 of 100 requests free$/,
   )
   program.signal('SIGINT')
   expect(await program.ended()).toMatchObject({ code: 0, signal: null, stderr: '' })
