@@ -5,7 +5,8 @@ import type { Config, Credentials } from '../config.ts'
 import { type Answer, isSuccessStatus, type ServiceRequest } from '../model.ts'
 import { routeOf } from '../resources.ts'
 import { createHttpClient, type HttpAnswer, type HttpRequest } from './http.ts'
-import { parseAnswerJson, redactAndBoundText } from './readJson.ts'
+import { parseAnswerJson } from './readJson.ts'
+import { redactAndBoundText } from './redactSecrets.ts'
 import { findAnyErrorCode, parseUsableId, tokenResponseSchema } from './responses.ts'
 
 export interface Token {
@@ -141,10 +142,9 @@ function answerFrom(
 ): Answer {
   if (answer.kind === 'no-answer') return answer
   const { status, headers, text, unreadable, tookMs } = answer
-  const hidden = secretSpellings(secrets)
   const { json, repeatsKey } =
     unreadable === null
-      ? parseAnswerJson(text, hidden, isSuccessStatus(status))
+      ? parseAnswerJson(text, secrets, isSuccessStatus(status))
       : { json: undefined, repeatsKey: false }
   const shown = [unreadable && `(${unreadable}) `, redirectTo(status, headers), text].filter(Boolean).join('')
   return {
@@ -152,9 +152,9 @@ function answerFrom(
     status,
     json,
     // Redacts before cutting, because a cut could leave half a token.
-    excerpt: boundText(redactAndBoundText(shown, hidden), textCharsMax.excerpt),
+    excerpt: boundText(redactAndBoundText(shown, secrets), textCharsMax.excerpt),
     code: findAnyErrorCode(status, json, text),
-    locationId: address === null ? null : locationId(headers.location, address, hidden),
+    locationId: address === null ? null : locationId(headers.location, address, secrets),
     hasRepeatedJsonKey: repeatsKey,
     retryAfterMs: readRetryAfterMs(headers, nowMs),
     rateRemaining: wholeNumber(headers['x-ratelimit-remaining']),
@@ -202,27 +202,6 @@ function locationId(location: string | undefined, address: string, secrets: read
     return null // a stray % sign
   }
 }
-
-/** Spellings in which an answer may repeat a secret: plain, in an address, in a form, in JSON, in HTML. */
-export function secretSpellings(secrets: readonly string[]): string[] {
-  const all = secrets.flatMap((secret) => {
-    const inAddress = encodeURIComponent(secret.toWellFormed())
-    const inForm = new URLSearchParams([['', secret]]).toString().slice(1)
-    const lowerCase = [inAddress, inForm].map((text) => text.replace(/%../g, (byte) => byte.toLowerCase()))
-    const inJson = JSON.stringify(secret).slice(1, -1)
-    return [secret, inAddress, inForm, ...lowerCase, inJson, inJson.replaceAll('/', String.raw`\/`), inHtml(secret)]
-  })
-  return [...new Set(all)]
-}
-
-const inHtml = (text: string): string => text.replace(/[&<>"']/g, (sign) => htmlEntities.get(sign) ?? sign)
-const htmlEntities = new Map([
-  ['&', '&amp;'],
-  ['<', '&lt;'],
-  ['>', '&gt;'],
-  ['"', '&quot;'],
-  ["'", '&#39;'],
-])
 
 function dateOf(header: string | undefined): number | null {
   const ms = header === undefined ? Number.NaN : Date.parse(header)

@@ -1,6 +1,6 @@
-import { boundText } from '../boundText.ts'
 import { serviceResources } from '../resources.ts'
 import { findJsonFlaws, type JsonFlaws } from '../yaml/exactJson.ts'
+import { redactAndBoundText } from './redactSecrets.ts'
 
 /**
  * Reads foreign JSON as values that can be stored and written back; undefined if it is not JSON.
@@ -47,8 +47,6 @@ function readExamined(whole: string, { tooDeep }: JsonFlaws, secrets: readonly s
   }
 }
 
-export const redactedMark = '[redacted]'
-
 /** Fields that responses.ts uses unchanged: ids, statuses and codes. */
 const usedFields: ReadonlySet<string> = new Set([
   ...Object.values(serviceResources).map(({ idField }) => idField),
@@ -68,17 +66,6 @@ const longSecretMin = 8
 function secretsIn(field: string, value: string, secrets: readonly string[]): readonly string[] {
   if (ownWord.test(value)) return []
   return usedFields.has(field) ? secrets.filter(({ length }) => length >= longSecretMin) : secrets
-}
-
-/** For text that is not JSON. */
-export function redactAndBoundText(text: string, secrets: readonly string[]): string {
-  const clean = boundText(text)
-  const echoed = secrets.filter((secret) => secret !== '' && clean.includes(secret))
-  // Replaces in one pass, the longest first, because a secret may be part of another secret or of `redactedMark`.
-  const patterns = echoed.toSorted((a, b) => b.length - a.length)
-  return patterns.length === 0
-    ? clean
-    : clean.replace(new RegExp(patterns.map(RegExp.escape).join('|'), 'g'), redactedMark)
 }
 
 /** Returns a text, or a number's own digits, because some services forget the quotes of ids. */

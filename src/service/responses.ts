@@ -4,7 +4,8 @@ import { z } from 'zod'
 import { boundText, textCharsMax } from '../boundText.ts'
 import type { AcceptanceReading, Answer, TransactionStatus } from '../model.ts'
 import { makePerResource, type Resource, serviceResources } from '../resources.ts'
-import { redactedMark, textOrDigitsOf } from './readJson.ts'
+import { textOrDigitsOf } from './readJson.ts'
+import { redactedMark } from './redactSecrets.ts'
 
 /**
  * An id that can be stored and polled. It has no control characters and no redacted secret. It is not a text such as

@@ -389,6 +389,8 @@ describe('secrets', () => {
     ['a form', 'a%2Bb%2Fc%7Ed+e%3Df%26g%22h'],
     ['a form in lower case', 'a%2bb%2fc%7ed+e%3df%26g%22h'],
     ['HTML', 'a+b/c~d e=f&amp;g&quot;h'],
+    ['numbered HTML entities', 'a&#43;b&#x2F;c~d&#32;e&#061;f&#38;g&#x22;h'],
+    ['JSON with escaped signs, as Gson writes it', String.raw`a+b/c~d e\u003df\u0026g\u0022h`],
   ])('a secret that an answer repeats as in %s is redacted, in JSON and in text', async (_, repeated) => {
     for (const body of [JSON.stringify({ message: `cannot parse ${repeated}` }), `cannot parse ${repeated}`]) {
       const { url } = await startServer((_request, response) => response.writeHead(400).end(body))
@@ -397,16 +399,6 @@ describe('secrets', () => {
       expect(shown).not.toContain(repeated)
       expect(shown).toContain('cannot parse [redacted]')
     }
-  })
-
-  test('a secret that an answer repeats in JSON with escaped slashes, as PHP writes it, is redacted in its text', async () => {
-    const { url } = await startServer((_request, response) =>
-      response.writeHead(400).end(String.raw`{"message":"cannot parse ab\/cd+ef=="}`),
-    )
-    const client = clientFor(url, { clientSecret: 'ab/cd+ef==' })
-    expect(responded(await client.send(submitRequest, accessToken)).excerpt).toBe(
-      '{"message":"cannot parse [redacted]"}',
-    )
   })
 
   test('a token across the excerpt’s end leaves no half of it behind', async () => {

@@ -1,0 +1,44 @@
+import { boundText } from '../boundText.ts'
+
+export const redactedMark = '[redacted]'
+
+/**
+ * Replaces `secrets`, also if the text has some of their characters percent-encoded, escaped as in JSON, or as HTML
+ * entities, as an answer may repeat them.
+ */
+export function redactAndBoundText(text: string, secrets: readonly string[]): string {
+  const clean = boundText(text)
+  // Replaces in one pass, the longest first, because a secret may be part of another secret or of `redactedMark`.
+  const patterns = secrets.filter((secret) => secret !== '').toSorted((a, b) => b.length - a.length)
+  return patterns.length === 0
+    ? clean
+    : clean.replace(new RegExp(patterns.map(secretPattern).join('|'), 'g'), redactedMark)
+}
+
+const secretPattern = (secret: string): string => Array.from(secret.toWellFormed(), characterPattern).join('')
+
+/** The character itself comes last, because another spelling may begin with it, such as `%25`. */
+function characterPattern(character: string): string {
+  if (/[a-z0-9]/i.test(character)) return character
+  const code = character.codePointAt(0) ?? 0
+  const spellings = [
+    Array.from(Buffer.from(character), (byte) => `%${hex(byte, 2)}`).join(''),
+    Array.from({ length: character.length }, (_, i) => String.raw`\\u${hex(character.charCodeAt(i), 4)}`).join(''),
+    `&#0*${code};`,
+    `&#x0*${hex(code, 1)};`,
+    ...(htmlNames.has(character) ? [`&${htmlNames.get(character)};`] : []),
+    ...(character === ' ' ? [String.raw`\+`] : []),
+    ...[JSON.stringify(character).slice(1, -1), `\\${character}`, character].map(RegExp.escape),
+  ]
+  return `(?i:${spellings.join('|')})`
+}
+
+const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0')
+
+const htmlNames = new Map([
+  ['&', 'amp'],
+  ['<', 'lt'],
+  ['>', 'gt'],
+  ['"', 'quot'],
+  ["'", 'apos'],
+])
