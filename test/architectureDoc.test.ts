@@ -26,14 +26,6 @@ test('every advisory lock that the source takes is in the list', () => {
   expect([...new Set(keys)].filter((key) => !list.includes(`| ${key}`))).toEqual([])
 })
 
-test('each question is answered by files that are there', () => {
-  const answers = [...section('Which file do I open when …').matchAll(/^\d+\. … .*\? (.*)$/gm)].map(
-    ([, answer = '']) => answer,
-  )
-  expect(answers).toHaveLength(2)
-  for (const answer of answers) expect(quoted(answer).map(read)).not.toEqual([])
-})
-
 function section(title: string): string {
   return page.split(/^## /m).find((each) => each.startsWith(`${title}\n`)) ?? ''
 }
