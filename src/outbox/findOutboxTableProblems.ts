@@ -64,9 +64,13 @@ function statementsOf(table: OpenTable): NamedStatements {
   const locking = { marked, free, held, ...waitingRowLockStatements(table), lockOne: lockOneWaitingRowSql(table) }
   const { candidates, ask } = failingRowStatements(table)
   const unknownStatus = unknownStatusCountsSql(table)
+  const { filter } = table.table
   const { from, filtered } = table.rows
   return {
-    ...(filtered === '' ? {} : { filter: `select from ${from} where true${filtered}` }), // first, to be named
+    // The first statement, so that a problem names the filter. The bare filter shows brackets that close ours.
+    ...(filter !== null && {
+      filter: `select 1 from ${from} where true${filtered} union all select 1 from ${from} where ${filter}`,
+    }),
     ...rowReadStatements(table),
     ...backlogStatements(table),
     candidates,

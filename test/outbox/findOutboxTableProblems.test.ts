@@ -236,6 +236,17 @@ test('what no look at columns shows, Postgres says when it is asked to plan the 
 })
 
 test.each([
+  ['closes a bracket that it did not open', 'id = 1) or (true'],
+
+  ['has more than a condition', 'true limit 5'],
+])('a filter that %s is refused, because it would change the statements around it', async (_, filter) => {
+  const { pool } = await setup({ ddl: `create table source (${columns}, status int)` })
+  const table = tableOf(yaml('{ status: status, new: 0, queued: 1 }', `filter: '${filter}'`))
+  const problems = await findOutboxTableProblems(pool, table)
+  expect(problems).toContainEqual(expect.stringMatching(/has a filter that Postgres refuses: SQLSTATE 42601/))
+})
+
+test.each([
   ['our own table', '', ours],
   ['a ledger that remembers by transactions', `create table source (${columns})`, tableOf(yaml('none'))],
   [
