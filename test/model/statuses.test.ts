@@ -34,7 +34,7 @@ interface Said<Kind> {
 const post: Record<PostAnswerMeaning, Said<SubmitVerdict['kind']> & { mayHaveArrived?: true }> = {
   taken: { record: 'accepted with an id, else uncertain', everyone: null, kind: 'uncertain' },
   performed: {
-    record: 'uncertain, or asked for by the id in Location',
+    record: 'uncertain, or GET of the id in Location',
     everyone: null,
     kind: 'uncertain',
   },
@@ -74,7 +74,11 @@ const post: Record<PostAnswerMeaning, Said<SubmitVerdict['kind']> & { mayHaveArr
 }
 
 const get: Record<GetAnswerMeaning, Said<TrackVerdict['kind']>> = {
-  answered: { record: 'its status decides; asked again if unreadable', everyone: null, kind: 'ask-again' },
+  answered: {
+    record: 'the transaction’s status decides; asked again if unreadable',
+    everyone: null,
+    kind: 'ask-again',
+  },
   moved: { record: 'asked again', everyone: 'unauthorized', kind: 'pause' },
   'token-refused': { record: 'asked again with a new token', everyone: 'unauthorized', kind: 'new-token' },
   forbidden: { record: 'asked again', everyone: 'unauthorized', kind: 'pause' },
@@ -138,7 +142,7 @@ const inOrder = (rows: readonly HttpStatusMeaning[]) =>
 const firstNumber = (line: string) => Number(/\d+/.exec(line))
 
 const everyone = (ofPost: string | null, ofGet: string | null): string =>
-  ofPost === ofGet ? (ofPost ?? '') : ofGet === null ? `${ofPost} (after a POST)` : `${ofGet} (after a GET)`
+  ofPost === ofGet ? (ofPost ?? '') : ofGet === null ? `${ofPost} (if a POST is queued)` : `${ofGet} (after a GET)`
 
 test('each status from 100 to 599 is in one row', () => {
   const ranges = httpStatusMeanings.flatMap(({ statuses }) =>
