@@ -142,7 +142,7 @@ const inOrder = (rows: readonly HttpStatusMeaning[]) =>
 const firstNumber = (line: string) => Number(/\d+/.exec(line))
 
 const everyone = (ofPost: string | null, ofGet: string | null): string =>
-  ofPost === ofGet ? (ofPost ?? '') : ofGet === null ? `${ofPost} (if a POST is queued)` : `${ofGet} (after a GET)`
+  ofPost === ofGet ? (ofPost ?? '') : ofGet === null ? `${ofPost} (if the record is queued)` : `${ofGet} (after a GET)`
 
 test('each status from 100 to 599 is in one row', () => {
   const ranges = httpStatusMeanings.flatMap(({ statuses }) =>
