@@ -38,8 +38,10 @@ export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTryResult> 
   const isMark = ({ state, by }: Step) =>
     table.scan === null && by === 'mark' && toMarkedState(table.table, state) === state
   const refusals: { state: State; why: string }[] = []
+  const form = stateExpressions(table.table.state)
   for (const step of steps.filter(({ state }) => writing.states.has(state))) {
-    const why = await tryStep(db, writing, { ...step, by: isMark(step) ? 'mark' : 'report', row })
+    const leavesQueue = form?.isWrittenAt(step.state) === true
+    const why = await tryStep(db, writing, { ...step, by: isMark(step) ? 'mark' : 'report', leavesQueue, row })
     if (why !== null) refusals.push({ state: step.state, why })
   }
   return { kind: 'tried', outboxId: row.outboxId, refusals }
@@ -75,7 +77,7 @@ const steps: readonly Step[] = [
 async function tryStep(
   db: Database,
   writing: WriteBackStatements,
-  { state, by, keepsRow, row }: Step & { row: TriedRow },
+  { state, by, keepsRow, leavesQueue, row }: Step & { leavesQueue: boolean; row: TriedRow },
 ): Promise<string | null> {
   await db.query('savepoint trial')
   const status = JSON.stringify([{ ...trialStatus(row.outboxId, state), stamp: row.stamp }])
@@ -85,11 +87,12 @@ async function tryStep(
     const isWritten = rows[0]?.written ?? false
     const after = await db.query<{ same: boolean }>(writing.unheld, [status])
     const isKnown = after.rows[0]?.same !== false
-    const isWaiting = by === 'mark' && (await db.query(writing.unmarked, [[row.outboxId]])).rowCount !== 0
+    const isWaiting = leavesQueue && (await db.query(writing.unmarked, [[row.outboxId]])).rowCount !== 0
     await db.query(keepsRow && isWritten && isKnown && !isWaiting ? 'release trial' : 'rollback to trial')
-    if (!isWritten) return 'the update changes nothing: a BEFORE trigger or row-level security suppresses it'
-    if (!isKnown) return changesRow
-    return isWaiting ? 'the row still waits after the update: a trigger ignores the value, or sets it back' : null
+    if (isWaiting) return 'the row still waits after the update: a trigger ignores the value, or sets it back'
+    if (!isWritten)
+      return 'the update changes nothing: a BEFORE trigger suppresses it or sets the state back, or row-level security hides the row'
+    return isKnown ? null : changesRow
   } catch (error) {
     await db.query('rollback to trial')
     return `SQLSTATE ${errorCodeOf(error)}: ${boundText((error as Error).message, 200)}`

@@ -125,7 +125,7 @@ async function write<R extends RowStatus>(
 const gone: RowOutcome = { kind: 'gone' }
 const ignored: RowOutcome = {
   kind: 'ineffective',
-  why: 'a BEFORE UPDATE trigger suppresses the update (it returns NULL)',
+  why: 'a BEFORE UPDATE trigger suppresses the update (it returns NULL), or sets the state back',
 }
 const hidden: RowOutcome = {
   kind: 'ineffective',

@@ -34,6 +34,8 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
   // A row that waits may be a new row with the same id, unless edits are expected. Any other row was captured, and
   // edited later.
   const isCaptured = `(${waits}) is not true`
+  const stateColumn = assignments.find(({ column }) => column === form?.column)
+  const now = stateColumn === undefined ? 'null' : `${prefixedColumnSql(stateColumn.column)}::text`
   const mayBeEditedRow = served.rowsEdited ? 'true' : isReplayableStateSql('r.state')
   // `offset 0` computes the stamp only once, because a stamp reads the whole row.
   const ofRow = (said: string) => `(select ${said} from (select ${stamp} as stamp offset 0) here)`
@@ -52,17 +54,19 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
     unmarked: `select ${idText} as "outboxId" from ${from} where ${waits} and ${id} = any($1::${type}[])`,
     /**
      * Writes to rows that are not locked. Returns for each id `held` (we locked the row) and `written` (the row
-     * changed).
+     * changed, and no trigger set its state back).
      */
     report: `with r as materialized (select * from ${rowStatusesSql}),
       held as materialized (
-        select r.* from r join ${shape.qualified} o on ${id} = r."outboxId"::${type} where ${open} and ${same}
+        select r.*, ${now} as before, ${stateColumn === undefined ? 'null' : `${stateColumn.castValueSql}::text`} as given
+        from r join ${shape.qualified} o on ${id} = r."outboxId"::${type} where ${open} and ${same}
         for no key update of o skip locked
       ), written as (
-        ${set} from held r where ${id} = r."outboxId"::${type} returning r."outboxId"
+        ${set} from held r where ${id} = r."outboxId"::${type}
+        returning r."outboxId", r.before is distinct from r.given and ${now} is not distinct from r.before as "isSetBack"
       )
       select "outboxId", "outboxId" in (select "outboxId" from held) as held,
-        "outboxId" in (select "outboxId" from written) as written from r`,
+        "outboxId" in (select "outboxId" from written where not "isSetBack") as written from r`,
     /**
      * Explains why rows were not locked. Returns these flags for each existing row:
      *

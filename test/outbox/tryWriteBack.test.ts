@@ -144,6 +144,19 @@ test('a trigger sets the mark back, or a view ignores it: `check` finds it', asy
   expect(await tryWriteBack(view.outbox)).toMatchObject({ kind: 'tried', refusals })
 })
 
+test('`check` finds a trigger that sets the column back which shows that a row ended', async () => {
+  const { pool, outbox } = await setup({
+    ddl: 'create table source (id bigint primary key, sent timestamptz); insert into source values (1)',
+    yaml: `table: source\nid: id\ntype: { constant: data }\npayload: { columns: [id] }\nstate: { timestamp: sent, set: [completed] }`,
+  })
+  expect(await tryWriteBack(outbox)).toMatchObject({ refusals: [] })
+  await pool.query(`create function redo() returns trigger language plpgsql as $$ begin new.sent := old.sent; return new; end $$;
+    create trigger redo before update on source for each row execute function redo()`)
+  expect(await tryWriteBack(outbox)).toMatchObject({
+    refusals: [{ state: 'completed', why: expect.stringContaining('still waits') }],
+  })
+})
+
 test('a time that has no mark for `rejected` of its own is no problem', async () => {
   const { pool, outbox } = await setup({
     ddl: 'create table source (id bigint primary key, done_at timestamptz, trouble text); insert into source values (1)',

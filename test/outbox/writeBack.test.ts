@@ -144,6 +144,14 @@ describe('an update that changes nothing is noticed', () => {
     })
   })
 
+  test('if a trigger sets the state back, so that the row still waits', async () => {
+    const given = await withRows(2)
+    await trigger(given, '2', 'new.status := old.status; return new')
+    expect(await given.report(status('1'), status('2'))).toMatchObject({
+      rows: [{ kind: 'written' }, { kind: 'ineffective', why: expect.stringContaining('sets the state back') }],
+    })
+  })
+
   test('where row-level security has no policy for it', async () => {
     const given = await withRows(1)
     const role = `clerk_${new URL(given.url).pathname.slice(6)}`
