@@ -39,7 +39,7 @@ const post: Record<PostAnswerMeaning, Said<SubmitVerdict['kind']> & { mayHaveArr
     kind: 'uncertain',
   },
   moved: {
-    record: 'sent again when the address is corrected, even if it arrived',
+    record: 'sent once more after the pause, even if it arrived; then uncertain',
     everyone: 'unauthorized',
     kind: 'pause',
     mayHaveArrived: true,

@@ -33,7 +33,8 @@ export type SubmitVerdict =
   | { kind: 'accepted'; transactionId: string; breach: Breach | null }
   | { kind: 'rejected'; code: string | null; reason: string; leftTrace: boolean }
   | { kind: 'failed'; code: string | null; reason: string }
-  | { kind: 'uncertain'; code: string | null; reason: string; breach: Breach | null }
+  /** `pause` is set after a redirect, which other records would get, too. */
+  | { kind: 'uncertain'; code: string | null; reason: string; breach: Breach | null; pause?: PauseToRaise }
   /** Send again with a new idempotency key. `pause` is set if the service is down. */
   | { kind: 'renew-key'; pause: PauseToRaise | null; reason: string }
   | { kind: 'retry'; afterMs: number; reason: string }
@@ -76,7 +77,7 @@ export function decideSubmit(
   if (heedsCode && code === 'E002') return duplicate(summary, circumstances.history)
   if (post === 'token-refused' && (circumstances.hasTokenExpired || !circumstances.history.repeatedAfter401))
     return { kind: 'new-token', ofAge: circumstances.hasTokenExpired, reason: summary }
-  if (pause !== null) return paused(answer, summary, pause, circumstances.history)
+  if (pause !== null) return paused(answer, summary, pause, circumstances)
   switch (post) {
     case 'taken':
       return withoutId(answer, summary)
@@ -195,10 +196,13 @@ function paused(
   { status, code }: Answer & { kind: 'response' },
   summary: string,
   pause: PauseToRaise,
-  { met, earlierInDoubt }: SubmitHistory,
+  { history: { met, earlierInDoubt }, policy }: SubmitCircumstances,
 ): SubmitVerdict {
   const times = timesMet(pause, met)
   const moved = meaningOfHttpStatus(status).post === 'moved'
+  // A service that stores the record and then redirects would get a copy after each pause.
+  if (moved && earlierInDoubt && policy === 'hold')
+    return { kind: 'uncertain', code, reason: `${summary}; an earlier attempt may have arrived`, breach: null, pause }
   if (times < pausesMax) return { kind: 'pause', pause, times, mayHaveArrived: moved }
   const reason = `${summary}; the record got this answer ${times} times while others got through, so the cause is this record`
   return earlierInDoubt || moved

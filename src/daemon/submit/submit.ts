@@ -98,7 +98,10 @@ export function toSubmitStep(
         verdict.reason,
       )
     case 'uncertain':
-      return step({ ...answered, ...toldFields(verdict), state: 'uncertain', doneMs: null }, verdict.reason)
+      return {
+        ...step({ ...answered, ...toldFields(verdict), state: 'uncertain', doneMs: null }, verdict.reason),
+        pause: verdict.pause ?? null,
+      }
     case 'renew-key': {
       const renewed = { idempotencyKey: freshKey, renewedKeys: submission.renewedKeys + 1 }
       return { ...step({ ...answered, ...renewed, state: 'queued', dueInMs: 0 }, verdict.reason), pause: verdict.pause }

@@ -235,6 +235,14 @@ describe('403, 407 and redirects', () => {
       })
   })
 
+  test('a redirect after an attempt in doubt: uncertain under `hold`, so that no copy follows each pause', () => {
+    const history = { earlierInDoubt: true }
+    expect(decide(response(302), { history })).toMatchObject({ kind: 'uncertain', pause: { reason: 'unauthorized' } })
+    for (const policy of ['resend', 'probe'] as const)
+      expect(kind(decide(response(302), { history, policy }))).toBe('pause')
+    expect(kind(decide(response(403), { history }))).toBe('pause')
+  })
+
   test('a redirect says where it would have gone', () => {
     expect(decide(response(307, '(redirect to https://elsewhere/x) '))).toMatchObject({
       pause: { detail: expect.stringMatching(/elsewhere.*not followed.*SERVICE_BASE_URL/) },

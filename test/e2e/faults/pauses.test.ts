@@ -125,6 +125,14 @@ test.each([
   expect(outcomes.every(({ effects }) => effects === 1)).toBe(true)
 })
 
+test('each POST is stored, then redirected (302): a second redirect makes it uncertain', async () => {
+  await harness.fault({ kind: 'redirect', status: 302, when: 'after', endpoint: 'submit' })
+  const markers = await insertMany('stored-302', 2)
+  const outcomes = await Promise.all(markers.map((marker) => harness.becomes(marker, 'uncertain')))
+  expect(outcomes.map(({ keys }) => keys.length)).toEqual([2, 2])
+  await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
+})
+
 test.each([
   {
     name: '404',
