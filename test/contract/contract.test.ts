@@ -3,13 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contractTarget, type Target } from './target.ts'
 
 /**
- * docs/reference/interface.md, section by section, over HTTP alone: what the interface shows, and nothing that it does not.
+ * docs/reference/interface.md, section by section, over HTTP only. Tests what the interface describes, and no more.
  *
- * Runs against a sandbox, or against the address in CONTRACT_URL; test/contract/target.ts explains the variables. Section 8 comes
- * last because it uses up the rate limit.
+ * Runs against a sandbox, or against the address in CONTRACT_URL; test/contract/target.ts explains the variables.
+ * Section 8 comes last because it uses up the rate limit.
  */
 
-// biome-ignore lint/suspicious/noExplicitAny: checking what came is what this test does
+// biome-ignore lint/suspicious/noExplicitAny: this test checks the type of each answer
 type Json = any
 
 interface Answer {
@@ -23,7 +23,7 @@ const isoUtc = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]00:?00)$/
 
 let target: Target
 let token: Json
-/** Questions for what is processed: as many as that takes. */
+/** Number of polls so far. Processing times decide how many are needed. */
 let polls = 0
 
 beforeAll(async () => {
@@ -74,13 +74,13 @@ async function untilEnded(path: string): Promise<Json> {
   return seen
 }
 
-/** Section 7.1: 4xx, a body that says something, and the header of section 8. */
+/** Section 7.1: `status`, with the header of section 8. */
 function expectRefusal(answer: Answer, status: number): void {
   expect(answer.status).toBe(status)
   expect(answer.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/)
 }
 
-/** Wherever the error code is: the body's shape is not shown. */
+/** The whole body as text, because the interface does not say where in it the error code is. */
 function textOf({ json }: Answer): string {
   return JSON.stringify(json ?? '')
 }
@@ -90,19 +90,19 @@ describe('1 and 9: JSON over HTTP, the version in the path', () => {
     expect((await submit()).headers.get('content-type')).toMatch(/json/)
   })
 
-  test('another version is not this one', async () => {
+  test('a path with an unknown version is refused', async () => {
     expect((await call('GET', '/api/v9/data/none')).status).toBeGreaterThanOrEqual(400)
   })
 })
 
 describe('2.1 and 4.1: the token', () => {
-  test('comes for client id and secret in a form', async () => {
+  test('is issued for client id and secret in a form', async () => {
     expect(token).toMatchObject({ access_token: expect.any(String), expires_in: expect.any(Number) })
     expect(token.token_type.toLowerCase()).toBe('bearer')
     expect(Number.isInteger(token.expires_in) && token.expires_in > 0).toBe(true)
   })
 
-  test('comes to an OAuth client library', async () => {
+  test('is issued to an OAuth client library', async () => {
     const server = { issuer: target.authUrl, token_endpoint: `${target.authUrl}/oauth/token` }
     const client = { client_id: target.clientId }
     const response = await oauth.clientCredentialsGrantRequest(
@@ -116,20 +116,20 @@ describe('2.1 and 4.1: the token', () => {
     expect((await call('GET', '/api/v1/data/none', undefined, `Bearer ${granted.access_token}`)).status).not.toBe(401)
   })
 
-  test('does not come for a wrong secret (RFC 6749, 5.2)', async () => {
+  test('is not issued for a wrong secret (RFC 6749, 5.2)', async () => {
     const answer = await askToken({ client_id: target.clientId, client_secret: 'wrong' })
     expect([400, 401]).toContain(answer.status)
     expect(answer.json.error).toBe('invalid_client')
   })
 
-  test('does not come for another grant type', async () => {
+  test('is not issued for another grant type', async () => {
     const fields = { client_id: target.clientId, client_secret: target.clientSecret, grant_type: 'password' }
     const answer = await askToken(fields)
     expect(answer.status).toBe(400)
     expect(['unsupported_grant_type', 'unauthorized_client', 'invalid_request']).toContain(answer.json.error)
   })
 
-  test('does not come for a form without credentials', async () => {
+  test('is not issued for a form without credentials', async () => {
     const answer = await askToken({})
     expect([400, 401]).toContain(answer.status)
     expect(['invalid_request', 'invalid_client']).toContain(answer.json.error)
@@ -150,21 +150,21 @@ describe('2.2, 2.3 and 4.2: submitting data', () => {
     expect(one.json.transactionId).not.toBe(two.json.transactionId)
   })
 
-  test.each(['value1', 'value2', 'value3'])('takes field1 %s', async (field1) => {
+  test.each(['value1', 'value2', 'value3'])('accepts field1 %s', async (field1) => {
     expect((await submit(submission({ field1 }))).status).toBe(200)
   })
 
   test.each<[string, () => unknown]>([
     ['no customerId', () => ({ data: submission().data })],
     ['a customerId of 11 characters', () => ({ ...submission(), customerId: 'C1234567890' })],
-    ['a customerId that is no string', () => ({ ...submission(), customerId: 1 })],
+    ['a customerId that is not a string', () => ({ ...submission(), customerId: 1 })],
     ['no data', () => ({ customerId: target.customer })],
-    ['data that is no object', () => ({ customerId: target.customer, data: 'text' })],
+    ['data that is not an object', () => ({ customerId: target.customer, data: 'text' })],
     ['no field1', () => submission({ field1: undefined })],
-    ['a field1 that is none of the three', () => submission({ field1: 'value4' })],
+    ['a field1 that is not one of the three values', () => submission({ field1: 'value4' })],
     ['no field2', () => submission({ field2: undefined })],
-    ['a field2 that is no string', () => submission({ field2: 7 })],
-    ['what is not JSON', () => '{"customerId":'],
+    ['a field2 that is not a string', () => submission({ field2: 7 })],
+    ['a body that is not JSON', () => '{"customerId":'],
   ])('refuses %s with 400', async (_what, body) => {
     expectRefusal(await submit(body()), 400)
   })
@@ -185,7 +185,7 @@ describe('2.4, 3.1 and 4.3: the status of a transaction', () => {
     expect((await call('GET', path)).json.status).toBe(ended.status)
   })
 
-  test('of one that was never submitted is refused', async () => {
+  test('is refused for an id that was never submitted', async () => {
     const answer = await call('GET', `/api/v1/data/${crypto.randomUUID()}`)
     expect(answer.status).toBeGreaterThanOrEqual(400)
     expect(answer.status).toBeLessThan(500)
@@ -215,9 +215,9 @@ describe('2.6, 3.2, 4.4 and 4.5: orders', () => {
 
   test.each<[string, () => unknown]>([
     ['no customerId', () => ({ items: [] })],
-    ['a customerId that is no uuid', () => ({ ...order(), customerId: 'C1' })],
+    ['a customerId that is not a uuid', () => ({ ...order(), customerId: 'C1' })],
     ['no items', () => ({ customerId: target.orderCustomer })],
-    ['items that are no array', () => ({ ...order(), items: 'many' })],
+    ['items that are not an array', () => ({ ...order(), items: 'many' })],
   ])('with %s are refused with 400', async (_what, body) => {
     expectRefusal(await call('POST', '/api/v1/orders', body()), 400)
   })
@@ -229,11 +229,11 @@ describe('5: authentication', () => {
     ['GET', '/api/v1/data/none', undefined],
     ['POST', '/api/v1/orders', { customerId: 'a3bb189e-8bf9-4888-9912-ace4e6543002', items: [] }],
     ['GET', '/api/v1/orders/a3bb189e-8bf9-4888-9912-ace4e6543002', undefined],
-  ])('%s %s without a token, or with a wrong one, is 401', async (method, path, body) => {
+  ])('%s %s with a wrong token gets 401', async (method, path, body) => {
     expectRefusal(await call(method, path, body, 'Bearer not.a.token'), 401)
   })
 
-  test('a token that was tampered with is 401', async () => {
+  test('a token that was tampered with gets 401', async () => {
     const [head, claims, signature] = String(token.access_token).split('.')
     const tampered = signature === undefined ? `${token.access_token}x` : `${head}.${claims}x.${signature}`
     expectRefusal(await call('GET', '/api/v1/data/none', undefined, `Bearer ${tampered}`), 401)
@@ -251,7 +251,7 @@ describe('6: events', () => {
 })
 
 describe('7: errors', () => {
-  test('an invalid customer is 400 with E001', async ({ skip }) => {
+  test('an invalid customer gets 400 with E001', async ({ skip }) => {
     if (target.unknownCustomer === undefined) return skip('CONTRACT_UNKNOWN_CUSTOMER is not set')
     const answer = await submit({ ...submission(), customerId: target.unknownCustomer })
     expectRefusal(answer, 400)
@@ -271,7 +271,7 @@ describe('8: limits', () => {
     expect(remaining[1]).toBeLessThan(remaining[0] ?? 0)
   })
 
-  test('so far it made no more requests than docs/start/sandbox.md says', async ({ skip }) => {
+  test('up to here the tests made as many requests as docs/start/sandbox.md says', async ({ skip }) => {
     if (target.countsUrl === undefined) return skip('a sandbox of our own counts them')
     const { rows } = (await (await fetch(target.countsUrl)).json()) as Json
     const total = (what: (row: Json) => boolean, field = 'requests') =>
@@ -286,7 +286,7 @@ describe('8: limits', () => {
     }).toEqual({ submissions: 10, orders: 4, invalid: 16, refused: 3, calls: 41 })
   })
 
-  test('past the limit the answer is 429, with nothing remaining', async ({ skip }) => {
+  test('a request past the limit gets 429 and X-RateLimit-Remaining: 0', async ({ skip }) => {
     if (!target.exhaust) return skip('CONTRACT_EXHAUST is not 1')
     let answer = await submit()
     for (let sent = 0; sent < 100 && answer.status === 200; sent += 1) answer = await submit()

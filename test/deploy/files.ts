@@ -7,14 +7,14 @@ import { checkout } from '../support/program.ts'
 /** Text of a file of the repository. */
 export const read = (path: string) => readFileSync(join(checkout, path), 'utf8')
 
-/** A folder that is gone when the test has ended. */
+/** Creates a folder that is deleted when the test ends. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'outboxd-deploy-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   return folder
 }
 
-/** The shell blocks below a heading of docs/start/install.md, up to the next of its rank. */
+/** The shell blocks below a heading of docs/start/install.md, up to the next heading of the same level. */
 export function blocksOf(heading: string): string[] {
   const page = read('docs/start/install.md')
   const [, section = ''] = page.split(`## ${heading}\n`)

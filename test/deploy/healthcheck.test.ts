@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-// @ts-expect-error: what the image runs is no TypeScript
+// @ts-expect-error: the file that the image runs is not TypeScript
 const { healthAddress } = await import('../../deploy/healthcheck.mjs')
 
 const command = (...words: string[]) => ['node', '--max-semi-space-size=4', 'dist/main.js', ...words, ''].join('\0')
@@ -13,6 +13,6 @@ test.each<[string[], Record<string, string>, string]>([
   [['sandbox'], { HTTP_HOST: '0.0.0.0' }, 'http://127.0.0.1:8080/_sandbox/health'],
   [['sandbox'], { SANDBOX_PORT: '8081', SANDBOX_HOST: '0.0.0.0' }, 'http://127.0.0.1:8081/_sandbox/health'],
   [['sandbox', '--port', '80', '--host=::'], { SANDBOX_PORT: '8081' }, 'http://[::1]:80/_sandbox/health'],
-])('the health of %j with %j is asked at %s', (words, env, address) => {
+])('the health check of %j with %j asks %s', (words, env, address) => {
   expect(healthAddress(command(...words), env)).toBe(address)
 })

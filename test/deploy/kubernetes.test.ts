@@ -34,13 +34,15 @@ const folder = 'deploy/kubernetes'
 const files = readdirSync(join(checkout, folder)).toSorted()
 const manifestOf = <T = Manifest>(name: string): T => parse(read(`${folder}/${name}.yaml`))
 
-/** The types and validators that are made from the API's own description and from the Prometheus Operator's definitions. */
+/**
+ * The package of types and validators, generated from the API's description or the Prometheus Operator's definitions.
+ */
 function modulesOf({ apiVersion }: Manifest): string {
   const isOperators = apiVersion.startsWith('monitoring.coreos.com/')
   return `${isOperators ? '@kubernetes-models/prometheus-operator' : 'kubernetes-models'}/${apiVersion}`
 }
 
-/** What the API would refuse of values: types, required fields, formats, ranges. */
+/** Values that the API would refuse: types, required fields, formats, ranges. */
 async function violationsOf(manifest: Manifest): Promise<string[]> {
   const { [manifest.kind]: Model } = await import(modulesOf(manifest))
   try {
@@ -51,7 +53,7 @@ async function violationsOf(manifest: Manifest): Promise<string[]> {
   }
 }
 
-/** Names that the API does not know, which it would drop without a word: the compiler sees them. */
+/** Field names that the API does not know. The API would drop them silently, but the compiler reports them. */
 function unknownNamesIn(manifests: readonly Manifest[]): string {
   const inner = mkdtempSync(join(checkout, 'node_modules', '.manifests-'))
   onTestFinished(() => rmSync(inner, { recursive: true }))
@@ -67,7 +69,7 @@ function unknownNamesIn(manifests: readonly Manifest[]): string {
 
 const manifests = files.map((file) => parse(read(`${folder}/${file}`)) as Manifest)
 
-test('each file is one object of the API, as the API describes it', async () => {
+test('each file is one valid object of the Kubernetes API', async () => {
   expect(files).toEqual([
     'config.yaml',
     'deployment.yaml',
@@ -81,7 +83,7 @@ test('each file is one object of the API, as the API describes it', async () => 
   expect(unknownNamesIn(manifests)).toBe('')
 })
 
-test('the checks themselves see a wrong value and a misspelt name', async () => {
+test('the checks notice a wrong value and a misspelt name', async () => {
   const deployment = manifestOf<Manifest & { spec: object }>('deployment')
   expect(await violationsOf({ ...deployment, spec: { ...deployment.spec, replicas: 'two' } } as Manifest)).not.toEqual(
     [],
@@ -91,7 +93,7 @@ test('the checks themselves see a wrong value and a misspelt name', async () => 
   expect(unknownNamesIn([misspelt])).toContain(`'"replica"' does not exist`)
 })
 
-test('the alerts are a PrometheusRule by the command of docs/start/install.md', async () => {
+test('the command of docs/start/install.md makes a PrometheusRule of our alerts', async () => {
   const block = blocksOf('On Kubernetes').find((each) => each.includes('PrometheusRule')) ?? ''
   const applied = kubectlOf(block)
   expect(applied).toHaveLength(2)
@@ -102,7 +104,7 @@ test('the alerts are a PrometheusRule by the command of docs/start/install.md', 
   expect(rule.spec).toEqual(parse(read('deploy/prometheus-rules.yaml')))
 })
 
-test('the steps of docs/start/install.md apply every file, and migrate before the Deployment', () => {
+test('the steps of docs/start/install.md apply every file, and the migration before the Deployment', () => {
   const steps = blocksOf('On Kubernetes').join('\n')
   const applied = [...steps.matchAll(/-f ([\w-]+\.yaml)/g)].map(([, file]) => file)
   expect(applied.toSorted()).toEqual(files)
@@ -110,7 +112,7 @@ test('the steps of docs/start/install.md apply every file, and migrate before th
   expect(steps).toContain(`job/${manifestOf('migrate').metadata.name}`)
 })
 
-/** Runs a block of the page with a kubectl that only keeps what it is told to apply. */
+/** Runs a block of the page with a kubectl that only keeps the objects that it gets. */
 function kubectlOf(block: string): unknown[] {
   const bin = temporaryFolder()
   const kept = join(bin, 'kept.yaml')
@@ -144,14 +146,14 @@ function environmentOf(
   return { ...(maps.length > 0 ? { ...config.data, ...settings } : {}), ...Object.fromEntries(own) }
 }
 
-test('the daemon and the Job find their configuration complete in what they are given', () => {
+test('the daemon and the Job get a complete configuration', () => {
   const config = readConfig(environmentOf(podOf('deployment')))
   expect(config).toMatchObject({ databaseUrl: 'postgres://outboxd:PASSWORD@db.example/erp' })
   expect(config.service).toMatchObject({ clientId: 'CLIENT ID', clientSecret: 'CLIENT SECRET' })
   expect(readDatabaseConfig(environmentOf(podOf('migrate'))).databaseUrl).toBe(config.databaseUrl)
 })
 
-test('the Job creates ledger and outbox where the ConfigMap says that the daemon looks for them', () => {
+test('the Job creates ledger and outbox in the databases and tables of the ConfigMap', () => {
   const settings = { STATE_DATABASE_URL: 'postgres://db.example/ledger', OUTBOX_TABLE: 'erp.outbox' }
   const { stateDatabaseUrl, outboxTable } = readDatabaseConfig(environmentOf(podOf('migrate'), settings))
   expect({ stateDatabaseUrl, outboxTable }).toEqual({
@@ -160,7 +162,7 @@ test('the Job creates ledger and outbox where the ConfigMap says that the daemon
   })
 })
 
-test.each(['deployment', 'migrate'])('%s: an unprivileged user on a root that nobody can write', (name) => {
+test.each(['deployment', 'migrate'])('%s: runs as an unprivileged user on a read-only root file system', (name) => {
   const { securityContext, containers } = podOf(name)
   expect(securityContext).toMatchObject({
     runAsNonRoot: true,
@@ -174,7 +176,7 @@ test.each(['deployment', 'migrate'])('%s: an unprivileged user on a root that no
   })
 })
 
-test('the probes ask what the daemon serves, it has time to end, and the monitor finds its port', () => {
+test('the probes use the daemon’s paths, the daemon gets time to stop, and the monitor finds its port', () => {
   const { containers, terminationGracePeriodSeconds } = podOf('deployment')
   const [{ livenessProbe, readinessProbe, ports = [] }] = containers
   expect(livenessProbe?.httpGet).toEqual({ path: '/livez', port: 'metrics' })

@@ -12,7 +12,7 @@ const linesOf = (text: string) => {
 
 const header = 'outbox_id,submission_id,arrived_as,attempts'
 
-test('columns are found by name, in whatever order; lines without an answer are counted', () => {
+test('columns are found by name in any order, and lines without an answer are counted', () => {
   expect(parseAnswersFile('State,Attempts,Arrived_as,Outbox_ID\nuncertain,2,tx-1,1\nuncertain,1,,2\n')).toEqual({
     kind: 'value',
     lines: [{ line: 2, outboxId: '1', submissionId: null, arrivedAs: 'tx-1', attempts: 2, listedAs: null }],
@@ -20,10 +20,7 @@ test('columns are found by name, in whatever order; lines without an answer are 
   })
 })
 
-test.each([
-  ';',
-  '\t',
-])('cells may be separated by %j, lines end in CRLF, and a byte order mark begin them', (separator) => {
+test.each([';', '\t'])('a file with %j between cells, CRLF line ends and a byte order mark is read', (separator) => {
   const text = `\ufeff${header}\r\n4711,,tx-1,1\r\n\r\noutbox:4712,,Not Arrived,2\r\n`
   expect(linesOf(text.replaceAll(',', separator))).toMatchObject([
     { line: 2, outboxId: '4711', arrivedAs: 'tx-1' },
@@ -31,7 +28,7 @@ test.each([
   ])
 })
 
-test('what list --csv wrote comes back, whatever it holds', () => {
+test('a file that `list --csv` wrote is read back unchanged, even with formulas, quotes and line breaks in cells', () => {
   const outboxId = '=HYPERLINK("x"),1'
   const submission = { id, outboxId, key: '+1', error: '"a",\nb', state: 'uncertain', attempts: 2 }
   const times = { recordedMs: 0, capturedMs: 0, sentMs: 0, acceptedMs: null, endedMs: 0, sinceMs: 0 }
@@ -43,18 +40,24 @@ test('what list --csv wrote comes back, whatever it holds', () => {
   ])
 })
 
-test('the transaction id that we know is no answer', () => {
+test('a value in transaction_id is not an answer: only arrived_as is', () => {
   const text = `${header},transaction_id\n1,,,1,tx-1\n2,,tx-2,1,tx-3\n`
   expect(parseAnswersFile(text)).toMatchObject({ lines: [{ arrivedAs: 'tx-2', listedAs: 'tx-3' }], unanswered: 1 })
 })
 
-test.each(['yes', 'No', 'arrived', 'ok', 'completed'])('a word for an answer is no transaction’s id: %s', (word) => {
+test.each([
+  'yes',
+  'No',
+  'arrived',
+  'ok',
+  'completed',
+])('the word %s in arrived_as is refused because it is not a transaction id', (word) => {
   expect(linesOf(`${header}\n1,,${word},1\n`)).toEqual([
     expect.stringContaining(`line 2: ${word} is not a transaction id`),
   ])
 })
 
-test('every wrong line is told by its number', () => {
+test('every wrong line is reported with its number', () => {
   const lines = [
     '1,,tx-1,1',
     '2,,unknown,1',
@@ -83,6 +86,6 @@ test.each([
   [`${header},attempts\n`, 'line 1: two columns are named attempts: keep one'],
   ['1,"tx\n', expect.stringContaining('this is not a CSV file: Quote Not Closed')],
   [`${header}\n${'1,,tx,1\n'.repeat(10_001)}`, 'the file has 10001 lines: give at most 10000'],
-])('a file that does not do: %#', (text, problem) => {
+])('a file that cannot be used is refused with the reason: %#', (text, problem) => {
   expect(parseAnswersFile(text)).toEqual({ kind: 'invalid', problems: [problem] })
 })

@@ -105,11 +105,11 @@ const calm: SystemStatus = {
 
 const first = (status: Partial<SystemStatus>) => diagnose({ ...calm, ...status })[0]
 
-test('nothing wrong and nothing to do: all is well', () => {
+test('if nothing is wrong and nothing waits, all is well', () => {
   expect(first({})).toEqual({ isWell: true, message: 'All is well: everything is sent.' })
 })
 
-test('rows that nobody takes though nothing is known to keep them are not well: the disk of the ledger may be full', () => {
+test('rows wait for over a minute and no cause is known: not all is well, and the message names the disk', () => {
   const untaken = { outboxWaiting: 43, oldestWaitingMs: nowMs - 90_000, isBudgetUnused: true }
   const { isWell, message } = first(untaken)
   expect({ isWell, message }).toMatchObject({ isWell: false, message: expect.stringMatching(/^43 rows .*disk.*check/) })
@@ -134,7 +134,10 @@ const openProblem = (kind: ProblemKind): Problem => ({
 })
 const pause = (reason: PauseReason) => ({ reason, sinceMs: nowMs - 60_000, detail: '' })
 
-/** For each condition of "All is well" statuses in which it alone is false. One without a row does not compile. */
+/**
+ * For each condition of "All is well": statuses in which only that condition is false. A condition without a row does
+ * not compile.
+ */
 const onlyFalse: Record<HealthCondition, readonly Partial<SystemStatus>[]> = {
   'no pause for the ledger’s history': [{ pauses: [pause('history')] }],
   'the ledger’s history is as agreed': [{ problems: [openProblem('ledger_history')] }],
@@ -177,7 +180,7 @@ const onlyFalse: Record<HealthCondition, readonly Partial<SystemStatus>[]> = {
 
 test.each(
   Object.entries(onlyFalse).flatMap(([condition, statuses]) => statuses.map((status) => [condition, status] as const)),
-)('all is well no more if "%s" is false alone: %j', (condition, status) => {
+)('not all is well if only "%s" is false: %j', (condition, status) => {
   const broken = findBrokenConditions({ ...calm, ...status })
   expect(broken.map((each) => each.condition)).toEqual([condition])
   expect(diagnose({ ...calm, ...status })).toEqual(
@@ -185,11 +188,11 @@ test.each(
   )
 })
 
-test('a second ledger whose records have all ended leaves all well', () => {
+test('all is well beside a second ledger whose records have all ended', () => {
   expect(first({ secondLedger: { records: 3, open: 0 } }).isWell).toBe(true)
 })
 
-test('work in progress is well, too', () => {
+test('all is well while records are queued or accepted and rows wait', () => {
   const { isWell, message } = first({ submissions: { ...none, queued: 2, accepted: 3 }, outboxWaiting: 10 })
   expect(isWell).toBe(true)
   expect(message).toBe('All is well: 12 records to send, 3 being processed by the service.')
@@ -210,7 +213,7 @@ test.each([
   expect(first(status).message).toContain(command)
 })
 
-test('the most urgent comes first, the others follow', () => {
+test('the most urgent message comes first, and the others follow', () => {
   const submissions = { ...none, rejected: 1 }
   const all = diagnose({
     ...calm,
@@ -223,7 +226,7 @@ test('the most urgent comes first, the others follow', () => {
   expect(all[2]?.message).toBe('1 record needs attention (1 rejected). `outboxd list` shows them.')
 })
 
-test('while a problem stands all is not well, whatever its kind, and each kind is one sentence', () => {
+test('an open problem of any kind means that not all is well, and problems of one kind share one message', () => {
   const problem = (kind: ProblemKind, subject: string): Problem => ({
     kind,
     subject,
@@ -242,7 +245,7 @@ test('while a problem stands all is not well, whatever its kind, and each kind i
   expect(diagnose({ ...calm, problems: [unknown] })[0].message).toBe('of a newer version: as it was seen')
 })
 
-test('the backlog takes one request a record and its polls, at the rate limit', () => {
+test('the estimate counts one request for each record and its polls, at the rate limit', () => {
   const limit = { capacity: 100, windowMs: 60_000, lastDueInMs: 0 }
   const estimate = estimateBacklog({ toSend: 1_000, tracked: 0, pollsPerRecord: 1, ...limit })
   expect(estimate).toEqual({ records: 1_000, pollsPerRecord: 1, durationMs: 20 * 60_000 })
@@ -250,7 +253,7 @@ test('the backlog takes one request a record and its polls, at the rate limit', 
   expect(estimateBacklog({ toSend: 100, tracked: 0, pollsPerRecord: null, ...limit }).pollsPerRecord).toBe(1)
 })
 
-test('rows that wait before the start position are ignored by decision: the first sentence says how many', () => {
+test('the first message counts rows that wait before the start position and are ignored', () => {
   const rowsBeforeStart = (rows: number) => ({ rowsBeforeStart: { rows, oldest: null } })
   expect(first(rowsBeforeStart(2))).toEqual({
     isWell: true,
@@ -264,7 +267,7 @@ test('rows that wait before the start position are ignored by decision: the firs
   expect(first(rowsBeforeStart(0)).message).toBe('All is well: everything is sent.')
 })
 
-test('a message that says why needs no other line: a failing part of the daemon, files, secrets', () => {
+test('the message about a failing loop, broken files or broken credentials contains the cause', () => {
   for (const kind of ['loop_failing', 'files_broken', 'credentials_broken'] as const) {
     const { message } = first({ problems: [{ ...openProblem(kind), subject: 'report', detail: 'permission denied' }] })
     expect(message).toContain('report: permission denied')
@@ -273,13 +276,13 @@ test('a message that says why needs no other line: a failing part of the daemon,
   expect(first({ pauses: [pause('history')] }).message).not.toContain('next sentence')
 })
 
-test('a pause is said to stand since a moment, which cannot be read as how long it will last', () => {
+test('the message about a pause says since when it stands', () => {
   expect(first({ pauses: [{ ...pause('operator'), sinceMs: nowMs - 6_000 }] }).message).toMatch(
     /^Nothing is sent: paused \(operator\) since 2026-11-03 11:59:54Z \(6 s ago\)\. /,
   )
 })
 
-test('a backlog takes no "0 s", and what stands still is not said to be through at a time', () => {
+test('a backlog takes at least 1 s, and gets no end time while nothing is sent', () => {
   const moving = {
     backlog: { records: 1, durationMs: 20, pollsPerRecord: 1 },
     backlogStandsUntil: null,
@@ -292,12 +295,12 @@ test('a backlog takes no "0 s", and what stands still is not said to be through 
   expect(backlogClause(still)).toMatch(/^sent in about 1 s after a daemon starts \(estimated/)
 })
 
-test('a COMMIT without an answer points to the way to the database before its disk: a pooler may have crashed', () => {
+test('a COMMIT without an answer: the message names the connection to the database first, then its disk', () => {
   const { message } = first({ problems: [{ ...openProblem('claim_lost'), subject: 'a claim' }] })
   expect(message).toMatch(/Check the connection to it \(a pooler, the network\), then its disk/)
 })
 
-test('a mass refusal is told apart from a refused sign-in', () => {
+test('the message about a mass refusal differs from the message about a refused sign-in', () => {
   const pauses = [{ reason: 'unauthorized' as const, sinceMs: nowMs, detail: '' }]
   expect(first({ pauses }).message).toMatch(/refuses our sign-in or address, or redirects us/)
   const problems = [openProblem('mass_refusal')]

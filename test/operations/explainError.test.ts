@@ -11,7 +11,7 @@ test.each([
   ['ECONNREFUSED', 'connect ECONNREFUSED'],
   ['57P03', 'the database system is starting up'],
   [undefined, 'Connection terminated unexpectedly'],
-])('a database that is away (%s): says to check its server and address', (code, text) => {
+])('if the database is away (%s), the message says to check its server and address', (code, text) => {
   expect(messageFor(code, text)).toMatch(/Check that its server runs and that the address is right/)
 })
 
@@ -20,6 +20,6 @@ test.each([
   ['53300', 'sorry, too many clients already'],
   ['57014', 'canceling statement due to statement timeout'],
   ['40P01', 'deadlock detected'],
-])('a database that answers with %s: does not say that its server may be down', (code, text) => {
+])('if the database answers with %s, the message does not say that its server may be down', (code, text) => {
   expect(messageFor(code, text)).toBe(`the database of DATABASE_URL at db/erp cannot be used: ${text}`)
 })

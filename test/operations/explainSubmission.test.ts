@@ -105,7 +105,7 @@ test.each<[Partial<SubmissionDetail>, string]>([
   [{ state: 'discarded', events: [{ ...event, cause: 'discarded: twice' }] }, 'discarded: twice'],
 ])('%j: %s', (changed, message) => expect(explain(changed)).toContain(message))
 
-test('the time to ask about is that of the attempt in doubt', () => {
+test('the advice for an uncertain record names the times of its attempts in doubt', () => {
   const sent = (...minutes: number[]) =>
     minutes.map((minute) => {
       const atMs = nowMs + minute * 60_000
@@ -122,7 +122,7 @@ test('the time to ask about is that of the attempt in doubt', () => {
   expect(next({ events: [...sent(0), doubted, givenBack, ...sent(1)] })).toContain('arrived at 2026-11-03 12:01:00Z,')
 })
 
-test('of several pauses the one that ends last counts', () => {
+test('of several pauses, the explanation names the one that ends last', () => {
   const pause = { sinceMs: nowMs, detail: '' }
   const message = explain({
     pauses: [
@@ -134,7 +134,7 @@ test('of several pauses the one that ends last counts', () => {
   expect(message).toContain('12:01:00Z')
 })
 
-/** What `next:` promises at once, and the statuses in each of which one condition of it is false alone. */
+/** What `next:` promises for a status, and changes to that status that each make the promise wrong. */
 const promises: readonly [string, Partial<SubmissionDetail>, readonly Partial<SubmissionDetail>[]][] = [
   [
     'sent within seconds',
@@ -166,13 +166,13 @@ const promises: readonly [string, Partial<SubmissionDetail>, readonly Partial<Su
 
 test.each(
   promises.flatMap(([promise, holds, exceptions]) => exceptions.map((changed) => [promise, holds, changed] as const)),
-)('next: says no more than "%s" of %j, and not that alone if %j', (promise, holds, changed) => {
+)('next: is only "%s" for %j, and something else if %j', (promise, holds, changed) => {
   const next = (more: Partial<SubmissionDetail>) => explainSubmission({ ...detail, ...holds, ...more }).adviceText
   expect(next({})).toBe(promise)
   expect(next(changed)).not.toBe(promise)
 })
 
-test('while no daemon runs next: says so, of all that a daemon would do', () => {
+test('while no daemon runs, next: says so for each step that a daemon would take', () => {
   for (const state of ['queued', 'sending', 'accepted'] as const)
     expect(explain({ state, daemonLives: false })).toMatch(/no daemon is running.*`outboxd run`$/)
   expect(explain({ state: 'discarded', reportDue: true, daemonLives: false })).toContain('no daemon is running')

@@ -13,15 +13,15 @@ function read(options: FilterOptions) {
   })
 }
 
-test('without --state it is the states that wait for a person', () => {
+test('without --state, the filter matches the states that need attention', () => {
   expect(read({})).toMatchObject({ kind: 'value', filter: { states: statesNeedingAttention }, limit: null })
 })
 
-test('several states, blanks and capitals are understood', () => {
+test('--state takes several states, and ignores blanks and capitals', () => {
   expect(read({ state: 'Failed, queued' })).toMatchObject({ filter: { states: ['failed', 'queued'] } })
 })
 
-test('every mistake is told at once, with the allowed values and what was probably meant', () => {
+test('every mistake is reported at once, with the allowed values and what was probably meant', () => {
   const wrong = read({ state: 'faild,nonsense', since: 'yesterday', limit: '0' })
   expect(wrong).toMatchObject({ kind: 'invalid' })
   const problems = wrong.kind === 'invalid' ? wrong.problems : []
@@ -47,12 +47,12 @@ test('--since after --until is a mistake', () => {
   expect(read({ since: '2h', until: '1h' })).toMatchObject({ kind: 'value' })
 })
 
-test('--limit alone is no filter', () => {
+test('--limit does not count as a filter, --key does', () => {
   expect(hasFilters({ limit: '5' })).toBe(false)
   expect(hasFilters({ key: 'k' })).toBe(true)
 })
 
-test('what finds a certain record is a filter, and must say something', () => {
+test('--transaction, --containing and --cause count as filters, and must not be empty', () => {
   expect(hasFilters({ transaction: 'tx' })).toBe(true)
   expect(hasFilters({ containing: 'x' })).toBe(true)
   expect(hasFilters({ mayHaveArrived: true })).toBe(true)

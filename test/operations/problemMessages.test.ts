@@ -7,19 +7,19 @@ const openProblem = (given: Pick<Problem, 'kind' | 'subject' | 'detail'> & Parti
   ...given,
 })
 
-test('rows of a type wait if some instances know the type: the message does not say that no instance does', () => {
+test('if some instances know a type, the message does not say that no instance has its mapping file', () => {
   const type = openProblem({ kind: 'unknown_type', subject: 'order', detail: 'known by 0a1b2c3d on erp-2' })
   const [message] = problemMessages([type])
   expect(message).toContain('only some instances are known to have a mapping file for it (order: known by 0a1b2c3d')
   expect(message).not.toContain('no instance')
 })
 
-test('if only a part of the problems was read, the message counts all', () => {
+test('the message counts all problems of a kind, even if only some were read', () => {
   const row = openProblem({ kind: 'row_missing', subject: '7', detail: 'gone' })
   expect(problemMessages([row], { row_missing: 250 })).toEqual([expect.stringContaining('250 rows left the outbox')])
 })
 
-test('from 1,000 rows in conflict the daemon captures nothing more, and the count is the least', () => {
+test('from 1,000 rows in conflict, the message says "at least" and that nothing more is captured', () => {
   const row = openProblem({ kind: 'row_conflict', subject: '7', detail: 'differs', retryMs: 600_000 })
   const message = (count: number) => problemMessages([row], { row_conflict: count })
   expect(message(999)).toEqual([expect.stringMatching(/^999 rows of the outbox/)])

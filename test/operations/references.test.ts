@@ -5,7 +5,7 @@ import { openFixture } from '../commands/fixture.ts'
 
 const idOf = (i: number) => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
 
-test('whole ids are found by one question, however many; a name of another kind by its own', async () => {
+test('one query finds all records that are named by whole ids, and a second one a record named by its row', async () => {
   await using fixture = await openFixture()
   const ids = await fixture.ledger.capture(Array.from({ length: 500 }, () => ({ error: 'x' })))
   const named = await fixture.ledger.capture([{ outboxId: '777777', error: 'x' }])

@@ -10,7 +10,7 @@ const counts = (requests: number, failed: number, slow = 0) => ({ requests, fail
 const message = (...given: Parameters<typeof counts>) =>
   servicePerformanceMessage(servicePerformanceOf(counts(...given)))
 
-test('a time is said against both targets', () => {
+test('the message compares a period with both targets', () => {
   expect(message(0, 0)).toBe('no request for a record')
   expect(message(1_000, 8, 11)).toBe(
     '99.2 % of 1000 submissions and polls succeeded (target 99 %), 98.9 % of the answers came within 2 s (below the target of 99 %)',
@@ -20,7 +20,7 @@ test('a time is said against both targets', () => {
   )
 })
 
-test('a share is rounded down, so that what is below a target never reads as if it were met', () => {
+test('a share is rounded down, so that a value below a target never reads as the target', () => {
   expect([1, 0.99999, 0.992, 0.98999, 0.29, 0].map(formatPercent)).toEqual([
     '100 %',
     '99.9 %',
@@ -31,7 +31,7 @@ test('a share is rounded down, so that what is below a target never reads as if 
   ])
 })
 
-test('an hour in which the service fails or is slow as for a page is said; a few failures of a quiet hour are not', () => {
+test('the last hour is reported if a fifth of 100 requests failed or was slow, but not nine failures of nine', () => {
   expect(lastHourAlarmMessages(counts(100, 14, 14))).toEqual([])
   expect(lastHourAlarmMessages(counts(9, 9, 9))).toEqual([])
   expect(lastHourAlarmMessages(counts(0, 0))).toEqual([])

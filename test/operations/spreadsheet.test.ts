@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { csvLines, escapeFormulas, unescapeFormulas } from '../../src/operations/spreadsheet.ts'
 
-/** What a spreadsheet makes cells of, whatever it takes for a separator, and with no regard for quotes that begin no line. */
+/** The cells as a spreadsheet may see them: with any separator, and without regard for quotes. */
 const cellsOf = (text: string) => text.split(/[,;\t|\r\n]/).map((cell) => cell.replace(/^[\s"]+/, ''))
 
 test.each([
@@ -18,14 +18,14 @@ test.each([
   ['-12.50', '-12.50'], // an amount
   ['-1+1', "'-1+1"],
   ['2026-11-03T10:00Z queued: a=b', '2026-11-03T10:00Z queued: a=b'],
-])('%j calculates nothing as %j', (text, shown) => {
+])('%j is escaped as %j, and read back unchanged', (text, shown) => {
   expect(escapeFormulas(text)).toBe(shown)
   expect(unescapeFormulas(shown)).toBe(text)
 })
 
 const hostile = fc.string({ unit: fc.constantFrom(...`=+-@;,\t|"' \n\r＝1ax`), maxLength: 30 })
 
-test('no text begins a cell that is calculated, in any language, and each is read back as it was', () => {
+test('no text begins a cell that a spreadsheet calculates, and each text is read back unchanged', () => {
   fc.assert(
     fc.property(hostile, (text) => {
       const shown = escapeFormulas(text)
@@ -35,7 +35,7 @@ test('no text begins a cell that is calculated, in any language, and each is rea
   )
 })
 
-test('a line is read back by its commas, and by nobody cut at a semicolon or tab that stands in a cell', () => {
+test('cells with a semicolon or a tab are quoted, so that no reader splits them there', () => {
   const line = csvLines([{ a: 'x;=1+1;y', b: 'tab\there', c: 'plain' }], ['a', 'b', 'c'])
   expect(line).toBe(`"x;'=1+1;y","tab\there",plain\n`)
   expect(parse(line)).toEqual([["x;'=1+1;y", 'tab\there', 'plain']])

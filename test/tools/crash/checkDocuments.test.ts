@@ -76,11 +76,11 @@ test.each<[string, Parameters<typeof evidence>[0]]>([
     'row 3: the outbox row has no submission: it was lost',
     { ledger: [1, 2].map((id) => ledgerRow(rows[id - 1] as DocumentRow)) },
   ],
-])('tells: %s', (what, change) => {
+])('reports: %s', (what, change) => {
   expect(findDocumentViolations(evidence(change)).map((each) => each.what)).toContain(`sale 1: ${what}`)
 })
 
-test('tells notes of change capture', () => {
+test('reports notes of change capture', () => {
   const base = evidence({})
   expect(findDocumentViolations({ ...base, documents: { ...base.documents, notes: 2 } })).toMatchObject([
     { what: '2 notes of change capture' },

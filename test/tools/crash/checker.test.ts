@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { findViolations } from '../../../tools/crash/checker.ts'
 import type { Arrival, EventRow, History, LedgerRow, OutboxRow } from '../../../tools/crash/history.ts'
 
-/** What a campaign finds where all went well: one record, sent once, completed. */
+/** What a campaign finds if all went well: one record, sent once, completed. */
 function evidence(change: {
   outbox?: Partial<OutboxRow>
   ledger?: Partial<LedgerRow>
@@ -81,26 +81,30 @@ const arrival: Arrival = {
 }
 const second: Arrival = { ...arrival, sequence: 2, arrivedUs: 6, effectId: 'tx2' }
 
-test('a record that was sent once and completed is no violation', () => {
+test('a record that was sent once and completed is not a violation', () => {
   expect(findViolations(evidence({}))).toEqual([])
 })
 
-test('a record that was pruned is known by its outcome alone', () => {
+test('a pruned record needs only its outcome, and no events', () => {
   expect(findViolations(evidence({ ledger: prunedRow, events: [] }))).toEqual([])
 })
 
 test.each<[string, Parameters<typeof evidence>[0], RegExp]>([
   ['a record without a submission', { more: { ledger: [] } }, /was lost/],
   ['two submissions of one record', { more: { ledger: [ledgerRow, { ...ledgerRow, id: 'b' }] } }, /2 submissions/],
-  ['one that is still on its way', { ledger: { state: 'accepted' } }, /has not come to an end/],
-  ['an outbox row that says otherwise', { outbox: { status: 'accepted' } }, /the outbox row says accepted/],
-  ['another transaction id in the outbox', { outbox: { transactionId: 'other' } }, /another transaction id/],
+  ['a record that has not ended', { ledger: { state: 'accepted' } }, /has not come to an end/],
+  ['an outbox row with a different state', { outbox: { status: 'accepted' } }, /the outbox row says accepted/],
+  ['a different transaction id in the outbox', { outbox: { transactionId: 'other' } }, /another transaction id/],
   ['a second effect', { arrivals: [arrival, second] }, /sent twice/],
   ['a completed record that the service does not have', { arrivals: [] }, /does not have its transaction/],
-  ['another amount', { arrivals: [{ ...arrival, amount: '1.5' }] }, /1\.50 arrived as 1\.5/],
-  ['a request before its commitment', { arrivals: [{ ...arrival, arrivedUs: 1 }] }, /before it was committed to/],
+  ['a different amount', { arrivals: [{ ...arrival, amount: '1.5' }] }, /1\.50 arrived as 1\.5/],
   [
-    'a request under another key',
+    'a request before its claim was committed',
+    { arrivals: [{ ...arrival, arrivedUs: 1 }] },
+    /before it was committed to/,
+  ],
+  [
+    'a second request under a different key',
     { arrivals: [arrival, { ...second, effectId: null, idempotencyKey: 'l' }] },
     /2 keys/,
   ],
@@ -110,9 +114,13 @@ test.each<[string, Parameters<typeof evidence>[0], RegExp]>([
   ['a break in the chain', { more: { chainBroken: 'event 7 was changed' } }, /chain of the logs: event 7 was changed/],
   ['a service that had to throttle', { more: { throttledUnasked: 1 } }, /had to throttle/],
   ['a record that was never committed', { arrivals: [arrival, { ...second, marker: 'm2.' }] }, /never committed/],
-  ['one that was pruned and sent again', { ledger: prunedRow, events: [], arrivals: [arrival, second] }, /sent twice/],
   [
-    'one that was pruned and captured again',
+    'a record that was pruned and sent again',
+    { ledger: prunedRow, events: [], arrivals: [arrival, second] },
+    /sent twice/,
+  ],
+  [
+    'a record that was pruned and captured again',
     {
       more: {
         ledger: [
@@ -123,7 +131,11 @@ test.each<[string, Parameters<typeof evidence>[0], RegExp]>([
     },
     /2 submissions/,
   ],
-  ['one that was pruned while it waited', { ledger: { ...prunedRow, state: 'failed' }, events: [] }, /pruned although/],
+  [
+    'a record that was pruned while it needed attention',
+    { ledger: { ...prunedRow, state: 'failed' }, events: [] },
+    /pruned although/,
+  ],
   ['a submission without a row', { more: { ledger: [ledgerRow, { ...ledgerRow, outboxId: '2' }] } }, /no outbox row/],
 ])('%s is a violation', (_, change, what) => {
   expect(findViolations(evidence(change)).map((violation) => violation.what)).toContainEqual(
@@ -131,7 +143,7 @@ test.each<[string, Parameters<typeof evidence>[0], RegExp]>([
   )
 })
 
-test('a second effect after the service failed the first with E003 is none, before that it is one', () => {
+test('a second effect is a violation, unless the service had failed the first with E003 before', () => {
   const failed = { ...arrival, errorCode: 'E003' }
   const twice = (doneUs: number) =>
     findViolations(evidence({ arrivals: [{ ...failed, doneUs }, second] })).map(({ what }) => what)
@@ -158,7 +170,8 @@ test('of two records with one key, the second may be sent only after the first w
   expect(findViolations(other(12))).toEqual([])
   expect(findViolations(other(3)).map(({ what }) => what)).toEqual([expect.stringContaining('was accepted or ended')])
 
-  // The first was captured later: right only if it was taken in doubt, since a ledger that went back had forgotten it.
+  // The first was captured later. That is right only if it was captured as uncertain, because a restored ledger had
+  // forgotten it.
   const late = (events: EventRow[]): History => {
     const base = other(12)
     const ended = { transactionId: null, state: 'uncertain', status: 'uncertain', attempt: 0 }
@@ -175,7 +188,7 @@ test('of two records with one key, the second may be sent only after the first w
   expect(findViolations(late(queued)).map(({ what }) => what)).toEqual([expect.stringContaining('captured before')])
 })
 
-test('of requests whose claims a failover lost the ledger need not speak, and what they were of is sent no second time', () => {
+test('a request whose claim a failover lost needs no event in the ledger, but a second one is a violation', () => {
   const uncertain = { state: 'uncertain', attempt: 0, transactionId: null }
   const its = {
     ledger: uncertain,
@@ -189,7 +202,7 @@ test('of requests whose claims a failover lost the ledger need not speak, and wh
   expect(whatOf({ ...its, arrivals: [arrival, again], more: { lost } })).toContain('sent twice: tx and other')
 })
 
-test('a ledger that went back need not know of a record whose row was told its end meanwhile, where the service has it once', () => {
+test('a restored ledger may lack a record whose row got its outcome meanwhile, if the service has it once', () => {
   const lost = [{ fromUs: 1, untilUs: 10 }]
   const told = (toldUs: number | null, more: Partial<OutboxRow> = {}, arrivals = [arrival]) =>
     whatOf({ outbox: { toldUs, ...more }, arrivals, more: { ledger: [], events: [], lost } })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { mutations } from '../../../tools/crash/mutations.ts'
 
-test.each(Object.entries(mutations))('mutation %s still finds what it breaks', (_, { patches }) => {
+test.each(Object.entries(mutations))('mutation %s still finds the code that it changes', (_, { patches }) => {
   for (const { file, from } of patches) {
     const text = readFileSync(join(import.meta.dirname, '..', '..', '..', file), 'utf8')
     expect(text.split(from)).toHaveLength(2)

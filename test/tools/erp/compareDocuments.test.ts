@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Arrival, compareDocuments, toUuid, type Version } from '../../../tools/erp/compareDocuments.ts'
 
-/** The judge of `npm run test:erp` must notice what it is there for. */
+/** Checks that the judge of `npm run test:erp` notices each fault. */
 
 const version: Version = {
   sale: 5,
@@ -33,24 +33,24 @@ const both = (of: Version) => [data(of), order(of)]
 const compare = (arrivals: readonly Arrival[], versions: readonly Version[] = [], revenue = '24.69') =>
   compareDocuments(versions, [version], arrivals, [{ customer: 'C1', revenue }])
 
-test('each version once at each endpoint is well, however its numbers are written', () => {
+test('each version once at each endpoint is right, in any notation of its numbers', () => {
   expect(compare(both({ ...version, total: '24.69' }))).toEqual([])
   expect(compare([...both(version), ...both(changed)], [changed])).toEqual([])
 })
 
-test('a version that is missing, or there twice, is told', () => {
+test('a version that is missing or arrived twice is reported', () => {
   expect(compare([data(version)])).toEqual([expect.stringMatching(/^sale 7 .*arrived 0 times at orders/)])
   expect(compare([...both(version), order(version)])).toEqual([expect.stringMatching(/arrived 2 times at orders/)])
 })
 
-test('a version that the daemon need not have seen may be missing, and must not be there twice', () => {
+test('a version that the daemon may have missed may be missing, but must not arrive twice', () => {
   const fleeting = { ...changed, certain: false }
   expect(compare(both(version), [fleeting])).toEqual([])
   expect(compare([...both(version), ...both(changed)], [fleeting])).toEqual([])
   expect(compare([...both(version), ...both(changed), data(changed)], [fleeting])).toHaveLength(1)
 })
 
-test('what nobody confirmed is told: another quantity, another cent', () => {
+test('an arrival that matches no confirmed version is reported: a wrong quantity, a cent too much', () => {
   const line = { ...version.lines[0], quantity: '20' } as Version['lines'][number]
   expect(compare([...both(version), order({ ...version, lines: [line] })])).toEqual([
     expect.stringMatching(/^nobody confirmed what arrived at orders: .*"20"/),
@@ -60,6 +60,6 @@ test('what nobody confirmed is told: another quantity, another cent', () => {
   ])
 })
 
-test('a report that says another revenue is told in cents', () => {
+test('a difference between the revenue in the ERP’s report and what arrived is reported in cents', () => {
   expect(compare(both(version), [], '24.70')).toEqual(["C1: 2469 cents arrived, and Tryton's report says 2470"])
 })

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
 import { isTooSlow, measureSlowdown } from '../../../tools/erp/slowdown.ts'
 
-/** Pairs of confirmations of 40 ms, on a machine that is busy with other work: each takes up to four times as long. */
+/**
+ * Pairs of confirmations on a machine that is busy with other work. Each takes 40 to 160 ms, and with change capture
+ * `slower` times that.
+ */
 function busyPairs(count: number, slower: number, seed: number) {
   let state = seed
   const random = () => {
@@ -12,12 +15,12 @@ function busyPairs(count: number, slower: number, seed: number) {
   return Array.from({ length: count }, () => ({ with: took() * slower, without: took() }))
 }
 
-test('the median ratio and its interval, by ranks', () => {
+test('the slowdown is the median ratio, with an interval by ranks', () => {
   const pairs = Array.from({ length: 101 }, (_, i) => ({ with: 1 + i / 100, without: 1 }))
   expect(measureSlowdown(pairs)).toEqual({ pairs: 101, median: 1.5, low: 1.33, high: 1.67 })
 })
 
-test('a busy machine alone never fails 300 runs, and a confirmation of half as long again is seen in most', () => {
+test('of 300 runs on a busy machine none fails up to a slowdown of 5 %, and most fail at 50 %', () => {
   const failed = (slower: number) =>
     Array.from({ length: 300 }, (_, seed) => isTooSlow(measureSlowdown(busyPairs(100, slower, seed + 1)))).filter(
       Boolean,

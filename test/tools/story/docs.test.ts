@@ -12,27 +12,27 @@ const alerts: string[] = parse(read('deploy/prometheus-rules.yaml'))
   .groups.flatMap(({ rules }: { rules: { alert?: string }[] }) => rules)
   .flatMap(({ alert }: { alert?: string }) => alert ?? [])
 
-/** tools/README.md has what the story printed last. */
+/** The table in tools/README.md: what the story printed last. */
 const rows = [...read('tools/README.md').matchAll(/^\| ([\w-]+): (.+?) \| (\S+) \| \d+ min \|/gm)].map(
   ([, name, what, alert = '']) => ({ name, what, alert }),
 )
 
-test('the page has a row for each fault, in its words', () => {
+test('tools/README.md has a row for each fault, in the words of the fault', () => {
   expect(rows.map(({ name, what }) => ({ name, what }))).toEqual(faults.map(({ name, what }) => ({ name, what })))
 })
 
 describe.each(faults)('$name', ({ name, alerts: wanted, also = [], cause }) => {
-  test('is told on that page by an alert that it asks for', () => {
+  test('has one of its expected alerts in tools/README.md', () => {
     expect(rows.find((row) => row.name === name)?.alert).toSatisfy((alert: string) => isMeant(wanted, alert))
   })
 
-  test('asks for alerts that there are', () => {
+  test('expects only alerts that exist', () => {
     expect([...wanted, ...also].map((each) => each.split('/')[0])).toSatisfy((names: string[]) =>
       names.every((each) => alerts.includes(each)),
     )
   })
 
-  test('has its cause named in the runbook’s section of each alert', () => {
+  test('has its cause in the runbook’s section of each expected alert', () => {
     for (const alert of wanted.map((each) => each.split('/')[0]))
       expect(sections.find((section) => section.startsWith(`${alert}\n`))).toMatch(cause.runbook)
   })

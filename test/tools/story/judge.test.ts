@@ -39,12 +39,12 @@ const section = () => 'E003 means that it is down'
 const faulty = (notifications: Notification[], said = status, words = section as (url: string) => string | null) =>
   judge(fault, notifications, 1_000, said, words).faulty
 
-test('an alert that names the cause, with a runbook and a status that do, is as it should be', () => {
+test('nothing is at fault if the alert, the runbook and the status name the cause', () => {
   const { expected, calls, faulty } = judge(fault, [paused], 1_000, status, section)
   expect({ afterMs: expected?.afterMs, calls, faulty }).toEqual({ afterMs: 500, calls: 1, faulty: [] })
 })
 
-test('what is right to be told with it is named, and is not at fault', () => {
+test('an alert that the fault allows beside its own is named, and is not at fault', () => {
   const { others, faulty } = judge(
     fault,
     [paused, told(2_000, 'OutboxdUncertain', { receiver: 'tickets' })],
@@ -60,7 +60,7 @@ describe('is at fault:', () => {
     ['no alert', faulty([]), 'was not told'],
     ['another reason', faulty([told(1_500, 'OutboxdPaused', { reason: 'throttled' })]), 'was not told'],
     [
-      'an alert that misleads',
+      'an alert that the fault does not allow',
       faulty([told(1_200, 'OutboxdContractBreach'), paused]),
       'OutboxdContractBreach was told as well',
     ],
@@ -87,7 +87,7 @@ describe('is at fault:', () => {
   })
 })
 
-test('an incident that is open is one call, one that was closed is another', () => {
+test('notifications of an open incident are one call, and after its end the next one is a second call', () => {
   const { calls } = judge(
     fault,
     [paused, { ...paused, atMs: 1_800 }, resolved(2_000, 'OutboxdPaused'), { ...paused, atMs: 3_000 }],

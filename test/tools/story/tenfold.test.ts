@@ -32,7 +32,7 @@ test.each([
   expect(quickenExpression(whole)).toBe(tenth)
 })
 
-test('in our rules a number of three digits or more is an age in seconds, and no other number is', () => {
+test('in our rules, an expression has a number of three or more digits if and only if it compares an age', () => {
   const { groups } = parse(read('prometheus-rules.yaml')) as { groups: { rules: { expr: string }[] }[] }
   for (const { expr } of groups.flatMap(({ rules }) => rules)) {
     const hasAge = /time\(\)|_age_seconds/.test(expr.replaceAll('< time()', ''))
@@ -43,7 +43,7 @@ test('in our rules a number of three digits or more is an age in seconds, and no
   }
 })
 
-test('no duration of a rule stays as long as it was', () => {
+test('every duration of a rule becomes a tenth', () => {
   const durations = (text: string) => [...text.matchAll(/\b(for|keep_firing_for|interval): (\w+)/g)].map(([, , d]) => d)
   const [whole, tenth] = [
     durations(read('prometheus-rules.yaml')),
@@ -53,7 +53,7 @@ test('no duration of a rule stays as long as it was', () => {
   expect(quickenRules(read('prometheus-rules.yaml'))).toContain('keep_firing_for: 30s')
 })
 
-test.skipIf(!has('promtool'))('promtool takes the quickened rules', () => {
+test.skipIf(!has('promtool'))('promtool accepts the quickened rules', () => {
   const file = join(mkdtempSync(join(tmpdir(), 'tenfold-')), 'rules.yaml')
   writeFileSync(file, quickenRules(read('prometheus-rules.yaml')))
   expect(spawnSync('promtool', ['check', 'rules', file], { encoding: 'utf8' }).stdout).toContain('SUCCESS')
@@ -67,7 +67,7 @@ describe('the routing', () => {
     expect(routing.receivers[0].webhook_configs[0].url).toBe('http://127.0.0.1:1/on-call')
   })
 
-  test('waits a tenth, and keeps away the same', () => {
+  test('waits a tenth as long, and inhibits the same alerts', () => {
     const whole = parse(read('alertmanager.yaml'))
     expect(routing.route.routes[0].routes[0]).toMatchObject({ group_wait: '3s', group_interval: '30s' })
     expect(routing.inhibit_rules).toEqual(whole.inhibit_rules)
