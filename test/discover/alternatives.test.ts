@@ -3,7 +3,10 @@ import type { SettingsPatch } from '../../src/sandbox/sandboxSettings.ts'
 import { type Setup, setup } from '../sandbox/setup.ts'
 import { type Asked, ask, customers, foundIn } from './ask.ts'
 
-/** What a service may answer where the interface is silent is told apart by what it answers, over the socket alone. */
+/**
+ * Discover finds out, from answers over the socket only, what a service does in the cases that the interface leaves
+ * open.
+ */
 
 let service: Setup
 beforeAll(async () => {
@@ -29,8 +32,8 @@ function statusesInAnyOrder(first: string) {
   return expect.stringMatching(`^(?=.*${first})(?=.*completed)${one}(, ${one}){1,2}$`)
 }
 
-describe('a service that is otherwise in all', () => {
-  test('one of an older kind', async () => {
+describe('discover finds each difference of a service', () => {
+  test('of an older kind', async () => {
     const asked = await askOf({
       newTokenEndsOld: true,
       expiresInUnit: 'milliseconds',
@@ -83,7 +86,7 @@ describe('a service that is otherwise in all', () => {
     })
   })
 
-  test('one behind a gateway, which knows nothing again', async () => {
+  test('that is behind a gateway and ignores idempotency keys', async () => {
     const asked = await askOf({
       expiresInForm: 'text',
       errorShape: 'html',
@@ -171,11 +174,11 @@ test.each<[SettingsPatch, string, Record<string, string | null>]>([
     { 'error-body': 'read', 'unknown-customer': '400 E001' },
   ],
   [{ failureShare: 1, failureCode: 'E003' }, 'status-values', { 'status-values': 'pending, failed' }],
-])('set to %j, %s', async (settings, only, found) => {
+])('discover finds the setting of a service with %j, by %s', async (settings, only, found) => {
   expect(foundIn(await askOf(settings, only))).toMatchObject(found)
 })
 
-test('what is refused ends it, before anything is created', async () => {
+test('if the first call is refused or the service is down, discover stops before it creates a record', async () => {
   const before = (await service.control('GET', '/transactions?limit=1000')).rows.length
   const { findings } = await askOf({ allowedAddresses: ['10.0.0.1'], addressStatus: 403 })
   expect(findings.address).toMatchObject({
@@ -192,12 +195,12 @@ test('what is refused ends it, before anything is created', async () => {
   })
 })
 
-test('with a policy that sends again, a service that knows nothing again is a danger that is told', async () => {
+test('UNCERTAIN_POLICY=resend with a service that ignores keys: discover reports it and advises hold', async () => {
   const { findings } = await askOf({ idempotency: 'ignore' }, 'idempotency', { UNCERTAIN_POLICY: 'resend' })
   expect(findings.idempotency).toMatchObject({ differs: true, set: [{ variable: 'UNCERTAIN_POLICY', value: 'hold' }] })
 })
 
-test('with the header that is set, keys are sent there', async () => {
+test('discover sends keys in the header that IDEMPOTENCY_HEADER names', async () => {
   const { findings } = await askOf(
     { idempotency: 'replay', idempotencyHeaders: ['X-Request-ID'] },
     'idempotency,idempotency-header',

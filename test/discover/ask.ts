@@ -11,7 +11,7 @@ export interface Asked {
   findings: Record<string, Finding>
   set: Record<string, string>
   contract: string
-  /** What was seen on the way. */
+  /** Remarks about what happened on the way, such as records that were answered 404 at first. */
   seen: readonly string[]
   requests: number
   messages: string
@@ -61,6 +61,6 @@ export async function ask(
   }
 }
 
-/** What was found, by the question's name. */
+/** The values that were found, by the question's name. */
 export const foundIn = ({ findings }: Asked): Record<string, string | null> =>
   Object.fromEntries(Object.entries(findings).map(([name, { found }]) => [name, found]))

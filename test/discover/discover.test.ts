@@ -19,7 +19,7 @@ afterAll(() => service[Symbol.asyncDispose]())
 const requestsMade = async () => (await service.control('GET', '/ledger?limit=1000')).rows.length
 const folder = () => mkdtempSync(join(tmpdir(), 'discover-'))
 
-test('the sandbox as it is by default is found to be what docs/why/contract.md says of it', async () => {
+test('discover finds the default settings of the sandbox as docs/why/contract.md describes them', async () => {
   const asked = await ask(service.sandbox.url, customers)
   expect(asked.code).toBe(0)
   expect(foundIn(asked)).toMatchObject({
@@ -48,7 +48,7 @@ test('the sandbox as it is by default is found to be what docs/why/contract.md s
 describe('before the first request', () => {
   const env = () => serviceEnvironment(service.sandbox.url)
 
-  test('it says how many requests and records there will be, and asks; without a yes nothing is sent', async () => {
+  test('discover says how many requests and records it plans, and sends nothing without a yes', async () => {
     const before = await requestsMade()
     const context = testContext({ ...env(), SERVICE_IS_TEST: 'yes' }, 'n\n')
     expect(await discover.action(context, { ledger: false, ...customers })).toBe(4)
@@ -59,7 +59,7 @@ describe('before the first request', () => {
     expect(await requestsMade()).toBe(before)
   })
 
-  test('an address that nobody has called a test environment is refused', async () => {
+  test('an address that is not marked as a test environment is refused', async () => {
     const context = testContext(env())
     expect(await discover.action(context, { yes: true, ledger: false })).toBe(2)
     expect(context.messages()).toMatch(/is not marked as a test environment: set SERVICE_IS_TEST=yes/)
@@ -68,7 +68,7 @@ describe('before the first request', () => {
     expect(await discover.action(anyway, { yes: true, ledger: false, only, yesThisIsATestEnvironment: true })).toBe(0)
   })
 
-  test('without a database that holds the budget it says what to do', async () => {
+  test('without a ledger for the budget, discover names --no-ledger', async () => {
     const unnamed = testContext({ ...env(), SERVICE_IS_TEST: 'yes' })
     await expect(discover.action(unnamed, { yes: true })).rejects.toMatchObject({
       problems: [expect.stringMatching(/--no-ledger/)],
@@ -77,7 +77,7 @@ describe('before the first request', () => {
     await expect(discover.action(away, { yes: true })).rejects.toThrow(/the ledger cannot be read.*--no-ledger/)
   })
 
-  test('a question that there is not is a slip that is named', async () => {
+  test('for an unknown question, discover suggests the name that was probably meant', async () => {
     const context = testContext({ ...env(), SERVICE_IS_TEST: 'yes' })
     expect(await discover.action(context, { yes: true, ledger: false, only: 'token-units' })).toBe(2)
     expect(context.messages()).toContain('did you mean token-unit?')
@@ -93,13 +93,13 @@ test('without a customer no record is created, and each question says why it was
   expect((await service.control('GET', '/transactions?limit=1000')).rows.length).toBe(before)
 })
 
-test('--only asks that alone, with what it needs', async () => {
+test('--only asks only the named question, with the requests that it needs', async () => {
   const { findings, requests } = await ask(service.sandbox.url, { only: 'unknown-id' })
   expect(Object.keys(findings)).toEqual(['unknown-id'])
   expect(requests).toBe(4)
 })
 
-test('what is written is a file of variables without secrets, and is not written over', async () => {
+test('--write writes a file of variables without secrets, and does not overwrite a file without --yes', async () => {
   const file = join(folder(), '.env.discovered')
   await ask(service.sandbox.url, { only: 'token-unit,unknown-id', write: file })
   const text = readFileSync(file, 'utf8')
@@ -110,7 +110,7 @@ test('what is written is a file of variables without secrets, and is not written
   expect(readFileSync(file, 'utf8')).toBe(text)
 })
 
-test('with --yes it writes over its own file alone, and not where nothing was found', async () => {
+test('with --yes, discover overwrites only its own file, and not if nothing was found', async () => {
   const file = join(folder(), '.env.discovered')
   await ask(service.sandbox.url, { only: 'token-unit', write: file })
   const before = readFileSync(file, 'utf8')
@@ -126,7 +126,7 @@ test('with --yes it writes over its own file alone, and not where nothing was fo
   expect((await ask(service.sandbox.url, { only: 'token-unit', save: dirname(other) })).code).toBe(2)
 })
 
-test('what was found is said also where a file cannot be written', async () => {
+test('discover prints what it found even if the file cannot be written', async () => {
   const write = join(folder(), 'missing', '.env.discovered')
   const context = testContext({ ...serviceEnvironment(service.sandbox.url), SERVICE_IS_TEST: 'yes' })
   await expect(discover.action(context, { yes: true, ledger: false, only: 'token-unit', write })).rejects.toThrow(
@@ -135,7 +135,7 @@ test('what was found is said also where a file cannot be written', async () => {
   expect(context.printed()).toContain('token-unit')
 })
 
-test('what is saved shows each exchange, and neither token nor secret', async () => {
+test('--save writes each exchange, without token and secret', async () => {
   const dir = join(folder(), 'saved')
   await ask(service.sandbox.url, { ...customers, only: 'submission,bad-token', save: dir })
   const names = readdirSync(dir)
@@ -161,7 +161,7 @@ test('what is saved shows each exchange, and neither token nor secret', async ()
   expect(existsSync(join(dir, 'discover.har'))).toBe(true)
 })
 
-test('the budget is never overspent, whatever is asked', async () => {
+test('discover never makes more requests than --budget', async () => {
   for (const budget of [1, 2, 5, 17])
     expect((await ask(service.sandbox.url, { ...customers, budget })).requests).toBeLessThanOrEqual(budget)
 })
@@ -172,7 +172,7 @@ test('a plan names the option that a question needs', () => {
   expect(none).toMatchObject({ asked: [], notAsked: [{ why: expect.stringContaining('--customer') }] })
 })
 
-test('where the budget ends, the last questions are left, and say so', async () => {
+test('once --budget is used up, the remaining questions are not asked and say why', async () => {
   const { findings } = await ask(service.sandbox.url, { ...customers, only: 'token-unit,status-values', budget: 3 })
   expect(findings['token-unit']).toMatchObject({ found: 'seconds' })
   expect(findings['status-values']).toMatchObject({
@@ -181,7 +181,7 @@ test('where the budget ends, the last questions are left, and say so', async () 
   })
 })
 
-test('docs/why/contract.md says of each question which line it asks', () => {
+test('docs/why/contract.md names only questions that exist, and more than 30 of them', () => {
   const whole = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'why', 'contract.md'), 'utf8')
   const page = whole.slice(0, whole.indexOf('## What an answer means'))
   const asked = [...page.matchAll(/^\| \d[^|]*(?:\|[^|]*){3}\|([^|]*)\|$/gm)].flatMap(([, cell = '']) =>

@@ -1,6 +1,6 @@
 import type { Exchange } from '../../src/discover/exchange.ts'
 
-/** A question as it was asked, whose answer says nothing but its status and code. */
+/** An exchange whose answer has only a status and a code. */
 export function called(
   accessToken: string,
   startedAtMs: number,

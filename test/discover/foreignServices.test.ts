@@ -8,7 +8,7 @@ import { startForeignService } from '../support/foreignService.ts'
 import { listenOnLoopback } from '../support/listenOnLoopback.ts'
 import { type Asked, ask, customers } from './ask.ts'
 
-/** Services by another author, which choose differently: what discover said of them was sure and wrong. */
+/** Services by another author, with other choices. About each of them discover once was sure and wrong. */
 
 const known = { ...customers, unknownCustomer: 'NOBODY' }
 const sureOf = ({ findings }: Asked) =>
@@ -20,7 +20,7 @@ const sureOf = ({ findings }: Asked) =>
 /** Windows of three seconds, so that a test does not wait for minutes. */
 const quick = { RATE_LIMIT_WINDOW_SECONDS: '3', RATE_LIMIT_REQUESTS: '1000' }
 
-test('a rule on the length of field2 answers no question about another field', async () => {
+test('a rule on the length of field2 does not affect findings about other fields', async () => {
   await using service = await startForeignService({ field2Max: 50 })
   const asked = await ask(service.url, known, quick)
   expect(sureOf(asked)).toMatchObject({
@@ -35,7 +35,7 @@ test('a rule on the length of field2 answers no question about another field', a
   })
 })
 
-test('a service with one token at a time is seen to be one, because nothing renews the token meanwhile', async () => {
+test('discover finds that a new token ends the first, because it renews no token meanwhile', async () => {
   await using service = await startForeignService({ isOneToken: true })
   const asked = await ask(service.url, { ...known, only: 'second-token,token-lifetime' }, quick)
   expect(asked.findings['second-token']).toMatchObject({
@@ -46,7 +46,7 @@ test('a service with one token at a time is seen to be one, because nothing rene
   expect(asked.findings['token-lifetime']).toMatchObject({ certainty: 'unknown' })
 })
 
-test('a limit that no header tells is counted, twice, and 429s on the way are waited for and told', async () => {
+test('discover finds a limit without a header by counting twice, and waits out 429s on the way', async () => {
   await using service = await startForeignService({ limit: { requests: 60, windowMs: 8_000 } })
   const asked = await ask(service.url, { ...known, rate: true }, { RATE_LIMIT_WINDOW_SECONDS: '8' })
   expect(asked.findings['rate-limit']).toMatchObject({ found: '60', certainty: 'sure' })
@@ -55,7 +55,7 @@ test('a limit that no header tells is counted, twice, and 429s on the way are wa
   expect(Object.entries(asked.findings).filter(([, { certainty }]) => certainty === 'not asked')).toHaveLength(1)
 })
 
-test('a service that demands a bare UUID as key takes our records, and the daemon is told how to write it', async () => {
+test('for a service that demands a bare UUID as key, discover sets IDEMPOTENCY_KEY_FORM', async () => {
   await using service = await startForeignService({ demandsUuid: true, hiddenMs: 700 })
   const asked = await ask(service.url, known, quick)
   expect(asked.findings['idempotency-form']).toMatchObject({ found: 'bare', certainty: 'sure' })
@@ -64,7 +64,7 @@ test('a service that demands a bare UUID as key takes our records, and the daemo
   expect(asked.seen.join('\n')).toMatch(/records were answered 404 at first/)
 })
 
-test('a 500 after which the record was there is told, and answers no question', async () => {
+test('a 500 although the record had arrived is reported, and affects no finding', async () => {
   await using service = await startForeignService({ failsEach: 5 })
   const asked = await ask(service.url, { ...known, only: 'own-id,field2,unknown-customer' }, quick)
   expect(asked.seen.join('\n')).toMatch(/records had arrived although the first answer was a 5xx/)
@@ -72,29 +72,27 @@ test('a 500 after which the record was there is told, and answers no question', 
   expect(asked.findings.field2).toMatchObject({ found: 'any text' })
 })
 
-test.each([
-  4, 5, 6, 7,
-])('a 500 to each POST of number %i does not make a key look like the content', async (failsEach) => {
+test.each([4, 5, 6, 7])('a 500 to every %i-th POST does not lead to a wrong finding about keys', async (failsEach) => {
   await using service = await startForeignService({ failsEach })
   const asked = await ask(service.url, { ...known, only: 'idempotency,idempotency-header' }, quick)
   expect(['e002', null]).toContain(asked.findings.idempotency?.found)
   expect(['Idempotency-Key', null]).toContain(asked.findings['idempotency-header']?.found)
 })
 
-test('the next id of a service that counts is not taken for one that it has not given', async () => {
+test('discover does not ask for the next number as an unknown id if the service numbers its ids', async () => {
   await using service = await startForeignService({ countsIds: true })
   const asked = await ask(service.url, { ...known, only: 'own-id,field2,unknown-id' }, quick)
   expect(asked.findings['unknown-id']).toMatchObject({ found: '404', certainty: 'sure' })
 })
 
-test('a limit that refills is not taken for one of a second, nor its header for one of a window', async () => {
+test('discover calls the limits of a token bucket unknown, not a limit per second or per window', async () => {
   await using service = await startForeignService({ bucket: { size: 20, perSecond: 2 } })
   const only = 'rate-second,rate-failures'
   const asked = await ask(service.url, { ...known, only }, quick)
   for (const name of only.split(',')) expect(asked.findings[name]).toMatchObject({ certainty: 'unknown' })
 })
 
-test('the operator’s own record is sent if the service refuses ours, and the refusal names the field', async () => {
+test('if the service refuses the test record, discover names the field, and --record sends the operator’s own', async () => {
   await using service = await startForeignService({ field2Max: 8 })
   const refused = await ask(service.url, { ...known, only: 'submission,own-id' }, quick)
   expect(refused.findings.submission).toMatchObject({
@@ -112,7 +110,7 @@ test('the operator’s own record is sent if the service refuses ours, and the r
   expect(asked.findings.field2).toMatchObject({ found: 'below 1,000 characters', certainty: 'sure' })
 })
 
-test('a payload of the outbox goes through its mapping', async () => {
+test('with --type, discover maps the --record file like a payload of the outbox', async () => {
   await using service = await startForeignService({ field2Max: 8 })
   const folder = mkdtempSync(join(tmpdir(), 'record-'))
   const file = join(folder, 'payload.json')
@@ -122,7 +120,7 @@ test('a payload of the outbox goes through its mapping', async () => {
   expect(asked.findings.submission).toMatchObject({ found: '200', certainty: 'sure' })
 })
 
-test('a service that speaks only HTTP/2 is named as that', async () => {
+test('discover says if a service speaks only HTTP/2', async () => {
   const { key, cert } = selfSigned({ name: 'localhost', hosts: ['localhost'] })
   await using server = await listenOnLoopback(createSecureServer({ key, cert }) as never)
   const folder = mkdtempSync(join(tmpdir(), 'authority-'))

@@ -6,7 +6,7 @@ import {
   judgeRateWindow,
 } from '../../src/discover/judges/limit.ts'
 
-/** The limit is what two counts come to, or unknown. */
+/** Two counts give the limit, or it stays unknown. */
 
 const count = (letIn: number, tokenRequests = 0, isLimitReached = true) => ({ letIn, tokenRequests, isLimitReached })
 const between = (sent: number, refused: number) => ({ sent, refused, stayedInWindow: true })
@@ -15,7 +15,7 @@ test.each([
   ['two equal counts', [count(60), count(60)], between(4, 4), { limit: 60, isAgreed: true, isRefusalCounted: false }],
   ['429s that count', [count(60), count(56)], between(4, 4), { limit: 60, isAgreed: true, isRefusalCounted: true }],
   [
-    'what was let in between',
+    'requests that were accepted between the counts',
     [count(100), count(97)],
     between(4, 1),
     { limit: 100, isAgreed: true, isRefusalCounted: false },
@@ -40,7 +40,7 @@ test.each([
     { isAgreed: true, isRefusalCounted: true },
   ],
   ['a window that ended in between', [count(87), count(60)], between(4, 4), { limit: 60, isAgreed: false }],
-] as const)('%s', (_, counts, extraRequests, read) => {
+] as const)('the limit is inferred from %s', (_, counts, extraRequests, read) => {
   expect(inferLimitFromCounts({ counts, extraRequests })).toMatchObject(read)
 })
 
@@ -54,7 +54,7 @@ test('429s that left the window before the next count ended do not show whether 
 
 const configured = { requests: 100, windowMs: 60_000 }
 
-test('two counts that differ are unknown, and the smaller is kept all the same', () => {
+test('if two counts differ, the limit is unknown, but the smaller count is set', () => {
   const counts = { counts: [count(87), count(60)], extraRequests: between(4, 4) }
   const finding = judgeRateLimit(counts, configured)
   expect(finding).toMatchObject({
@@ -66,7 +66,7 @@ test('two counts that differ are unknown, and the smaller is kept all the same',
 
 const counted = (...counts: ReturnType<typeof count>[]) => ({ counts, extraRequests: between(4, 4) })
 
-test('a window is longer if nothing is free when it should be over, and then no limit of 0 is set', () => {
+test('if nothing is free after a window, the window is longer, and no limit of 0 is set', () => {
   const counts = counted(count(60), count(0))
   expect(judgeRateWindow(counts, 60_000)).toMatchObject({ found: 'longer than 60 s', certainty: 'likely' })
   expect(judgeRateLimit(counts, configured)).toMatchObject({
@@ -80,13 +80,13 @@ test('a window is longer if nothing is free when it should be over, and then no 
   expect(judgeRateLimit(none, configured)).toMatchObject({ found: null, set: [] })
 })
 
-test('a limit that fits only if tokenRequests do not count is set, and not called found', () => {
+test('a limit that holds only if token requests do not count is set, but its finding is unknown', () => {
   const counts = counted(count(59, 1), count(59, 1))
   const finding = judgeRateLimit(counts, configured)
   expect(finding).toMatchObject({ found: null, certainty: 'unknown', set: [{ value: '59' }] })
 })
 
-test('a count during which the token was renewed, or that took a whole window, shows no limit', () => {
+test('a count that did not reach the limit gives no limit, and two give a lower bound', () => {
   for (const one of [count(130, 1, false), count(47, 0, false)])
     expect(judgeRateLimit(counted(one), configured)).toMatchObject({
       certainty: 'unknown',
@@ -104,6 +104,6 @@ test.each([
   [[9, 4, 9], { certainty: 'unknown' }],
   [[5, 1, 1], { certainty: 'unknown' }],
   [[7, 0], { certainty: 'unknown' }],
-])('of requests at once %j were let in', (bursts, finding) => {
+])('the limit per second is judged from %j accepted requests in each burst', (bursts, finding) => {
   expect(judgePerSecondLimit(bursts, 10, configured)).toMatchObject(finding)
 })

@@ -9,7 +9,7 @@ export interface Judged {
   question: string
   certainty: string
   said: string
-  /** Whether something was said that is not so. */
+  /** Whether the answer is false. */
   wrong: boolean
 }
 

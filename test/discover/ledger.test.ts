@@ -3,7 +3,7 @@ import { type Fixture, openFixture } from '../commands/fixture.ts'
 import { type Setup, setup } from '../sandbox/setup.ts'
 import { type Asked, ask } from './ask.ts'
 
-/** Requests are paid for from the budget that daemons spend from, and its pauses hold. */
+/** Discover takes slots from the budget of the daemons, and respects their pauses. */
 
 let fixture: Fixture
 let service: Setup
@@ -20,14 +20,14 @@ beforeEach(() => fixture.reset())
 const askWithLedger = (only: string, env: Record<string, string> = {}): Promise<Asked> =>
   ask(service.sandbox.url, { only, ledger: true }, { DATABASE_URL: fixture.ledger.url, ...env })
 
-test('each request takes a slot, which is free again a window after its answer', async () => {
+test('each request takes a slot', async () => {
   const { requests, findings } = await askWithLedger('token-unit,unknown-id')
   expect(findings['unknown-id']).toMatchObject({ found: '404' })
   expect(requests).toBe(4)
   expect(await fixture.slotsTaken()).toBe(4)
 })
 
-test('while a pause stands nothing is sent', async () => {
+test('while sending is paused, discover sends nothing', async () => {
   await fixture.ledger.pool.query(
     `insert into outboxd.pause (reason, until, detail) values ('throttled', now() + interval '1 hour', 'too many')`,
   )
@@ -39,14 +39,14 @@ test('while a pause stands nothing is sent', async () => {
   })
 })
 
-test('if a daemon has taken every slot it says so', async () => {
+test('if a daemon has taken every slot, discover says so and sends nothing', async () => {
   await fixture.ledger.pool.query(`update outboxd.slot set free_at = now() + interval '1 hour'`)
   const { requests, findings } = await askWithLedger('unknown-id', { RATE_LIMIT_WINDOW_SECONDS: '1' })
   expect(requests).toBe(0)
   expect(findings['unknown-id']).toMatchObject({ why: expect.stringContaining('a daemon uses them all') })
 })
 
-test('a database without a budget has no daemon that spends: it counts in memory, and says so', async () => {
+test('if the ledger has no budget, discover counts requests in memory, and says so', async () => {
   await fixture.ledger.pool.query('truncate outboxd.slot')
   const { requests, messages } = await askWithLedger('unknown-id')
   expect(requests).toBe(4)

@@ -3,7 +3,7 @@ import type { SettingsPatch } from '../../src/sandbox/sandboxSettings.ts'
 import { type Setup, setup } from '../sandbox/setup.ts'
 import { ask, customers } from './ask.ts'
 
-/** What shows itself in time, or at the limit. */
+/** Findings that take time, or that use up the limit. */
 
 let service: Setup
 beforeAll(async () => {
@@ -17,7 +17,7 @@ const set = (settings: SettingsPatch) => service.control('PATCH', '/settings', s
 test.each<[SettingsPatch, string]>([
   [{}, 'up to 12 s'],
   [{ rateLimitWindowSeconds: 90 }, 'longer than 12 s'],
-])('a window of a service with %j is %s', async (settings, window) => {
+])('discover finds that the window of a service with %j is %s', async (settings, window) => {
   await service.control('DELETE', '/ledger')
   await set({ rateLimitRequests: 40, rateLimitWindowSeconds: 12, ...settings })
   const options = { ...customers, only: 'rate-limit,rate-window', rate: true }
@@ -28,28 +28,31 @@ test.each<[SettingsPatch, string]>([
 })
 
 describe('a token', () => {
-  test.runIf(process.env.LONG)('that ends as it says, in a unit that it does not say', async () => {
-    await set({ tokenForm: 'opaque', expiresInUnit: 'milliseconds', tokenLifetimeSeconds: 2 })
-    const asked = await ask(service.sandbox.url, { only: 'token-lifetime', slow: true })
-    expect(asked.findings['token-lifetime']).toMatchObject({ found: expect.stringMatching(/ to /), differs: true })
-    expect(asked.set).toEqual({ TOKEN_EXPIRES_IN_UNIT: 'milliseconds' })
-  })
+  test.runIf(process.env.LONG)(
+    'whose lifetime has no unit: discover waits for its end and finds the unit',
+    async () => {
+      await set({ tokenForm: 'opaque', expiresInUnit: 'milliseconds', tokenLifetimeSeconds: 2 })
+      const asked = await ask(service.sandbox.url, { only: 'token-lifetime', slow: true })
+      expect(asked.findings['token-lifetime']).toMatchObject({ found: expect.stringMatching(/ to /), differs: true })
+      expect(asked.set).toEqual({ TOKEN_EXPIRES_IN_UNIT: 'milliseconds' })
+    },
+  )
 
-  test('that ends before it says is renewed in time where that can be set', async () => {
+  test('that ends earlier than it says: discover sets TOKEN_REFRESH_SECONDS', async () => {
     await set({ tokenLifetimeSeconds: 15, tokenHeldSeconds: 12 })
     const asked = await ask(service.sandbox.url, { only: 'token-lifetime', slow: true }, { TOKEN_REFRESH_SECONDS: '1' })
     expect(asked.findings['token-lifetime']).toMatchObject({ certainty: 'likely', differs: true })
     expect(Number(asked.set.TOKEN_REFRESH_SECONDS)).toBeGreaterThan(2)
   })
 
-  test('that ends while this asks is renewed', async () => {
+  test('that ends while discover asks: discover renews it', async () => {
     await set({ tokenLifetimeSeconds: 86_400, tokenHeldSeconds: 3, processingTime: 'constant:5' })
     const asked = await ask(service.sandbox.url, { ...customers, only: 'status-values' })
     expect(asked.findings['status-values']).toMatchObject({ found: 'pending, completed' })
   })
 })
 
-test('the largest body is found by steps', async () => {
+test('discover finds the largest accepted body, and sets PAYLOAD_MAX_BYTES', async () => {
   const asked = await ask(service.sandbox.url, { ...customers, only: 'body-size', size: true })
   const found = Number(asked.findings['body-size']?.found)
   expect(found).toBeGreaterThan(80_000)

@@ -13,20 +13,20 @@ export interface RandomService {
   seed: number
   /** For `startSandbox`, beside a database and a port. */
   options: Partial<SandboxOptions>
-  /** Of `options`, what the interface does not show. */
+  /** Those of `options` that the interface does not determine. */
   notShown: NotShown
   settings: ServiceSettings
   /** The body of a record that its partner would give discover, if the service refuses a plain one; else null. */
   record: string | null
 }
 
-/** How likely it is that a service does as the sandbox does by default, question by question. */
+/** How likely it is, for each setting, that a service has the sandbox's default. */
 const usualShare = 0.4
 
 /** Half of the interface's window, so that two counts to the limit take less time. A count of 100 with a gap fits into it. */
 export const windowSeconds = 30
 
-/** Draws a service: each setting is drawn by itself, unless two exclude each other. */
+/** Draws a service. Each setting is drawn independently, unless two exclude each other. */
 export function randomService(seed: number): RandomService {
   const notShown = consistent(drawn(createSeededRandom(seed, 'service')))
   const bodyLimitBytes = createSeededRandom(seed, 'body limit').pick([65_536, 262_144, 1_048_576])
@@ -38,7 +38,7 @@ export function randomService(seed: number): RandomService {
   return { seed, options, notShown, settings: { ...notShown, ...limit }, record: recordFor(notShown) }
 }
 
-/** The options of discover with that record in a file. */
+/** The options of discover for a service: `record` in a file, if the service has one. */
 export function givenFor({ record }: RandomService): DiscoverOptions {
   if (record === null) return {}
   const file = join(mkdtempSync(join(tmpdir(), 'record-')), 'body.json')
@@ -66,7 +66,7 @@ function drawn(random: SeededRandom): NotShown {
   ) as NotShown
 }
 
-/** A service that compresses what nobody can read tells nothing else: it is one for itself. */
+/** Avoids services that always compress, because discover could read none of their answers. */
 function consistent(service: NotShown): NotShown {
   return service.compression === 'always' ? { ...service, compression: 'asked' } : service
 }

@@ -3,8 +3,8 @@ import { afterAll, expect, test } from 'vitest'
 import { type Judged, judgeService } from './judgeService.ts'
 
 /**
- * Services are drawn from all settings of the sandbox, and `outboxd discover` is asked about each. `npm run discover:many` draws many;
- * `-- --services 60`, `-- --seed 7` says how many and from which seed on. JUDGED=FILE keeps every answer.
+ * Draws services from all settings of the sandbox, and runs `outboxd discover` on each. `npm run discover:many` draws
+ * many; `-- --services 60`, `-- --seed 7` says how many and from which seed on. JUDGED=FILE keeps every answer.
  */
 
 const from = Number(process.env.SEED ?? 1)
@@ -12,7 +12,7 @@ const count = Number(process.env.SERVICES ?? (process.env.LONG ? 12 : 2))
 const seeds = Array.from({ length: count }, (_, i) => from + i)
 const all: Judged[] = []
 
-test.concurrent.each(seeds)('of the service of seed %i nothing is said to be sure that is not so', {
+test.concurrent.each(seeds)('discover is not both sure and wrong about any setting of the service of seed %i', {
   timeout: 900_000,
 }, async (seed) => {
   const { judged } = await judgeService(seed)

@@ -9,17 +9,17 @@ const polls = (...statuses: (string | null)[]) =>
     answer: status === null ? response(404, {}) : response(200, { status }),
   })) as AnsweredExchange[]
 
-test('statuses are sure once two transactions showed the same to their ends', () => {
+test('statuses are sure once two transactions showed the same statuses up to their ends', () => {
   const found = judgeStatusValues([polls('pending', 'completed'), polls(null, 'pending', 'completed')])
   expect(found).toMatchObject({ found: 'pending, completed', certainty: 'sure' })
 })
 
-test('of two transactions that showed different statuses they are only likely', () => {
+test('statuses are only likely if two transactions showed different ones', () => {
   const found = judgeStatusValues([polls('accepted', 'pending', 'completed'), polls('pending', 'completed')])
   expect(found).toMatchObject({ found: 'accepted, pending, completed', certainty: 'likely' })
 })
 
-test('an end that was not seen is said not to be', () => {
+test('statuses are only likely if no transaction ended, and the finding says so', () => {
   const found = judgeStatusValues([polls('pending', null, null), polls('pending')])
   expect(found).toMatchObject({
     found: 'pending',

@@ -3,11 +3,11 @@ import { startStrangeService, strangenesses } from '../support/strangeServices.t
 import { startTurning } from '../support/turningService.ts'
 import { ask, customers } from './ask.ts'
 
-/** What is no service gets a clear end within a bounded time, and no harm. */
+/** If the address is not that of such a service, discover ends soon, with a clear reason and without side effects. */
 
 const quick = { REQUEST_TIMEOUT_SECONDS: '1' }
 
-test.each(strangenesses)('where %s answers in place of the issuer, one request is all', async (kind) => {
+test.each(strangenesses)('if %s answers instead of the issuer, discover stops after one request', async (kind) => {
   await using strange = await startStrangeService(kind)
   const { code, findings, requests } = await ask(strange.url, customers, quick)
   expect(code).toBe(1)
@@ -19,7 +19,7 @@ test.each(strangenesses)('where %s answers in place of the issuer, one request i
   expect(strange.elsewhere).toEqual([])
 })
 
-test.each(strangenesses)('where %s answers behind an issuer that gives tokens, nothing is created', async (kind) => {
+test.each(strangenesses)('if %s answers behind an issuer that gives tokens, discover creates nothing', async (kind) => {
   await using strange = await startStrangeService(kind, { givesTokens: true })
   const startedMs = performance.now()
   const { findings, requests } = await ask(strange.url, customers, quick)
@@ -30,7 +30,7 @@ test.each(strangenesses)('where %s answers behind an issuer that gives tokens, n
   expect(findings.submission).toMatchObject({ certainty: 'not asked', why: expect.stringContaining('the first call') })
 })
 
-test('no secret is in what it says, though the service quotes them, in an answer that is cut off, too', async () => {
+test('discover prints no token or secret, even if the service quotes them or its answer is cut off', async () => {
   await using service = await startTurning(({ body, authorization, isToken }) => {
     if (isToken) return { status: 200, body: tokenText('a-live-token') }
     return { status: 400, body: `{"message":"you sent ${authorization} with ${body}"}` }
@@ -51,7 +51,7 @@ test('no secret is in what it says, though the service quotes them, in an answer
   expect((await ask(odd.url, customers, quick)).printed).not.toContain('a-live-token')
 })
 
-test('a service that goes down in the middle is asked nothing more, one that hangs three times', async () => {
+test('discover asks nothing more after E003, and stops soon if the service hangs', async () => {
   await using down = await startTurning(({ isToken, calls }) =>
     isToken
       ? { status: 200, body: tokenText() }
@@ -66,10 +66,10 @@ test('a service that goes down in the middle is asked nothing more, one that han
     isToken ? { status: 200, body: tokenText() } : calls > 5 ? null : { status: 404, body: '{}' },
   )
   await ask(hanging.url, customers, quick)
-  expect(hanging.calls()).toBeLessThan(12) // a token between two of them is an answer
+  expect(hanging.calls()).toBeLessThan(12) // an answer with a token in between counts as an answer
 })
 
-test('a page in the place of an answer to a record is not taken for a record that was taken', async () => {
+test('discover does not count a page with status 200 as an accepted record', async () => {
   await using service = await startTurning(({ isToken, method, body, calls }) => {
     if (isToken) return { status: 200, body: tokenText() }
     if (method === 'GET') return { status: 404, body: '{}' }
@@ -90,13 +90,11 @@ const tokenText = (accessToken = 'a-token', expiresIn = 600) =>
 const ends: [string, { status: number; body: string } | null][] = [
   ['is not answered', null],
   ['is refused', { status: 401, body: '{}' }],
-  ['is sent away', { status: 307, body: '' }],
+  ['is redirected', { status: 307, body: '' }],
   ['gets a page', { status: 200, body: '<h1>Please sign in</h1>' }],
 ]
 
-test.each(
-  ends,
-)('where the first call %s, nothing is judged by it, and no contract is made of it', async (_, answer) => {
+test.each(ends)('if the first call %s, discover is sure of nothing and sets no variable', async (_, answer) => {
   await using strange = await startTurning(({ isToken }) => (isToken ? { status: 200, body: tokenText() } : answer))
   const { findings, contract, set } = await ask(strange.url, customers, quick)
   const surely = Object.entries(findings).filter(([, { certainty }]) => certainty === 'sure')
@@ -110,7 +108,7 @@ test.each(
 
 const troubles = [500, 502, 401]
 
-test.each(troubles)('a %i that says nothing of the request is an answer to no question', async (status) => {
+test.each(troubles)('a %i that does not depend on the request leads to no finding', async (status) => {
   await using service = await startTurning(({ isToken, method, body, authorization, calls }) => {
     if (isToken) return { status: 200, body: tokenText() }
     if (authorization.includes('not-a-token')) return { status: 401, body: '{}' }

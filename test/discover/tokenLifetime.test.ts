@@ -3,7 +3,7 @@ import { judgeTokenLifetime } from '../../src/discover/judges/token.ts'
 
 const inSeconds = { expiresInUnitMs: 1_000, tokenRefreshMs: 300_000 }
 
-test('a token that ends when expires_in says settles the unit, whatever it was taken for', () => {
+test('a token that ends after expires_in seconds shows that the unit is seconds', () => {
   const finding = judgeTokenLifetime({ expiresIn: 3, goodForMs: 2_000, overAfterMs: 3_710 }, inSeconds)
   expect(finding).toMatchObject({ differs: false, contract: { expires_in: 'seconds' } })
   expect(finding.set).toMatchObject([{ variable: 'TOKEN_EXPIRES_IN_UNIT', value: 'seconds' }])

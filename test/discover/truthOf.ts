@@ -2,15 +2,15 @@ import { makeTextOfSpecialCharacters } from '../../src/discover/judges/records.t
 import { type NotShown, showsCode } from '../support/serviceAlternatives.ts'
 import { ownField2 } from './ask.ts'
 
-/** A service as it is set, with what of its limit is not among what the interface does not show. */
+/** The settings of a service: those that the interface leaves open, and its limit. */
 export type ServiceSettings = NotShown & { rateLimitRequests: number; rateLimitWindowSeconds: number }
 
 /** Whether an answer is right. */
 export type Truth = (found: string) => boolean
 
 /**
- * What is true of a sandbox that is set so, by the name of the question. Written from the settings only, for every question: an
- * answer that is not right by this is wrong.
+ * The right answers about a sandbox with these settings, by the name of the question. Derived from the settings only,
+ * for every question: any other answer is wrong.
  */
 export function truthOf(service: ServiceSettings): Record<string, Truth> {
   return {
@@ -32,7 +32,7 @@ const matching =
   (found) =>
     pattern.test(found)
 
-/** As an answer is called: its status, and a code of the interface if one can be read. */
+/** The name of an answer: its status, and a code of the interface if one can be read. */
 function named(status: number, code: string, { errorShape }: NotShown): string {
   return showsCode(errorShape) ? `${status} ${code}` : String(status)
 }
@@ -113,7 +113,7 @@ function ofRepetition(service: NotShown): Record<string, Truth> {
   const { idempotency, idempotencyHeaders, idempotencyDemanded, ownIds, e002Status, errorShape } = service
   const header = idempotencyHeaders.find((name) => name === 'Idempotency-Key') ?? idempotencyHeaders[0] ?? ''
   const e002 = showsCode(errorShape) ? 'e002' : `refused with ${e002Status}`
-  // A record that must bring its id is known by that, whatever becomes of the key.
+  // If a record must bring its own id, the service recognises it by that id, even if it ignores the key.
   const unhonoured = ownIds === 'required' ? e002 : 'ignored'
   const headers =
     idempotency === 'ignore' && idempotencyDemanded === 'none'
