@@ -11,7 +11,7 @@ import { command as resume } from '../../src/commands/resume.ts'
 import type { TestContext } from '../support/context.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
 
-/** Whoever changes something says who and why, and the logs keep it. */
+/** The logs keep who made each change and why. */
 
 let fixture: Fixture
 beforeAll(async () => {
@@ -57,20 +57,20 @@ test.each([
       return resolve.action(context, id, { ...given, takeBack: true })
     },
   ],
-])('%s keeps in the log who, why, and from which account', async (_, change, act) => {
+])('%s logs the name, the reason and the account', async (_, change, act) => {
   const id = await fixture.end(change)
   expect(await act(fixture.context(), id)).toBe(0)
   expect(await lastEvent(id)).toMatchObject(byAlice)
 })
 
-test('without a name it is the system user, or the one who called sudo; without a reason none is kept', async () => {
+test('without --as, the log names the user who called sudo, and without --reason no reason', async () => {
   const id = await fixture.end(failedE003)
   await replay.action(fixture.context(null, { SUDO_USER: 'bob' }), [id], {})
   expect(await lastEvent(id)).toMatchObject({ who: 'operator bob' })
   expect((await lastEvent(id)).detail).not.toHaveProperty('reason')
 })
 
-test('a pause, and its end, leave a trace that lasts: who, when, why, until when', async () => {
+test('a pause and its end are logged with name, reason and end time, and a resume without a pause is not', async () => {
   await pause.action(fixture.context(), { as: 'carol', reason: 'year-end closing', for: '2h' })
   await resume.action(fixture.context(), { as: 'carol', reason: 'books are closed' })
   await resume.action(fixture.context(), { as: 'carol', reason: 'again' }) // none was on
@@ -84,7 +84,7 @@ test('a pause, and its end, leave a trace that lasts: who, when, why, until when
   expect(others).toEqual([])
 })
 
-test('so do resume --all, reload, adopt and prune', async () => {
+test('resume --all, reload, adopt and prune are logged with name and reason', async () => {
   const id = await fixture.end({ state: 'rejected' })
   await discard.action(fixture.context(), [id], given)
   await fixture.ledger.pool.query(
@@ -123,7 +123,7 @@ test.each([
   [{ as: 'x'.repeat(101) }, '--as needs a name'],
   [{ reason: ' ' }, '--reason must not be empty'],
   [{ reason: 'x'.repeat(1_001) }, '--reason is longer'],
-])('%j is refused, and nothing is changed', async (options, message) => {
+])('%j is refused and changes nothing', async (options, message) => {
   const id = await fixture.end(failedE003)
   const context = fixture.context()
   expect(await replay.action(context, [id], options)).toBe(2)

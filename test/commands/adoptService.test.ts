@@ -41,7 +41,7 @@ test.each([
   ],
   ['https://test.example', 'https://auth.example:8443', 'me', 'SERVICE_AUTH_URL is https://auth.example:8443, not'],
   ['https://test.example', 'https://auth.example', 'you', 'SERVICE_CLIENT_ID is a different client'],
-])('a ledger of one service, and %s with %s and the client %s', async (baseUrl, authUrl, clientId, difference) => {
+])('a ledger of one service is compared with %s, %s and the client %s', async (baseUrl, authUrl, clientId, difference) => {
   const refused = await assertLedgerBelongsToService(fixture.ledger.pool, { baseUrl, authUrl, clientId }).then(
     () => null,
     (error: Error) => error,
@@ -50,14 +50,14 @@ test.each([
   else {
     if (!(refused instanceof ServiceMismatch)) throw new Error('it was not refused')
     expect(refused.message).toContain(difference)
-    // What status says of a daemon that did not start.
+    // What status says about a daemon that did not start.
     const problem = { ...refused.problem, sinceMs: 0, seenMs: 0, times: 1, retryMs: null }
     expect(problemMessages([problem])[0]).toContain(difference.replace(/\)$/, ''))
     expect(refused.message).not.toMatch(/\byou\b(?!r)/)
   }
 })
 
-test('while a record may be at the former service another one is refused; the same one at a new address is not', async () => {
+test('adopt --service is refused while a record may be at the former service, unless --same says that it is the same', async () => {
   await fixture.end(uncertain, { outboxId: '1' })
   expect(await run({})).toMatchObject({ code: 1, said: expect.stringContaining('(1 uncertain)') })
   expect(await run({ dryRun: true, json: true })).toMatchObject({
@@ -78,32 +78,32 @@ test('while a record may be at the former service another one is refused; the sa
   ])
 })
 
-test('what has ended, or was never sent, is in nobody’s way', async () => {
+test('adopt --service is allowed if all records have ended or were never sent', async () => {
   await fixture.end(failedE003, { outboxId: '1' })
   await fixture.ledger.capture([{ outboxId: '2' }])
   expect(await run({ dryRun: true })).toMatchObject({ code: 0 })
   expect(await run({})).toMatchObject({ code: 0, said: expect.stringContaining('It is a different service') })
 })
 
-test('a record that is being asked for, or is sent again, is in the way', async () => {
+test('adopt --service is refused while a record is accepted or will be sent again', async () => {
   await fixture.end({ state: 'accepted', transactionId: 'tx-1', pollInMs: 60_000 }, { outboxId: '1' })
   await fixture.ledger.capture([{ outboxId: '2' }])
   await fixture.ledger.pool.query(`update outboxd.submission set attempt = 1 where outbox_id = '2'`)
   expect(await run({})).toMatchObject({ code: 1, said: expect.stringContaining('(1 accepted, 1 queued)') })
 })
 
-test('resolve asks nothing of a service that is not the ledger’s', async () => {
+test('resolve is refused if the configured service is not the ledger’s', async () => {
   await fixture.end(uncertain, { outboxId: '1' })
   const context = fixture.context(null, serviceEnvironment('https://production.example'))
   await expect(resolve.action(context, 'outbox:1', { arrived: 'tx-9', yes: true })).rejects.toThrow(ServiceMismatch)
 })
 
-test('--service stands alone, or with --same', async () => {
+test('--service is refused with --new or --start', async () => {
   expect(await run({ new: true })).toMatchObject({ code: 2 })
   expect(await run({ start: 'now' })).toMatchObject({ code: 2 })
 })
 
-test('a copy for tests: what docs/run/restore.md says leads to another service, before any daemon runs', async () => {
+test('the steps of docs/run/restore.md for a test copy bind its ledger to a different service before a daemon runs', async () => {
   await fixture.end(uncertain, { outboxId: '1' })
   await fixture.end({ state: 'accepted', transactionId: 'tx-1', pollInMs: 60_000 }, { outboxId: '2' })
   await fixture.ledger.pool.query('update outboxd.history set database_oid = 1')

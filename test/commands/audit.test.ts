@@ -34,7 +34,7 @@ const records = async (options: OptionsOf<typeof audit> = {}) => (await json(opt
 const completed = { state: 'completed', transactionId: 'tx-1', result: '{}' } as const
 const mappings = loadMappings('mappings')
 
-/** A record that the daemon's own mapper has made a request of. */
+/** A record with the request that the daemon's mapper makes of it. */
 function mappedRecord(fields: Record<string, string> = {}) {
   const payload = payloadOf(fields)
   const mapped = mapOutboxRecord(mappings, { type: 'data', payload, unreadable: null }, 'x')
@@ -45,7 +45,7 @@ function mappedRecord(fields: Record<string, string> = {}) {
 const endedAt = (outboxId: string, at: string) =>
   fixture.ledger.pool.query('update outboxd.submission set ended_at = $2 where outbox_id = $1', [outboxId, at])
 
-test('a record is one line: type, key, its amounts to the cent, transaction, times of each step, outcome', async () => {
+test('audit prints one line for each record: type, key, exact amounts, transaction, steps and outcome', async () => {
   await fixture.end(completed, { outboxId: '7', key: 'K1', ...mappedRecord({ amount: '1234567.10' }) })
   const [only, ...others] = await records()
   expect(others).toEqual([])
@@ -60,7 +60,7 @@ test('a record is one line: type, key, its amounts to the cent, transaction, tim
   )
 })
 
-test('the hands of people stand with their records, their pauses among them in the order of time', async () => {
+test('audit lists operators’ acts with their records, and pauses between the records in order of time', async () => {
   const one = await fixture.end(failedE003, { outboxId: '1', ...mappedRecord() })
   await fixture.end({ state: 'rejected' }, { outboxId: '2', ...mappedRecord() })
   await replay.action(fixture.context(), [one], { as: 'alice', reason: 'ticket 1' })
@@ -87,7 +87,7 @@ test('the hands of people stand with their records, their pauses among them in t
   expect(printed).toContain('operator alice: replay (ticket 1)\n')
 })
 
-test('the amounts are those of the last request: a replay may have made others', async () => {
+test('after a replay, audit shows the amounts of the last request, and the former ones in the steps', async () => {
   const id = await fixture.end(failedE003, { outboxId: '1', ...mappedRecord({ amount: '5' }) })
   await fixture.ledger.pool.query('update outboxd.submission set payload = $1', [payloadOf({ amount: '6.5' })])
   await replay.action(fixture.context(), [id], {})
@@ -98,7 +98,7 @@ test('the amounts are those of the last request: a replay may have made others',
   })
 })
 
-test('a record is in the span in which it ended, and in no other; what has not ended is in the one without an end', async () => {
+test('a record is listed in the span in which it ended, and an open record only without --until', async () => {
   await fixture.end(completed, { outboxId: 'october' })
   await fixture.end(completed, { outboxId: 'november' })
   await fixture.end({ state: 'queued' }, { outboxId: 'open' })
@@ -113,7 +113,7 @@ test('a record is in the span in which it ended, and in no other; what has not e
   expect(await ids({})).toEqual(['october', 'november', 'open'])
 })
 
-test('--until leaves out what has not ended, also if it lies in the future', async () => {
+test('--until leaves out open records, even if it is in the future', async () => {
   await fixture.end(completed, { outboxId: 'ended' })
   await fixture.end({ state: 'queued' }, { outboxId: 'open' })
   await pause.action(fixture.context(), { as: 'zoe', reason: 'closing' })
@@ -121,7 +121,7 @@ test('--until leaves out what has not ended, also if it lies in the future', asy
   expect(await records({ until: '2126-01-01', containing: 'C1' })).toMatchObject([{ outboxId: 'ended' }])
 })
 
-test('--key has one key alone, in the order of capture', async () => {
+test('--key lists only records of that key, in the order of capture', async () => {
   for (const [outboxId, key] of [
     ['1', 'a'],
     ['2', 'b'],
@@ -132,7 +132,7 @@ test('--key has one key alone, in the order of capture', async () => {
   expect((await run({ key: 'c' })).code).toBe(3)
 })
 
-test('pages follow each other: each record of several pages is there once, in order', async () => {
+test('audit lists several pages of records, each record once and in order', async () => {
   await fixture.ledger.pool.query(`insert into outboxd.submission (id, outbox_id, type, recorded_at, state, idempotency_key, ended_at)
     select gen_random_uuid(), n, 'data', now(), case when n % 2 = 0 then 'completed' else 'discarded' end, gen_random_uuid(),
       now() - n / 3 * interval '1 s' from generate_series(1, 450) n`)
@@ -153,14 +153,14 @@ test('--csv is a table for a spreadsheet: hostile texts calculate nothing and br
   expect(record?.steps).toMatch(/^\S+Z queued: captured; \S+Z sending: /)
 })
 
-test('--csv begins no cell that calculates where semicolons separate, as in a German or French spreadsheet', async () => {
+test('--csv escapes formulas after semicolons, which separate cells in a German or French spreadsheet', async () => {
   await fixture.end(completed, { outboxId: 'a;@b', key: 'x;=1+1;y', ...mappedRecord() })
   const { printed } = await run({ csv: true })
   expect(printed).toContain(`"x;'=1+1;y"`)
   expect(printed).toContain(`"a;'@b"`)
 })
 
-test('what is emptied keeps its amounts; of what is pruned the outcome is known, and it says that no more is', async () => {
+test('an emptied record keeps its amounts, and a pruned one only its outcome, with a note', async () => {
   await fixture.end(completed, { outboxId: 'emptied', ...mappedRecord({ amount: '77.70' }) })
   await fixture.end({ ...completed, transactionId: 'tx-2' }, { outboxId: 'gone', ...mappedRecord() })
   const ago = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString()
@@ -195,7 +195,7 @@ test('--record finds a pruned record by its outbox id and by its own', async () 
   expect((await run({ record: id, key: 'K1' })).code).toBe(3)
 })
 
-test('text and CSV say how much a prune deleted, and which of its two lines is its beginning', async () => {
+test('text and CSV show when a prune began, and when it ended and how much it deleted', async () => {
   await fixture.end(completed, { outboxId: 'gone' })
   await endedAt('gone', new Date(Date.now() - 100 * 86_400_000).toISOString())
   await prune.action(fixture.context(), { as: 'zoe' })
@@ -215,7 +215,7 @@ test('text and CSV say how many records were erased, and the ids of the first fi
   expect((await run({ csv: true })).printed).toMatch(said)
 })
 
-test('a mistaken span is refused', async () => {
+test('an invalid span, or --csv with --json, is refused', async () => {
   expect(await run({ since: 'soon' })).toMatchObject({ code: 2, messages: expect.stringContaining('--since soon') })
   expect((await run({ csv: true, json: true })).code).toBe(2)
 })
@@ -223,7 +223,7 @@ test('a mistaken span is refused', async () => {
 let transactions = 0
 const done = () => ({ ...completed, transactionId: `tx-${++transactions}` })
 
-test('--type and --containing: only records that fit, of every state and span, and no acts', async () => {
+test('--type and --containing list only matching records of every state, without acts', async () => {
   await fixture.end(done(), { outboxId: '1', key: 'Müller', ...mappedRecord() })
   await fixture.end(failedE003, { outboxId: '2', type: 'order', ...mappedRecord({ field2: '"PO-4711"' }) })
   await fixture.end({ state: 'queued' }, { outboxId: '3', ...mappedRecord({ field2: '"po-4711_x"' }) })
@@ -245,7 +245,7 @@ test('--type and --containing: only records that fit, of every state and span, a
   expect(await ids({ containing: '12.30' })).toEqual(['2', '3'])
 })
 
-test('--csv has a column for each amount, the customer and the currency; those of before keep their names and places', async () => {
+test('--csv has columns for customer, currency and each amount, after the columns of earlier versions', async () => {
   await fixture.end(done(), { outboxId: '1', ...mappedRecord({ amount: '-1234567.10' }) })
   await fixture.end(done(), {
     outboxId: '2',
@@ -284,7 +284,7 @@ test.each([
   expect(JSON.parse((await run({ sum: true, json: true })).printed)).toMatchObject([{ currency }])
 })
 
-test('emptied records keep their currency, so --sum never adds up several', async () => {
+test('emptied records keep their currency, so --sum never adds up different currencies', async () => {
   for (const currency of ['USD', 'EUR', 'JPY'])
     await fixture.end(done(), { outboxId: currency, amounts: { total: '5.00' }, body: JSON.stringify({ currency }) })
   const before = await run({ sum: true })
@@ -297,7 +297,7 @@ test('emptied records keep their currency, so --sum never adds up several', asyn
   expect((await run({ sum: true, csv: true })).printed).toBe(full)
 })
 
-test('a replay notes the currency of the new request', async () => {
+test('a replay logs the currency of the new request', async () => {
   const id = await fixture.end(failedE003, { outboxId: '1', ...mappedRecord(), body: '{"currency":"USD"}' })
   await replay.action(fixture.context(), [id], {})
   expect(await records()).toMatchObject([
@@ -305,7 +305,7 @@ test('a replay notes the currency of the new request', async () => {
   ])
 })
 
-test('a record captured by an older version has the currency of its request; without the request it is unknown', async () => {
+test('if the log has no currency, audit reads it from the request; without the request it is unknown', async () => {
   await fixture.end(done(), { outboxId: '1', amounts: { total: '6.00' }, body: '{"currency":"USD"}' })
   await fixture.end(done(), { outboxId: '2', amounts: { total: '7.00' } })
   const { pool } = fixture.ledger
@@ -320,7 +320,7 @@ test('a record captured by an older version has the currency of its request; wit
   expect(csv).toMatchObject([{ records: '2', currency: '', amount_total: '13.00' }])
 })
 
-test('--sum: totals by month, type, outcome and currency, to the cent beyond what a double holds', async () => {
+test('--sum prints exact totals by month, type, outcome and currency, beyond the precision of a double', async () => {
   for (let n = 1; n <= 3; n++)
     await fixture.end(done(), { outboxId: `o${n}`, amounts: { total: '90071992547409.93', fee: '0.1' } })
   await fixture.end(done(), { outboxId: 'n', amounts: { total: '-0.5' } })

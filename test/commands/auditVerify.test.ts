@@ -18,7 +18,7 @@ async function run(options: OptionsOf<typeof audit> = {}) {
 }
 const chain = () => appendLogsToChain(fixture.ledger.pool, () => true)
 
-test('it prints the head, to be noted; given with --noted the chain must still have it', async () => {
+test('--verify prints the head of the chain, and --noted reports a chain that no longer contains that head', async () => {
   await fixture.ledger.capture([{}, {}])
   expect(await run()).toMatchObject({
     code: 3,
@@ -46,7 +46,7 @@ test('it prints the head, to be noted; given with --noted the chain must still h
   }
 })
 
-test('it names the first break and leaves with 1; --json has it, too', async () => {
+test('--verify names the first break and exits with 1, also with --json', async () => {
   await fixture.ledger.capture([{}])
   await chain()
   const { pool } = fixture.ledger

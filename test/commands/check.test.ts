@@ -37,7 +37,7 @@ async function run(env: Record<string, string> = {}, json = false, askAnyway = f
   return { code, printed: context.printed(), messages: context.messages() }
 }
 
-test('where all is well each line says ok, but for the warning of a server without fsync, and the three requests were paid for', async () => {
+test('if all is well, each line says ok (fsync off is a warning), and the three requests took slots', async () => {
   const { code, printed, messages } = await run()
   expect(printed).toMatch(
     /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} connections: .*\nok {6} disk: .*\nWARNING {2}durability: fsync .*\n {11}.*\nok {6} token: .*\nok {6} service: accepts the token and answers \(404 as expected, in \d+ ms\).*\nok {6} clocks: this host and the ledger’s database, the outbox’s database, the service agree to 2 s\n$/,
@@ -47,7 +47,7 @@ test('where all is well each line says ok, but for the warning of a server witho
   expect(await fixture.slotsTaken()).toBe(3)
 })
 
-test('before a budget is set up it asks all the same', async () => {
+test('check asks the service even before the budget is set up', async () => {
   await fixture.ledger.pool.query('truncate outboxd.slot')
   expect((await run()).code).toBe(0)
 })
@@ -73,7 +73,7 @@ test('the ledger is away during `check`: the service is not asked', async () => 
   expect(await requestsMade()).toBe(before + 3)
 })
 
-test('databases that cannot be written are problems, and the service is not asked without a slot', async () => {
+test('read-only databases are problems, and the service is not asked because no slot can be taken', async () => {
   await using _ = await readOnly(fixture.ledger.pool)
   const { code, printed } = await run()
   expect(code).toBe(1)
@@ -82,7 +82,7 @@ test('databases that cannot be written are problems, and the service is not aske
   expect(printed).toMatch(/- {8}service: not checked: the ledger cannot be written.* --ask-anyway/)
 })
 
-test('wrong credentials are the token’s problem', async () => {
+test('wrong credentials are a problem of the token, and the service is not asked', async () => {
   const { code, printed } = await run({ SERVICE_CLIENT_SECRET: 'wrong-secret' })
   expect(code).toBe(1)
   expect(printed).toMatch(/PROBLEM {2}token: .*SERVICE_CLIENT_ID and SERVICE_CLIENT_SECRET/)
@@ -90,7 +90,7 @@ test('wrong credentials are the token’s problem', async () => {
   expect(printed).not.toContain('wrong-secret')
 })
 
-test('a service that cannot be reached is said to be so', async () => {
+test('an unreachable service is a problem of the token', async () => {
   const { code, printed } = await run({
     SERVICE_BASE_URL: 'http://127.0.0.1:1',
     SERVICE_AUTH_URL: 'http://127.0.0.1:1',
@@ -99,11 +99,11 @@ test('a service that cannot be reached is said to be so', async () => {
   expect(printed).toMatch(/PROBLEM {2}token: asking for a token: /)
 })
 
-test('the help says that a mistake in a file leaves with 1, and one in a variable with 2', () => {
+test('the help says that a mistake in a file exits with 1, and one in a variable with 2', () => {
   expect(check.help).toMatch(/is 2 if\s+a variable is .* is 1 if .* a mistake in outbox\.yaml or a mapping file/s)
 })
 
-test('a configuration with mistakes leaves with 2; what can be looked at is', async () => {
+test('an invalid configuration exits with 2, and the databases are still checked', async () => {
   const { code, printed } = await run({ SERVICE_BASE_URL: 'nonsense', MAX_IN_FLIGHT: 'many' })
   expect(code).toBe(2)
   expect(printed).toMatch(/PROBLEM {2}configuration: SERVICE_BASE_URL .*\n {11}MAX_IN_FLIGHT/)
@@ -111,7 +111,7 @@ test('a configuration with mistakes leaves with 2; what can be looked at is', as
   expect(printed).not.toContain('token')
 })
 
-test('a variable whose name is a slip of one of ours is told, and is no problem: other programs have variables too', async () => {
+test('a variable whose name resembles one of outboxd’s is only a warning', async () => {
   const { code, printed } = await run({ RATE_LIMIT_REQEUSTS: '50' })
   expect(code).toBe(0)
   expect(printed).toMatch(
@@ -119,23 +119,23 @@ test('a variable whose name is a slip of one of ours is told, and is no problem:
   )
 })
 
-test('an OUTBOX_TABLE that is a slip is answered with the table that may be meant', async () => {
+test('for a misspelt OUTBOX_TABLE, check suggests the table that is probably meant', async () => {
   const { code, printed } = await run({ OUTBOX_TABLE: 'outbx' })
   expect(code).toBe(1)
   expect(printed).toMatch(/PROBLEM {2}outbox: there is no table outbx \(did you mean "outbox"\?\): /)
 })
 
-test('a database that was not migrated, and one that has no outbox table, say what to run', async () => {
+test('for a database without ledger or outbox table, check says what to run', async () => {
   await using empty = await createDatabase('template0')
   const { code, printed } = await run({ DATABASE_URL: empty.url })
   expect(code).toBe(1)
   expect(printed).toMatch(/PROBLEM {2}ledger: .*Run `outboxd migrate` first/)
   expect(printed).toMatch(/PROBLEM {2}outbox: there is no table outbox: create it with `outboxd migrate --outbox`/)
-  // The service is asked all the same.
+  // The service is still asked.
   expect(printed).toContain('ok       service')
 })
 
-test('an outbox without our columns, or without the trigger, is noticed', async () => {
+test('an outbox without our columns is a problem, and one without the trigger is reported', async () => {
   await fixture.ledger.pool.query(
     'create table lean (id bigint, type text, key text, payload jsonb, created_at timestamptz)',
   )
@@ -148,7 +148,7 @@ test('an outbox without our columns, or without the trigger, is noticed', async 
   expect(plain.printed).toContain('rows wait up to a second')
 })
 
-test('one row is told each state for a trial: what the table refuses is said, and taken back', async () => {
+test('check writes each state to one row and rolls back, and reports a state that the table refuses', async () => {
   await fixture.ledger.pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
   expect((await run()).printed).toMatch(
     /ok {6} outbox: .*1 row waits; writing each state to row \d+ works \(tried and rolled back\)/,
@@ -163,14 +163,14 @@ test('one row is told each state for a trial: what the table refuses is said, an
   expect((await fixture.ledger.pool.query('select status from outbox')).rows).toEqual([{ status: 'new' }])
 })
 
-test('a broken mapping file is shown with its place', async () => {
+test('a broken mapping file is a problem, with file, line and column', async () => {
   const { code, printed } = await run({ MAPPINGS_DIR: mappingFiles({ 'bad.yaml': 'type: x\nendpont: data\n' }) })
   expect(code).toBe(1)
   expect(printed).toMatch(/PROBLEM {2}mappings: /)
   expect(printed).toContain('bad.yaml:2:1')
 })
 
-test('as JSON every finding is an object', async () => {
+test('--json prints an object for each finding', async () => {
   const { printed } = await run({}, true)
   expect(JSON.parse(printed).map(({ what, ok }: { what: string; ok: boolean }) => [what, ok])).toEqual(
     [
@@ -197,7 +197,7 @@ test.each([
   [response(500, 'boom'), false, 'boom'],
   [response(405, ''), false, 'SERVICE_BASE_URL'],
   [noAnswer({ sent: true, cause: 'timeout' }), false, 'the connection was lost'],
-])('%j is judged ok, with nothing to compare it with: %j', (answer, isOk, message) => {
+])('the answer %j alone counts as ok: %j', (answer, isOk, message) => {
   const finding = judgeUnknownTransactionAnswer(answer, null)
   expect(finding.mark).toBe(isOk ? 'ok' : 'problem')
   expect(finding.message).toContain(message)
@@ -214,16 +214,26 @@ test.each([
     response(404, { message: 'no Route matched' }),
     false,
   ],
-  ['its words quote the address and the time', response(404, springs(ofId)), response(404, springs(besideIt)), false],
+  [
+    'a gateway’s JSON that quotes the address and the time',
+    response(404, springs(ofId)),
+    response(404, springs(besideIt)),
+    false,
+  ],
   ['the service’s own JSON', response(404, { title: 'no such transaction' }), response(404, springs(besideIt)), true],
-  ['the service’s own under a code', response(404, { code: 'E001' }), response(404, { code: 'E001' }), true],
-  ['the service’s own without a word', response(404, ''), response(404, springs(besideIt)), true],
-  ['the service’s own without a word, before a page', response(404, ''), response(404, '<h1>404</h1>'), true],
-  ['nobody’s word', response(404, ''), response(404, ''), false],
-  ['a page is never its own', response(404, '<h1>404</h1>'), response(404, springs(besideIt)), false],
-  ['nothing to compare: it was throttled', response(404, ''), response(429, ''), false],
-  ['nothing to compare: it went wrong', response(404, { title: 'none' }), response(502, '<h1>502</h1>'), true],
-])('an ingress answers `check` (%s): a problem, or "cannot be known"', (_, answer, beside, isOk) => {
+  ['the service’s own JSON with a code', response(404, { code: 'E001' }), response(404, { code: 'E001' }), true],
+  ['the service’s own empty answer', response(404, ''), response(404, springs(besideIt)), true],
+  ['the service’s own empty answer, and a page elsewhere', response(404, ''), response(404, '<h1>404</h1>'), true],
+  ['an empty answer everywhere', response(404, ''), response(404, ''), false],
+  ['a page, which is never the service’s own', response(404, '<h1>404</h1>'), response(404, springs(besideIt)), false],
+  ['an empty answer, and the comparison was throttled', response(404, ''), response(429, ''), false],
+  [
+    'the service’s own JSON, and the comparison failed',
+    response(404, { title: 'none' }),
+    response(502, '<h1>502</h1>'),
+    true,
+  ],
+])('check compares the answer for an unknown id with that of an impossible address: %s', (_, answer, beside, isOk) => {
   const finding = judgeUnknownTransactionAnswer(answer, beside)
   expect([finding.message, finding.mark]).toEqual([finding.message, isOk ? 'ok' : 'problem'])
   if (!isOk) expect(finding.message).toContain('SERVICE_BASE_URL')
@@ -239,7 +249,7 @@ async function answering(answer: (path: string) => { status: number; body: strin
   return listening.url
 }
 
-test('every address answers the same 404: a problem for `check`', async () => {
+test('if every address answers the same 404, check reports a problem', async () => {
   const gateway = await answering(() => ({ status: 404, body: '{"message":"no Route matched with those values"}' }))
   const { code, printed } = await run({ SERVICE_BASE_URL: gateway })
   expect(code).toBe(1)
@@ -250,7 +260,7 @@ test('every address answers the same 404: a problem for `check`', async () => {
   expect((await run({ SERVICE_BASE_URL: terse })).printed).toContain('ok       service: accepts the token')
 })
 
-test('what was not asked is not ok: a mark of its own, null in JSON, and no problem either', async () => {
+test('what was not checked is marked "-", and null in JSON', async () => {
   const { code, printed, messages } = await run({ DATABASE_URL: 'nonsense' })
   expect(code).toBe(2)
   expect(printed).toMatch(/^- {8}ledger: not checked: the configuration is wrong$/m)
@@ -265,7 +275,7 @@ test('what was not asked is not ok: a mark of its own, null in JSON, and no prob
   ])
 })
 
-test('a ledger that lost an index or a constraint is a problem, until the SQL that it prints has been run', async () => {
+test('a missing index or constraint of the ledger is a problem, and check prints the SQL that restores it', async () => {
   const { pool } = fixture.ledger
   await pool.query('drop index outboxd.submission_report; alter table outboxd.clock drop constraint clock_pkey')
   const { code, printed } = await run()
@@ -282,7 +292,7 @@ test('a ledger that lost an index or a constraint is a problem, until the SQL th
   expect((await run()).printed).toContain('all migrations are applied')
 })
 
-test('what daemons have met and stands is a warning, which says all is not well', async () => {
+test('open problems that daemons reported are a warning', async () => {
   await raiseProblems(fixture.ledger.pool, [
     { kind: 'row_conflict', subject: '5', detail: 'another row', retryInMs: null },
     { kind: 'row_conflict', subject: '6', detail: 'another row', retryInMs: null },
@@ -294,7 +304,7 @@ test('what daemons have met and stands is a warning, which says all is not well'
   expect([code, messages]).toEqual([0, 'No problem found; 2 warnings.\n'])
 })
 
-test('a ledger that was restored is a problem before a daemon has looked at it, and after', async () => {
+test('a restored ledger is a problem, both before and after a daemon has noticed it', async () => {
   await fixture.end({ state: 'queued' })
   const { pool } = fixture.ledger
   await pool.query('update outboxd.history set ledger_oid = 1')
@@ -311,14 +321,14 @@ test('a ledger that was restored is a problem before a daemon has looked at it, 
   expect((await run()).printed).toMatch(/PROBLEM {2}problems: .*ledger_history 1/)
 })
 
-test('a ledger that does not say which table it serves is said to be restored in part', async () => {
+test('a ledger without a current outbox table is a problem: it may be restored in part', async () => {
   const { pool } = fixture.ledger
   await pool.query('update outboxd.outbox set is_current = false')
   expect((await run()).printed).toMatch(/PROBLEM {2}outbox: .*outboxd.outbox does not say .*restored in part/)
   await pool.query('update outboxd.outbox set is_current = true where id = (select max(id) from outboxd.outbox)')
 })
 
-test('with every slot spent by a daemon the service is not asked, and the rest is well', async () => {
+test('if a daemon has taken every slot, the service is not asked, which is not a problem', async () => {
   await fixture.ledger.pool.query(`update outboxd.slot set free_at = now() + interval '1 hour'`)
   const { code, printed, messages } = await run()
   expect(printed).toMatch(/^- {8}service: not checked: no slot of the budget was free/m)
@@ -326,7 +336,7 @@ test('with every slot spent by a daemon the service is not asked, and the rest i
   expect(messages).toBe('No problem found; 1 warning; not checked: service.\n')
 }, 60_000)
 
-test('a mapping that the service would refuse is warned of before a slot is spent, and nothing is wrong', async () => {
+test('a mapping whose body does not fit the interface is only a warning', async () => {
   const dir = mappingFiles({
     'data.yaml': `type: data\nendpoint: data\nfields:\n  c: { from: c, type: string, required: true }\nbody: { customerId: "\${c}", dta: {} }\n`,
   })
@@ -351,7 +361,7 @@ test('a type without mapping file: `check` counts its rows', async () => {
   expect((await run()).printed).toContain('ok       types: each type has a mapping file: data')
 })
 
-test('a constant type without a mapping file is said before a row is there', async () => {
+test('a constant type without a mapping file is a problem even before a row exists', async () => {
   const outbox = 'table: outbox\nid: id\ntype: { constant: invoice }\npayload: payload\nstate: none\n'
   const dir = mappingFiles({
     'outbox.yaml': outbox,
@@ -362,7 +372,7 @@ test('a constant type without a mapping file is said before a row is there', asy
   )
 })
 
-test('a mapping that a running daemon has, but this folder lacks, is said', async () => {
+test('a mapping that a running daemon has but this folder lacks is a warning', async () => {
   await fixture.ledger.pool.query(
     `insert into outboxd.instance (id, version, host, types) values (gen_random_uuid(), '1', 'erp-2', '{data,invoice}')`,
   )
@@ -379,7 +389,7 @@ test('a mapping that a running daemon has, but this folder lacks, is said', asyn
 
 const dataFile = readFileSync(join(import.meta.dirname, '../../mappings/data.yaml'), 'utf8')
 
-test('a field that reads a column which outbox.yaml does not list is a problem before a row is there', async () => {
+test('a field that reads a column that outbox.yaml does not list is a problem even before a row exists', async () => {
   const columns = '[id, customerId, orderDate, amount, field2]'
   const outbox = `table: outbox\nid: id\ntype: { constant: data }\npayload: { columns: ${columns} }\nstate: none\n`
   const wrong = dataFile.replace('from: customerId', 'from: customerid')
@@ -390,7 +400,7 @@ test('a field that reads a column which outbox.yaml does not list is a problem b
   )
 })
 
-test('waiting rows that do not map are told before they are rejected', async () => {
+test('check reports waiting rows that do not map: some are a warning, all are a problem', async () => {
   await fixture.row(payloadOf())
   expect((await run()).printed).toContain('ok       rows: 1 of 1 waiting row maps')
   const id = await fixture.row(payloadOf({ customerId: '"C1-is-far-too-long"' }))
@@ -405,7 +415,7 @@ test('waiting rows that do not map are told before they are rejected', async () 
   expect(none.printed).toContain('PROBLEM  rows: 0 of 1 waiting row maps')
 })
 
-test('waiting rows with large payloads: as many are read as fit into 16 MB', async () => {
+test('of waiting rows with large payloads, check reads as many as fit into 16 MB', async () => {
   const pad = JSON.stringify('x'.repeat(6_000_000))
   for (let i = 0; i < 3; i++) await fixture.row(payloadOf({ pad }))
   const { code, printed } = await run({ PAYLOAD_MAX_BYTES: '10000000' })
@@ -413,7 +423,7 @@ test('waiting rows with large payloads: as many are read as fit into 16 MB', asy
   expect(code).toBe(0)
 })
 
-test('a broken or misnamed outbox.yaml is named, and a folder has no line', async () => {
+test('a broken or misnamed outbox.yaml is named, and an empty folder is named without a line number', async () => {
   const broken = await run({ MAPPINGS_DIR: mappingFiles({ 'outbox.yaml': 'table: [', 'data.yaml': dataFile }) })
   expect(broken.code).toBe(1)
   expect(broken.printed).toContain('PROBLEM  outbox: outbox.yaml cannot be used\n')
@@ -426,7 +436,7 @@ test('a broken or misnamed outbox.yaml is named, and a folder has no line', asyn
   expect((await run({ MAPPINGS_DIR: empty })).printed).toContain(`${empty}: there is no mapping file`)
 })
 
-test('rows that wait and name a transaction are a problem where the ledger has no records: a daemon would send nothing', async () => {
+test('a waiting row that names a transaction is a problem if the ledger has no records', async () => {
   const id = await fixture.row('{}')
   expect((await run()).printed).toMatch(/ok {7}outbox: .*1 row waits/)
   await fixture.ledger.pool.query(`update outbox set transaction_id = 'tx-1' where id = $1`, [id])
@@ -437,7 +447,7 @@ test('rows that wait and name a transaction are a problem where the ledger has n
   expect((await run()).printed).toMatch(/ok {7}outbox: .*1 row waits/)
 })
 
-test('a role that must not do all that the daemon does gets it by pasting what check says, in both databases', async () => {
+test('check prints the grants that a role lacks, and after they are run all is well', async () => {
   const { pool, url } = fixture.ledger
   await pool.query(`create role "Few Rights" login password 'x'`)
   onTestFinished(async () => void (await pool.query('drop owned by "Few Rights"; drop role "Few Rights"')))
@@ -467,7 +477,7 @@ test('a role that must not do all that the daemon does gets it by pasting what c
   expect(code).toBe(0)
 })
 
-test('a service whose Date is off is said', async () => {
+test('a service whose Date header is a minute ahead is a problem of the clocks', async () => {
   const server = createServer((request, reply) => {
     reply.setHeader('date', new Date(Date.now() + 60_000).toUTCString())
     const token = request.url?.endsWith('/oauth/token')
@@ -486,18 +496,18 @@ test('a service whose Date is off is said', async () => {
 const reading = (whose: string, ms: number, doubtMs = 0) => ({ whose, leastMs: ms, mostMs: ms + doubtMs })
 
 test.each([
-  ['within what nobody can tell', [reading('a', -9_000, 10_000)], 'ok'],
+  ['within the uncertainty of the measurement', [reading('a', -9_000, 10_000)], 'ok'],
   ['a second apart', [reading('a', 1_000), reading('b', -900)], 'ok'],
   ['three seconds behind', [reading('a', -3_000)], 'warning'],
   ['six seconds ahead', [reading('a', 6_000)], 'problem'],
-  ['nobody was asked', [], 'not-asked'],
+  ['that were not read', [], 'not-asked'],
 ] as const)('clocks %s', (_, readings, mark) => {
   expect(judgeClocks(readings).mark).toBe(mark)
 })
 
 const room = (free: number, ours = 0, server = 's') => ({ server, free, ours, limit: 'max_connections is 20' })
 
-test('connections that a daemon will not get are a problem: those of one server are added up, open ones are not', () => {
+test('too few free connections for a daemon are a problem, counted for each server, with its open ones as free', () => {
   const one = (of: 'ledger' | 'outbox', given: ReturnType<typeof room>) => ({ of, room: given })
   expect(judgeFreeConnections([one('ledger', room(12)), one('outbox', room(6, 0, 't'))]).mark).toBe('ok')
   expect(judgeFreeConnections([one('ledger', room(16)), one('outbox', room(16))])).toMatchObject({
@@ -508,13 +518,13 @@ test('connections that a daemon will not get are a problem: those of one server 
   expect(judgeFreeConnections([]).mark).toBe('not-asked')
 })
 
-test('a disk that is nearly full is a problem before it is', () => {
+test('a disk that is getting full is first a warning, then a problem', () => {
   const disk = (freeBytes: number) => [{ folder: '/data', freeBytes, totalBytes: 1e12 }]
   expect([5e9, 1e9, 1e8].map((free) => judgeDisks(disk(free)).mark)).toEqual(['ok', 'warning', 'problem'])
   expect(judgeDisks([])).toMatchObject({ mark: 'not-asked', message: 'not checked: no database can be reached' })
 })
 
-test('a server that a power cut makes forget is warned of, and what a failover comes to is said', () => {
+test('a server that may lose commits in a power cut is a warning, and check says what follows a failover', () => {
   const off = (names: string[], isSynchronous = false, standby: 'none' | 'synchronous' = 'none') =>
     judgeDurability({ off: names, isSynchronous }, standby)
   expect(off([])).toMatchObject({
@@ -537,7 +547,7 @@ test('a server that a power cut makes forget is warned of, and what a failover c
   expect(judgeDurability(null, 'none').mark).toBe('not-asked')
 })
 
-test('a role that the server gives fewer sessions than a daemon opens is said, with the limit', async () => {
+test('a role with fewer connections than a daemon opens is a problem, with its limit', async () => {
   const { pool, url } = fixture.ledger
   const role = `limited_${new URL(url).pathname.slice(6)}`
   await pool.query(`create role ${role} login password 'x' connection limit 9`)

@@ -28,13 +28,13 @@ test.each([
   expect(found).toMatchObject({ mark, message: expect.stringContaining(`the certificate of the service ${says}`) })
 })
 
-test('the first to end decides; where there is none, nothing is said', () => {
+test('the certificate that expires first decides, and without certificates there is no finding', () => {
   const ends = [100, 3, 50].map((days) => ({ whose: `${days}`, expiresAtMs: nowMs + days * dayMs }))
   expect(judgeCertificates(ends, nowMs)[0]?.mark).toBe('warning')
   expect(judgeCertificates([], nowMs)).toEqual([])
 })
 
-test('ours are those of the files, each by its first end', () => {
+test('our certificates are read from their files, and a file with several by the first expiry', () => {
   const authority = createAuthority('ours')
   const untilMs = Math.trunc(nowMs / 1000) * 1000
   const { cert } = authority.issue({ name: 'client', untilMs })
@@ -50,7 +50,7 @@ describe('a service over TLS', () => {
   const ours = createAuthority('ours')
   const server = ours.issue({ name: 'localhost', hosts: ['localhost'], untilMs: Date.now() + 9.5 * dayMs })
 
-  test('that it takes us, and when its certificate ends', async () => {
+  test('is ok if it accepts our connection, with a warning if its certificate expires soon', async () => {
     const { findings, certificates } = await readOrWarn(server, { SERVICE_CA_FILE: file(ours.cert) })
     expect(findings.map(({ mark }) => mark)).toEqual(['ok', 'ok'])
     expect(judgeCertificates(certificates, Date.now())[0]).toMatchObject({
@@ -59,12 +59,12 @@ describe('a service over TLS', () => {
     })
   })
 
-  test('that its authority is unknown, and what to do', async () => {
+  test('is a problem if its authority is unknown, and the message names SERVICE_CA_FILE', async () => {
     const { findings } = await readOrWarn(server, {})
     expect(findings[0]).toMatchObject({ mark: 'problem', message: expect.stringContaining('SERVICE_CA_FILE') })
   })
 
-  test('that it wants a client certificate', async () => {
+  test('is a problem if it demands a client certificate, and the message names SERVICE_CERT_FILE', async () => {
     const { findings } = await readOrWarn(
       { ...server, ca: ours.cert, requestCert: true },
       { SERVICE_CA_FILE: file(ours.cert) },

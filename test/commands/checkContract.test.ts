@@ -35,7 +35,7 @@ async function checkWith(
 const discovered =
   'expires_in=seconds bad_token=401 status_unknown=404 order_status_unknown=404 unknown_path=404 rate_remaining=all submit_ok=200 e002=409'
 
-test('a service that answers as it was discovered is ok, and nothing is created in it', async () => {
+test('check --contract says ok if the service answers as discovered, and creates no record in it', async () => {
   const { code, lines } = await checkWith(discovered)
   expect(lines).toEqual([
     expect.stringMatching(/^ok +contract: unchanged: expires_in, .*; not checked: submit_ok, e002$/),
@@ -44,7 +44,7 @@ test('a service that answers as it was discovered is ok, and nothing is created 
   expect((await service.control('GET', '/transactions')).rows).toEqual([])
 })
 
-test('what has changed is a problem that says what it was', async () => {
+test('each changed answer of the service is a problem, with the former answer', async () => {
   await service.control('PATCH', '/settings', { unknownIdStatus: 400, remainingHeader: 'none' })
   const { code, lines } = await checkWith(discovered)
   await service.control('DELETE', '/settings')
@@ -57,12 +57,12 @@ test('what has changed is a problem that says what it was', async () => {
   ])
 })
 
-test('one answer that has become as others are is a change of the service, and no page in its place', async () => {
+test('a changed answer that equals the answer to another question is reported as a change of the service', async () => {
   const { lines } = await checkWith('status_unknown=400 order_status_unknown=404 unknown_path=404')
   expect(lines[0]).toMatch(/^PROBLEM +contract: the service has changed: an unknown id gets 404, it was 400/)
 })
 
-test('without what was discovered there is nothing to compare with', async () => {
+test('without DISCOVERED_CONTRACT, the contract is not checked', async () => {
   expect((await checkWith('')).lines).toEqual([
     expect.stringMatching(/^- +contract: not checked: DISCOVERED_CONTRACT is not set/),
   ])
@@ -76,7 +76,7 @@ test.each([
     /it was 401\. Check that SERVICE_BASE_URL/,
   ],
   ['a redirect', { status: 302, body: '' }, /not checked: .*was answered 302, a redirect to/],
-])('where %s answers in the place of the service, the address is named', async (_, answer, shown) => {
+])('if %s answers instead of the service, check reports the answer and a problem of the service', async (_, answer, shown) => {
   await using other = await startTurning(() => answer)
   const { code, lines, printed } = await checkWith(discovered, other.url)
   expect(code).toBe(1)
@@ -87,7 +87,7 @@ test.each([
 test.each([
   ['is down', { status: 503, body: '' }, /the service says that it is down/],
   ['hangs', null, /no answer/],
-])('while the service %s, that is the reason, whatever the token says of itself', async (_, answer, shown) => {
+])('while the service %s, the contract is not compared, whatever the form of the token', async (_, answer, shown) => {
   await using other = await startTurning(() => answer)
   const { lines } = await checkWith(discovered, other.url)
   expect(lines).toEqual([expect.stringMatching(shown)])

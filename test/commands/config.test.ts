@@ -17,7 +17,7 @@ test('every variable has a row, with the default in the unit of its name', async
   expect(table).toContain('| `SERVICE_CA_FILE` | none |')
 })
 
-test('as JSON it says which secrets may come from a file', async () => {
+test('--json names the file variable of each secret', async () => {
   const rows: { name: string; file: string | null }[] = JSON.parse(await run({ json: true }))
   expect(rows.filter(({ file }) => file).map(({ file }) => file)).toEqual([
     'DATABASE_URL_FILE',
@@ -47,7 +47,7 @@ describe('--effective', () => {
     SERVICE_CLIENT_SECRET: 'hunter3',
   }
 
-  test('says each value as it is in force, and where it comes from', async () => {
+  test('prints each effective value and where it comes from', async () => {
     const values = { HTTP_PORT: '9000', LOG_LEVEL: 'warn' }
     const file = { path: '/etc/outboxd/env', values, setsMappingsByDefault: false }
     const { code, of } = await effective({ ...complete, LOG_LEVEL: 'error', MAPPINGS_DIR: 'mine' }, file)
@@ -60,14 +60,14 @@ describe('--effective', () => {
     expect(of('SERVICE_CA_FILE')).toMatchObject({ value: null, from: null })
   })
 
-  test('of secrets it says whether they are set, and never what they are', async () => {
+  test('says whether a secret is set, and never prints it', async () => {
     const { printed, of } = await effective(complete)
     expect(of('DATABASE_URL')).toMatchObject({ value: 'set', from: 'environment' })
     expect(of('STATE_DATABASE_URL')).toMatchObject({ value: 'DATABASE_URL', from: 'default' })
     expect(printed).not.toMatch(/hunter|4711/)
   })
 
-  test('says what is wrong, and leaves with 2', async () => {
+  test('reports invalid and missing variables, and exits with 2', async () => {
     const { code, printed, of } = await effective({ ...complete, MAX_IN_FLIGHT: 'many', SERVICE_AUTH_URL: '' })
     expect(code).toBe(2)
     expect(of('MAX_IN_FLIGHT')).toMatchObject({

@@ -28,19 +28,19 @@ async function hashOf(input: string) {
 }
 
 describe('--hash-password', () => {
-  test('prints the line for the file, and needs no database', async () => {
+  test('prints the hash for the password file, and needs no database', async () => {
     const { code, printed, said } = await hashOf(`${password}\n`)
     expect({ code, said }).toEqual({ code: 0, said: '' })
     expect(await isPasswordCorrect(password, readPasswordHash(printed) as PasswordHash)).toBe(true)
     expect(printed).not.toContain('horse')
   })
 
-  test('takes no password that is guessed', async () => {
+  test('refuses a password of fewer than 12 characters', async () => {
     expect(await hashOf('hunter2')).toMatchObject({ code: 2, printed: '' })
     expect((await hashOf('')).said).toContain('the password has 0 characters: give 12 or more')
   })
 
-  test('takes none that the page to sign in does not take', async () => {
+  test('refuses a password of more than 1,000 bytes or of several lines', async () => {
     expect((await hashOf('x'.repeat(1_000))).code).toBe(0)
     expect(await hashOf('x'.repeat(1_001))).toMatchObject({ code: 2, printed: '' })
     expect((await hashOf('€'.repeat(334))).said).toContain('the password has 1002 bytes: give at most 1000')
@@ -48,20 +48,20 @@ describe('--hash-password', () => {
   })
 })
 
-describe('it does not start', () => {
+describe('the console does not start', () => {
   const refused = async (options: Partial<OptionsOf<typeof serveConsole>>, env: Record<string, string> = {}) => {
     const context = fixture.context(null, env)
     return { code: await serveConsole.action(context, { ...loopback, ...options }), said: context.messages() }
   }
 
-  test('beyond loopback without knowing who asks, and says what to do', async () => {
+  test('beyond loopback without knowing who asks, and names CONSOLE_PASSWORD_FILE', async () => {
     const { code, said } = await refused({ host: '0.0.0.0' })
     expect(code).toBe(2)
     expect(said).toContain('--host 0.0.0.0: the console shows contents of records')
     expect(said).toContain('CONSOLE_PASSWORD_FILE=FILE')
   })
 
-  test('with a header that anybody can set, or for a proxy that is everybody', async () => {
+  test('with CONSOLE_TRUST_HEADER without a proxy, with a proxy of every address, or with a client’s header', async () => {
     const env = { CONSOLE_TRUST_HEADER: 'X-Forwarded-User' }
     expect((await refused({}, env)).said).toContain('CONSOLE_TRUST_HEADER needs CONSOLE_TRUST_PROXY')
     await expect(refused({}, { ...env, CONSOLE_TRUST_PROXY: '0.0.0.0/0' })).rejects.toMatchObject({
@@ -72,7 +72,7 @@ describe('it does not start', () => {
     })
   })
 
-  test('for nobody, nor where its port is taken', async () => {
+  test('with an empty --as, or if its port is taken', async () => {
     expect(await refused({ as: ' ' })).toMatchObject({ code: 2 })
     await using served = await openConsole(fixture.context())
     const port = Number(new URL(served.url).port)
@@ -80,7 +80,7 @@ describe('it does not start', () => {
   })
 })
 
-test('beyond loopback it asks for the password, by each of its names, and warns of a network without TLS', async () => {
+test('beyond loopback the console asks for the password at each of its addresses, and warns about missing TLS', async () => {
   const folder = mappingFiles({ password: (await hashOf(password)).printed })
   const context = fixture.context(null, { CONSOLE_PASSWORD_FILE: `${folder}/password` })
   await using served = await openConsole(context, { host: '0.0.0.0' })
@@ -97,7 +97,7 @@ test('beyond loopback it asks for the password, by each of its names, and warns 
   }
 })
 
-test('a process that is told to stop ends at once with 0, though somebody looks and somebody else sends half a request', async () => {
+test('on SIGTERM the console exits with 0 within 8 s, even with open pages and half a request', async () => {
   const { env } = fixture.context()
   await using program = startProgram({ args: ['console', '--port', '0', '--json'], env: env as Record<string, string> })
   const { url, port } = JSON.parse(await program.line((line) => line.startsWith('{')))
@@ -115,7 +115,7 @@ test('a process that is told to stop ends at once with 0, though somebody looks 
   half.destroy()
 })
 
-test('what a person changes in the console has their name in the log, as --as gives it', async () => {
+test('a pause from the console is logged with the name given by --as', async () => {
   await fixture.reset()
   await using served = await openConsole(fixture.context(), { as: 'ann' })
   const answered = await served.post('/pause', { reason: 'year-end closing' }, '/pause?reason=year-end')

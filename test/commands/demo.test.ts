@@ -18,7 +18,7 @@ interface Tamperable {
   outbox: OutboxRow[]
 }
 
-/** A data record and an order that are right, an unknown customer, three decimals; as it should be. */
+/** Evidence of a right run: a data record, an order, an unknown customer, an amount with three decimals. */
 function evidence(): Tamperable {
   const written = (reference: string, kind: RecordKind, amount: string) => ({ reference, kind, amount })
   return {
@@ -60,7 +60,7 @@ function row(given: Partial<OutboxRow>): OutboxRow {
 }
 
 describe('the check of totals', () => {
-  test('has nothing to say when all is as it should be', () => {
+  test('finds no problem in a right run', () => {
     const { kinds, problems } = checkRecords(evidence())
     expect(problems).toEqual([])
     expect(kinds.map(({ kind, written, right }) => [kind, written, right])).toEqual([
@@ -71,7 +71,7 @@ describe('the check of totals', () => {
     ])
   })
 
-  test('passes over requests that were turned away unread', () => {
+  test('ignores requests that got 429', () => {
     const good = evidence()
     good.arrivals.unshift(arrival({ body: dataBody('SO-1', '99999999.99'), status: 429 }))
     expect(checkRecords(good).problems).toEqual([])
@@ -80,7 +80,7 @@ describe('the check of totals', () => {
   type Tampering = [what: string, tamper: (evidence: Tamperable) => void, says: RegExp]
   const tamperings: Tampering[] = [
     [
-      'an amount is off by a cent that a double could not tell',
+      'an amount is off by a cent that a double cannot represent',
       ({ written, arrivals }) => {
         written[0] = { reference: 'SO-1', kind: 'data', amount: '900719925474099.91' }
         arrivals[0] = arrival({ body: dataBody('SO-1', '900719925474099.92'), transactionId: 't-1' })
@@ -123,7 +123,7 @@ describe('the check of totals', () => {
       /SO-1 .*but is completed and completed/,
     ],
     [
-      'a record ended in another state',
+      'a record ended in a different state',
       ({ outbox }) => {
         if (outbox[0]) outbox[0].status = 'uncertain'
       },
@@ -137,14 +137,14 @@ describe('the check of totals', () => {
       /SO-2 .*but is accepted/,
     ],
     [
-      'the outbox names another transaction',
+      'the outbox names a different transaction',
       ({ outbox }) => {
         if (outbox[0]) outbox[0].transactionId = 't-7'
       },
       /SO-1 .*; the outbox names another transaction/,
     ],
     [
-      'a rejected record has another code',
+      'a rejected record lacks its code',
       ({ outbox }) => {
         if (outbox[2]) outbox[2].errorCode = null
       },
@@ -163,13 +163,13 @@ describe('the check of totals', () => {
       /SO-4 .*but is rejected without a reason/,
     ],
     [
-      'the service has what the ERP never wrote',
+      'the service has a record that the ERP never wrote',
       ({ arrivals }) => void arrivals.push(arrival({ body: '{"data":', transactionId: 't-5' })),
       /a request without a readable reference arrived, but the ERP never wrote it/,
     ],
   ]
 
-  test.each(tamperings)('says so when %s', (_, tamper, says) => {
+  test.each(tamperings)('reports that %s', (_, tamper, says) => {
     const tampered = evidence()
     tamper(tampered)
     const check = checkRecords(tampered)
@@ -179,25 +179,25 @@ describe('the check of totals', () => {
     expect(formatOutcome({ check, service, tookMs: 1000 })).toContain('NOT as it should be')
   })
 
-  test('does not hold when more requests came in a minute than are allowed', () => {
+  test('fails if one minute had more than 100 requests', () => {
     const check = checkRecords(evidence())
     expect(isAllCorrect({ check, service: { requests: 150, mostInAMinute: 100 } })).toBe(true)
     expect(isAllCorrect({ check, service: { requests: 150, mostInAMinute: 101 } })).toBe(false)
   })
 
-  test('is told in a line for each kind of record', () => {
+  test('prints a line for each kind of record', () => {
     expect(formatRecordCheck(checkRecords(evidence()))).toMatch(
       /1 of 1 +unknown customer +rejected \(E001\), sent once, never kept by the service, its amount equal to the cent/,
     )
   })
 })
 
-test('a run that is longer than the budget of a minute says so before', () => {
+test('demo says in advance how long a run of more than a minute takes', () => {
   expect(expectedMinutesMessage(40)).toBe('')
   expect(expectedMinutesMessage(200)).toContain('this takes about 3 min')
 })
 
-test('the smallest and the largest amounts are those of records that are right', () => {
+test('the smallest and the largest amounts are in records that are sent', () => {
   const right = Array.from({ length: 12 }, (_, index) => createSalesOrder(index)).filter(
     ({ kind }) => kind === 'data' || kind === 'order',
   )
@@ -206,7 +206,7 @@ test('the smallest and the largest amounts are those of records that are right',
   )
 })
 
-test.concurrent('twelve records travel, and the truth is as it should be', { timeout: longMs }, async () => {
+test.concurrent('demo sends twelve records, and all of them end right', { timeout: longMs }, async () => {
   const context = {
     ...testContext({}),
     env: process.env,
@@ -244,7 +244,7 @@ async function keptDemo(env: Record<string, string> = {}) {
   }
 }
 
-/** Resolves when the folder is removed, which is the last that happens. */
+/** Resolves when the folder is removed, which is the demo's last step. */
 async function removed(folder: string): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const watcher = watch(dirname(folder), () => existsSync(folder) || resolve())
@@ -259,7 +259,9 @@ const isUp = (url: string) =>
     () => false,
   )
 
-test.concurrent('what is kept answers until Ctrl-C, then nothing of it is left', { timeout: longMs }, async () => {
+test.concurrent('with --keep, console, daemon and sandbox answer until Ctrl-C, and then nothing is left', {
+  timeout: longMs,
+}, async () => {
   const { program, out, folder, sandboxUrl, daemonUrl, consoleUrl } = await keptDemo({
     DATABASE_URL: 'postgres://not-mine/x',
   })
@@ -275,7 +277,9 @@ test.concurrent('what is kept answers until Ctrl-C, then nothing of it is left',
   expect(existsSync(folder)).toBe(false)
 })
 
-test.concurrent('nothing is left of a demo that was killed', { timeout: longMs }, async () => {
+test.concurrent('after kill -9 of the demo, its processes and its folder are gone too', {
+  timeout: longMs,
+}, async () => {
   const { program, folder, sandboxUrl, daemonUrl, consoleUrl } = await keptDemo()
   program.signal('SIGKILL')
   await program.ended()

@@ -37,7 +37,7 @@ const emptyFolder = () => mkdtempSync(join(tmpdir(), 'outboxd-describe-'))
 
 const { salesOrder } = exampleDdl
 
-test('a business table: all but which orders are to be sent is chosen, and the file does not load before that is said', async () => {
+test('for a business table, describe proposes all but the filter, and the file loads only once that is filled in', async () => {
   const { pool, run } = await erp(salesOrder)
   await pool.query(`insert into sales_order (customer_no, status, net_amount, ordered_at)
     select 'C1', case when n % 2 = 0 then 'draft' else 'released' end, 1, now() from generate_series(1, 9) n`)
@@ -52,7 +52,7 @@ test('a business table: all but which orders are to be sent is chosen, and the f
   expect(printed).toMatch(/^ {4}net_amount: net_amount +# numeric\(12,2\)$/m)
   expect(printed).toMatch(/^ {2}timestamp: synced_at /m)
   expect(printed).toMatch(/^ {2}sync_error: error /m)
-  expect(printed).not.toMatch(/^ {4}(synced_at|sync_error):/m) // what we write is none of the payload
+  expect(printed).not.toMatch(/^ {4}(synced_at|sync_error):/m) // columns that outboxd writes are not in the payload
   expect(printed).toMatch(
     /^filter: +# FILL IN: a condition such as status = 'released'.* The column has 'draft', 'released'$/m,
   )
@@ -66,7 +66,7 @@ test('a business table: all but which orders are to be sent is chosen, and the f
   expect([...loadMappings(mappingsDir).keys()]).toEqual(['sales_order'])
 })
 
-test('what is there is not overwritten, and said; nothing else is written then', async () => {
+test('if a file exists, describe names it and writes nothing', async () => {
   const { run } = await erp(salesOrder)
   const dir = mappingFiles({ 'sales_order.yaml': 'mine: true\n' })
   const { code, messages } = await run('sales_order', { write: true }, dir)
@@ -76,14 +76,14 @@ test('what is there is not overwritten, and said; nothing else is written then',
   expect(readFileSync(join(dir, 'sales_order.yaml'), 'utf8')).toBe('mine: true\n')
 })
 
-test('a folder that is not there yet is made', async () => {
+test('--write creates the folder if it does not exist', async () => {
   const { run } = await erp(salesOrder)
   const dir = join(emptyFolder(), 'etc', 'mappings')
   expect((await run('sales_order', { write: true }, dir)).code).toBe(0)
   expect(readdirSync(dir).sort()).toEqual(['outbox.yaml', 'sales_order.yaml'])
 })
 
-test('without MAPPINGS_DIR it writes to ./mappings, also where others would read the examples of the package', async () => {
+test('without MAPPINGS_DIR, describe writes to ./mappings, even if the service is on loopback', async () => {
   const { url } = await erp(salesOrder)
   const folder = emptyFolder()
   const env = { DATABASE_URL: url, SERVICE_BASE_URL: 'http://127.0.0.1:8080' }
@@ -95,7 +95,7 @@ test('without MAPPINGS_DIR it writes to ./mappings, also where others would read
   expect(readdirSync(join(folder, 'mappings')).sort()).toEqual(['outbox.yaml', 'sales_order.yaml'])
 })
 
-test('it never writes into a package below node_modules, by whatever name the folder is given', async () => {
+test('describe never writes into a package below node_modules, even through a symbolic link', async () => {
   const { run } = await erp(salesOrder)
   const folder = emptyFolder()
   const installed = join(folder, 'node_modules', 'outboxd', 'mappings')
@@ -110,7 +110,7 @@ test('it never writes into a package below node_modules, by whatever name the fo
   expect(readdirSync(installed)).toEqual([])
 })
 
-test('what is still to be filled in is said in these words, and no other problem hides it', async () => {
+test('loading reports each place to fill in with the words of describe, and no other problem', async () => {
   const { run } = await erp(
     'create table shop_order (id bigint primary key, total numeric(10,2), note text, sent boolean not null default false)',
   )
@@ -134,7 +134,7 @@ test('what is still to be filled in is said in these words, and no other problem
   expect(told).toEqual(wanted)
 })
 
-test('as JSON: the files, the places to fill in, the warnings', async () => {
+test('--json prints the files, the places to fill in and the warnings', async () => {
   const { run } = await erp(salesOrder)
   const { printed } = await run('sales_order', { json: true })
   const json = JSON.parse(printed)
@@ -144,7 +144,7 @@ test('as JSON: the files, the places to fill in, the warnings', async () => {
   expect(json.fillIn[0]).toMatchObject({ file: json.files[0].file, line: expect.any(Number) })
 })
 
-test('a table that is not there is answered with the one that may be meant, and 3; what is no name with 2', async () => {
+test('for an unknown table, describe suggests a similar one and exits with 3; an invalid name exits with 2', async () => {
   const { run } = await erp(`${salesOrder}; create schema erp; create table erp.invoice (id int)`)
   for (const [name, meant] of [
     ['sales_ordr', 'sales_order'],
@@ -158,7 +158,7 @@ test('a table that is not there is answered with the one that may be meant, and 
   expect(await run('a.b.c')).toMatchObject({ code: 2, messages: expect.stringContaining(`outboxd describe '"a.b"'`) })
 })
 
-test('a header and lines whose names have dots and quotes', async () => {
+test('describe handles a header and lines whose names have dots and quotes', async () => {
   const { run, pool } = await erp(`create table "sales.v2" (id int primary key, number text, total numeric(12,2));
     create table "sales.v2 ""line""" (id int primary key, sale int references "sales.v2", article text, quantity int);
     insert into "sales.v2" values (1, 'S1', 5); insert into "sales.v2 ""line""" values (1, 1, 'A1', 2)`)
@@ -179,7 +179,7 @@ test('a header and lines whose names have dots and quotes', async () => {
   ])
 })
 
-test('names with upper case, blanks and quotes are written so that they are read back', async () => {
+test('names with upper case, blanks and quotes are written so that the loader reads them back', async () => {
   const { run } = await erp(`create table "Sales Order" (
     "Order No" text primary key, "Customer No" text not null, "Total" numeric(14,4) not null, "Ordered At" timestamp not null,
     "Yes" text, "a ""b""" text, "Synced At" timestamptz)`)
@@ -235,7 +235,7 @@ test.each([
     'create table t (id int primary key, payload jsonb); create table heir () inherits (t)',
     /has partitions or inheriting tables, so no index can show/,
   ],
-])('%s: the id is left to fill in, and why is a warning', async (_, ddl, warning) => {
+])('%s: the id is left to fill in, and a warning says why', async (_, ddl, warning) => {
   const { run } = await erp(ddl)
   const { code, messages, mappingsDir } = await run('t', { write: true })
   expect(code).toBe(0)
@@ -244,7 +244,7 @@ test.each([
   expect(() => loadOutboxFile(mappingsDir)).toThrow(/FILL IN is still there: /)
 })
 
-test('what check would say is a warning: row-level security and rights; columns that cannot take our text are left out', async () => {
+test('row-level security and missing rights are warnings, and columns that cannot hold our values are left out', async () => {
   const { pool, url, run } =
     await erp(`create table t (id bigint generated always as identity primary key, type text, payload jsonb,
       status varchar(4) default 'new', transaction_id uuid, error text not null default '');
@@ -268,7 +268,7 @@ test('what check would say is a warning: row-level security and rights; columns 
   await pool.query('drop owned by reader_of_t; drop role reader_of_t')
 })
 
-test('nothing says whether a row was sent: all would be, and the warning says how to leave the history alone', async () => {
+test('if no column shows what was sent, a warning says that every row is sent and names adopt --start now', async () => {
   const { run } = await erp(
     'create table t (id bigint generated always as identity primary key, type text, payload jsonb)',
   )
@@ -284,7 +284,7 @@ test.each([
     { new: ['OPEN'], queued: 'BUSY', completed: 'SENT', failed: 'ERROR', rejected: 'ERROR' },
   ],
   [`status mood`, { new: ['pending'], queued: 'in_progress', completed: 'done', failed: 'failed', rejected: 'failed' }],
-])('a status column, %s, is read by its own words', async (column, { new: waiting, ...words }) => {
+])('the words of a status column, %s, are used in the proposed state', async (column, { new: waiting, ...words }) => {
   const { run } = await erp(`create type mood as enum ('pending', 'in_progress', 'done', 'failed');
     create table t (id bigint primary key, type text, payload jsonb, ${column})`)
   const { mappingsDir } = await run('t', { write: true })
@@ -297,7 +297,7 @@ test.each([
   ['sent boolean not null default false', ['false'], 'true'],
   ['is_processed boolean', ['false', null], 'true'],
   ['published smallint default 0', ['0', null], '1'],
-])('a flag, %s, is set as the row is taken', async (column, waiting, done) => {
+])('a flag, %s, is set when the row is captured', async (column, waiting, done) => {
   const { run } = await erp(`create table t (id bigint primary key, type text, payload jsonb, ${column})`)
   const { mappingsDir } = await run('t', { write: true })
   expect(loadOutboxFile(mappingsDir)?.state).toMatchObject({
@@ -309,7 +309,7 @@ test.each([
   })
 })
 
-test('a type that has a mapping file needs none, each other type that rows have gets one', async () => {
+test('each type in the rows gets a mapping file, unless it has one already', async () => {
   const { pool, run } = await erp('create table t (id bigint primary key, type text, payload jsonb)')
   await pool.query(`insert into t values (1, 'data', '{}'), (2, 'Order/EU', '{"customerId": "x", "items": []}')`)
   const dir = mappingFiles({ 'data.yaml': readFileSync('mappings/data.yaml', 'utf8') })
@@ -319,7 +319,7 @@ test('a type that has a mapping file needs none, each other type that rows have 
   expect(loadMappings(dir).get('Order/EU')?.endpoint).toBe('orders')
 })
 
-test('a table that somebody has locked is said to be so at once, with the session that holds it', async () => {
+test('if the table is locked, describe fails soon and names the session that holds the lock', async () => {
   const { pool, run } = await erp(salesOrder)
   await using held = await beginTransaction(pool)
   const { rows } = await held.db.query<{ pid: number }>('select pg_backend_pid() as pid')
@@ -338,7 +338,7 @@ test('a table that somebody has locked is said to be so at once, with the sessio
   expect(performance.now() - startMs).toBeLessThan(15_000)
 })
 
-test('a schema that our user must not use is said to be so, with the grant to paste', async () => {
+test('if our user may not use the schema, describe prints the grant', async () => {
   const { pool, url } = await erp('create schema "my Schema"; create table "my Schema".x (id bigint primary key)')
   const role = `stranger_${new URL(url).pathname.slice(6)}`
   await pool.query(`create role ${role} login password 'x'`)
@@ -357,7 +357,7 @@ test('a schema that our user must not use is said to be so, with the grant to pa
   })
 })
 
-test('a type whose file is there already is said', async () => {
+test('if the type has a mapping file already, a warning says that none is proposed', async () => {
   const { run } = await erp(
     'create table "order" (id bigint primary key, customer_no text, total numeric, "customerId" uuid, synced_at date)',
   )
@@ -368,7 +368,7 @@ test('a type whose file is there already is said', async () => {
   )
 })
 
-test('types that are many or not known are asked for in one file', async () => {
+test('more than 12 types, or none, are left to fill in, in one file', async () => {
   const { pool, run } = await erp('create table t (id bigint primary key, type text, payload jsonb)')
   const toFillIn = async () => (await run('t')).messages.match(/^to fill in: .*\.yaml:2 (.*)$/m)?.[1]
   const asked =
@@ -388,7 +388,7 @@ test('no value of a payload is printed, only names', async () => {
   expect(printed + messages).not.toMatch(/Jane|4711/)
 })
 
-test('what check would say of the file is said here: a right that our user lacks, as the grant to paste', async () => {
+test('describe prints the grant for a right that our user lacks', async () => {
   const { pool, url } = await erp(
     'create table invoice (id bigint primary key, total numeric(12,2), synced_at timestamptz)',
   )
@@ -400,7 +400,7 @@ test('what check would say of the file is said here: a right that our user lacks
   expect(messages).toContain(`grant update (synced_at) on public.invoice to ${role};`)
 })
 
-test('a status of the business is not taken for one of data: which of its words wait is left to fill in', async () => {
+test('if the words of a status may be about the business, the waiting ones are left to fill in', async () => {
   const { pool, run } = await erp(
     `create table t (id bigint primary key, data jsonb, status text not null default 'draft')`,
   )
@@ -411,7 +411,7 @@ test('a status of the business is not taken for one of data: which of its words 
   expect(() => loadOutboxFile(mappingsDir)).toThrow(/FILL IN is still there: /)
 })
 
-test('what check would find of the columns that are written is a warning before the file is filled in', async () => {
+test('a column that cannot hold what outboxd writes is a warning even before the file is filled in', async () => {
   const { run } = await erp(`create domain brief as text check (length(value) < 5);
     create table t (id bigint primary key, status text not null, net_amount numeric not null, synced_at timestamptz, sync_error brief)`)
   const { messages } = await run('t')

@@ -10,7 +10,10 @@ import { testContext } from '../support/context.ts'
 import { createDatabase } from '../support/database.ts'
 import { erps } from '../support/erpDdl.ts'
 
-/** `describe` of a header with lines, on tables of seven ERPs: its query gives the document, its call captures a change of a line. */
+/**
+ * `describe` of a header with lines, on tables of seven ERPs. The proposed query reads the document, and the proposed
+ * call captures a change of a line.
+ */
 
 async function erp(ddl: string) {
   const database = await createDatabase()
@@ -31,7 +34,7 @@ async function erp(ddl: string) {
   return { pool: database.pool, url: database.url, run }
 }
 
-/** Fills in what is asked for in a mapping file, and loads it. */
+/** Fills in the places left open in a mapping file, and loads it. */
 function loadFilledIn(dir: string, file: string) {
   const text = readFileSync(file, 'utf8')
     .replace(/^( {2}customer_id: \{ from: )""(.*?)# FILL IN.*$/m, '$1customerId$2')
@@ -42,7 +45,7 @@ function loadFilledIn(dir: string, file: string) {
   return mapping
 }
 
-test.each(erps)('$name: the proposed files load, and their queries give the document', async (of) => {
+test.each(erps)('$name: the proposed files load, and their queries return the document', async (of) => {
   const { pool, run } = await erp(of.ddl)
   const read = async (mapping: { source: { sql: string } | null }) => {
     const { rows } = await pool.query(`select to_jsonb(r) as row from (${mapping.source?.sql}) r`, [[of.order.id]])
@@ -78,7 +81,7 @@ test.each(erps)('$name: the proposed files load, and their queries give the docu
   expect(await read(data)).toEqual([of.data])
 })
 
-test('digits of an amount stay as the ERP wrote them', async () => {
+test('the proposed query keeps the digits of an amount as the ERP wrote them', async () => {
   const { pool, run } = await erp(erps[2]?.ddl ?? '')
   const { mappingsDir, file } = await run('dbo.OINV')
   const { source } = loadFilledIn(mappingsDir, file)
@@ -86,7 +89,7 @@ test('digits of an amount stay as the ERP wrote them', async () => {
   expect(rows[0].row).toContain('"unitPrice": 12.345000')
 })
 
-test('a customer’s uuid is looked up where the service wants one, and asked for if there is none', async () => {
+test('the query reads the customer’s uuid for orders, and if there is none it is left to fill in', async () => {
   const ddl = (uuid: string) => `create table kunde (id serial primary key, nummer varchar(10)${uuid});
     create table auftrag (id serial primary key, kunde_id integer references kunde, betrag numeric(10,2));
     create table auftrag_position (id serial primary key, auftrag_id integer references auftrag, artikel text, menge numeric)`
@@ -98,7 +101,7 @@ test('a customer’s uuid is looked up where the service wants one, and asked fo
   expect(readFileSync(file, 'utf8')).toContain('c.extern as "customerId"')
 })
 
-test('what no name tells is asked for, with the columns to choose from', async () => {
+test('a field that no column’s name suggests is left to fill in, with the columns to choose from', async () => {
   const { run } =
     await erp(`create table bill (id serial primary key, x_first date, x_second date, worth_a numeric, worth_b numeric, customer varchar(10));
     create table bill_line (id serial primary key, bill_id integer references bill, item text, qty numeric)`)
@@ -117,7 +120,7 @@ const shop = `create table clients (client_id serial primary key, client_no varc
   insert into purchase (client_id, phase, total) values (1, 'open', 1), (1, 'ready', 2);
   insert into purchase_item (purchase_id, goods_id, heap, hue) values (1, 1, 3, 'red')`
 
-test('lines of unknown names: the article by its foreign key, each number, and what else there is', async () => {
+test('lines with unknown names get the article by its foreign key and each number, and other columns are named', async () => {
   const { pool, run } = await erp(shop)
   const { mappingsDir, file } = await run('purchase')
   const { source } = loadFilledIn(mappingsDir, file)
@@ -126,7 +129,7 @@ test('lines of unknown names: the article by its foreign key, each number, and w
   expect(rows).toEqual([expect.objectContaining({ items: [{ article: 'A1', heap: 3 }] })])
 })
 
-test('a table that our user must not read is said with the grant, and the files are proposed all the same', async () => {
+test('if our user may not read a table, describe prints the grant and still proposes the files', async () => {
   const { pool, run, url } = await erp(shop)
   const role = `clerk_${new URL(url).pathname.slice(6)}`
   await pool.query(`create role ${role} login password 'x'; grant select on purchase, purchase_item to ${role}`)
@@ -138,7 +141,7 @@ test('a table that our user must not read is said with the grant, and the files 
   )
 })
 
-test('a header with a mark of its own is read directly, its lines by the query', async () => {
+test('a header with its own mark is served directly, without change capture, and its lines by the query', async () => {
   const { run } =
     await erp(`create table invoice (id serial primary key, customer varchar(10), total numeric(10,2), created_at timestamptz, synced_at timestamptz);
     create table invoice_line (id serial primary key, invoice integer references invoice, sku text, qty numeric)`)
@@ -151,7 +154,7 @@ test('a header with a mark of its own is read directly, its lines by the query',
   expect(loadFilledIn(mappingsDir, file).source?.sql).toContain('from public.invoice_line l')
 })
 
-test('we never offer to write into the workflow of the ERP', async () => {
+test('describe never proposes to write into a workflow column of the ERP', async () => {
   const states = `'draft', 'done', 'sent'`
   const { pool, run } = await erp(
     `create table sale (id serial primary key, customer varchar(10), amount numeric, state varchar, statecode int, ordered timestamptz)`,
@@ -164,7 +167,7 @@ test('we never offer to write into the workflow of the ERP', async () => {
   expect(text).not.toMatch(/(status|flag): state/)
 })
 
-test('created_at is asked for, with the columns to choose from and what is lost without one', async () => {
+test('created_at is left to fill in, with the columns to choose from and what is lost without it', async () => {
   const { run } = await erp(
     'create table bill (id serial primary key, customer varchar(10), amount numeric, valid_on timestamp, synced_at timestamptz)',
   )
@@ -175,12 +178,12 @@ test('created_at is asked for, with the columns to choose from and what is lost 
   expect(() => loadOutboxFile(mappingsDir)).toThrow(/FILL IN is still there: the time at which/)
 })
 
-test('an endpoint that does not exist leaves with 2', async () => {
+test('an unknown endpoint exits with 2', async () => {
   const { run } = await erp('create table t (id serial primary key)')
   expect((await run('t', 'invoices')).code).toBe(2)
 })
 
-test('lines of any name are found by their key, which begins with the header’s; a link table has no lines', async () => {
+test('a table of any name whose key begins with the header’s key counts as lines, but a link table does not', async () => {
   const { run } = await erp(`create schema lab; create table lab.material (mat_id int primary key, sku text);
     create table lab.lab_case (case_id int primary key, stage text);
     create table lab.stage_log (case_id int references lab.lab_case, worker text, primary key (case_id, worker));

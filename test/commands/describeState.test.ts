@@ -7,7 +7,7 @@ import { loadOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 import { testContext } from '../support/context.ts'
 import { createDatabase } from '../support/database.ts'
 
-/** A row that was sent by somebody before us is never sent because its column is called otherwise than we expected. */
+/** A row that another program has sent is not sent again because the column that shows it has an unexpected name. */
 
 let database: Awaited<ReturnType<typeof createDatabase>>
 beforeAll(async () => {
@@ -17,7 +17,7 @@ afterAll(() => database[Symbol.asyncDispose]())
 
 let made = 0
 
-/** A table of its own, described with --write. @param rows values for each row */
+/** Creates a table and describes it with --write. @param rows values for each row */
 async function describeTable(columns: string, rows: readonly string[] = []) {
   const table = `t${++made}`
   await database.pool.query(`create table ${table} (id bigint primary key, ${columns})`)
@@ -38,7 +38,7 @@ async function run(table: string) {
 
 const business = 'customer_no varchar(10), amount numeric(10,2), ordered_at timestamptz, reference text'
 
-test('a column may say what was sent: the file loads after you decide', async () => {
+test('if a column may show what was sent, the file loads only after you decide', async () => {
   const { messages, printed, mappingsDir } = await describeTable(
     `${business}, sent boolean not null default false, sent_at timestamptz`,
     [`'C1', 1, now(), 'old', true, now()`, `'C2', 2, now(), 'new', false, null`],
@@ -56,7 +56,7 @@ test('a column may say what was sent: the file loads after you decide', async ()
 
 const document = 'type text, payload jsonb'
 
-test('by whatever name, a flag, a time, a number or a status is a column to decide on', async () => {
+test('a flag, time, number or status of any name is listed as a column to decide on', async () => {
   const columns = {
     'sent boolean not null default false': 'sent (boolean)',
     'processed boolean': 'processed (boolean)',
@@ -76,7 +76,7 @@ test('by whatever name, a flag, a time, a number or a status is a column to deci
   expect(() => loadOutboxFile(mappingsDir)).toThrow(/FILL IN is still there: /)
 })
 
-test('beside a payload, too', async () => {
+test('columns to decide on are also listed if the table has a payload column', async () => {
   const table = `t${++made}`
   await database.pool.query(`create table ${table} (id bigint generated always as identity primary key, ${document},
     exported char(1) default 'N', status int not null default 0, erp_sent boolean, date_sent date)`)
@@ -86,12 +86,12 @@ test('beside a payload, too', async () => {
   )
 })
 
-test('of two columns that say so by name, none is chosen without asking', async () => {
+test('of two columns whose names suggest that a row was sent, none is chosen', async () => {
   const { printed } = await describeTable(`${business}, planned_sync_at timestamptz, requested_sync_at timestamptz`)
   expect(printed).toMatch(/^state: +# FILL IN: .*: planned_sync_at \(.*\), requested_sync_at \(/m)
 })
 
-test('what a column holds is looked at where its name tells nothing', async () => {
+test('a column whose name suggests nothing is listed if its values do', async () => {
   const { printed } = await describeTable(`${business}, phase text`, [
     `'C1', 1, now(), 'old', 'SENT'`,
     `'C2', 2, now(), 'new', 'NEW'`,
@@ -99,7 +99,7 @@ test('what a column holds is looked at where its name tells nothing', async () =
   expect(printed).toMatch(/^state: +# FILL IN: .*phase \(text; it has NEW, SENT\)/m)
 })
 
-test('a status of words about data is no lifecycle, and no example asks for the rows that were sent', async () => {
+test('a status with words such as sent is listed, and the example filter does not select sent rows', async () => {
   const { printed } = await describeTable(`${business}, status text`, [
     `'C1', 1, now(), 'old', 'sent'`,
     `'C2', 2, now(), 'new', 'new'`,
@@ -115,7 +115,7 @@ test('a status of words about data is no lifecycle, and no example asks for the 
   expect(mixed).toMatch(/^state: +# FILL IN: .*status \(text; it has draft, new, sent\)/m)
 })
 
-test('a column filled in as it was proposed is read so', async () => {
+test('a state filled in as proposed loads', async () => {
   const { printed } = await describeTable(`${business}, sent boolean not null default false`)
   const entry = /^# (state: \{ flag.*?\})/m.exec(printed)?.[1]?.replace('COLUMN', 'sent') ?? ''
   const dir = mkdtempSync(join(tmpdir(), 'outboxd-describe-'))
@@ -127,7 +127,7 @@ test('a column filled in as it was proposed is read so', async () => {
   expect(loadOutboxFile(dir)?.state).toMatchObject({ kind: 'value', column: 'sent', waiting: ['false'] })
 })
 
-test('where no column was recognised that is said, not that there is none, with those to look at', async () => {
+test('if no column is recognised, a warning names the columns to look at', async () => {
   const { messages, printed } = await describeTable(`${document}, archived boolean, valid_until timestamptz`, [
     `'data', '{}', false, null`,
     `'data', '{}', false, null`,
@@ -141,7 +141,7 @@ test('where no column was recognised that is said, not that there is none, with 
   expect(messages).toMatch(/every row in the table is sent.*outboxd adopt --start now/)
 })
 
-test('goods that were counted, and people who did it, are no such column', async () => {
+test('quantities, persons, numbers and planned days are not listed as columns to decide on', async () => {
   const { printed } = await describeTable(
     `${business}, sent_by text, delivered_quantity numeric(10,2), export_no int, planned_dispatched_on date, absent boolean`,
     [`'C1', 1, now(), 'x', 'Jane', 1, 2, null, null`],
@@ -149,7 +149,7 @@ test('goods that were counted, and people who did it, are no such column', async
   expect(printed).toMatch(/^state: none/m)
 })
 
-test('a view is not described, and the table below it is named', async () => {
+test('describe refuses a view and names the table below it', async () => {
   await database.pool.query(`create table below (id bigint primary key, ${business});
     create view plain as select * from below;
     create view joined as select a.id, b.reference from below a join below b using (id);

@@ -20,21 +20,21 @@ async function run(ids: string[], options: OptionsOf<typeof discard>, env: Recor
 
 const reason = 'entered twice'
 
-test('one is given up without being asked about, with the reason in the log and the error kept', async () => {
+test('discard gives up one record without asking, logs the reason and keeps the error', async () => {
   const id = await fixture.end(failedE003)
   expect((await run([id], { reason })).code).toBe(0)
   expect(await fixture.ledger.row(id)).toMatchObject({ state: 'discarded', error_code: 'E003', report_due: true })
   expect((await fixture.ledger.events(id)).at(-1)).toBe('failed -> discarded: discarded: entered twice')
 })
 
-test('the next of its key goes on', async () => {
+test('discarding an uncertain record releases the next record of its key', async () => {
   const first = await fixture.end(uncertain, { key: 'k' })
   const second = await fixture.end({ state: 'queued' }, { key: 'k' })
   await run([first], { reason })
   expect((await fixture.ledger.row(second)).held).toBe(false)
 })
 
-test('with KEY_ON_FAILURE=block a failed one lets the next go, too', async () => {
+test('with KEY_ON_FAILURE=block, discarding a failed record releases the next record of its key', async () => {
   const first = await fixture.end(failedE003, { key: 'k' })
   const [second = ''] = await fixture.ledger.capture([{ key: 'k' }], 'block')
   expect((await fixture.ledger.row(second)).held).toBe(true)
@@ -42,7 +42,7 @@ test('with KEY_ON_FAILURE=block a failed one lets the next go, too', async () =>
   expect((await fixture.ledger.row(second)).held).toBe(false)
 })
 
-test('in bulk it needs --yes where there is no terminal', async () => {
+test('without a terminal, discarding in bulk needs --yes', async () => {
   await fixture.end(failedE003, { type: 'order' })
   await fixture.end(uncertain)
   const asked = await run([], { reason, state: 'failed,uncertain' })
@@ -52,7 +52,7 @@ test('in bulk it needs --yes where there is no terminal', async () => {
   expect(await fixture.ledger.countStates()).toEqual({ discarded: 1, uncertain: 1 })
 })
 
-test('the filters that find a record choose for it too', async () => {
+test('discard takes --containing, --may-have-arrived and --transaction, but not a key as an id', async () => {
   await fixture.end(failedE003, { payload: '{"customer":"C-1"}' })
   const found = await fixture.end(failedE003, { payload: '{"customer":"C-2"}' })
   const arrived = await fixture.end({ ...failedE003, mayHaveArrived: true, transactionId: 'tx-3' })
@@ -73,7 +73,7 @@ test('--dry-run shows and changes nothing', async () => {
   expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
 })
 
-test('what is on its way or has arrived is left alone', async () => {
+test('discard refuses a queued record', async () => {
   const onItsWay = await fixture.end({ state: 'queued' })
   const { code, messages } = await run([onItsWay], { reason })
   expect(code).toBe(1)
@@ -81,10 +81,10 @@ test('what is on its way or has arrived is left alone', async () => {
   expect((await fixture.ledger.row(onItsWay)).state).toBe('queued')
 })
 
-describe('an accepted one', () => {
+describe('an accepted record', () => {
   const accepted = (): GivenChange => ({ state: 'accepted', pollInMs: 0, transactionId: 'tx-1' })
 
-  test('is given up when it is confirmed, also where it is the only one; nobody asks for it any more', async () => {
+  test('is discarded only if confirmed, even a single one, and is not polled any more', async () => {
     const id = await fixture.end(accepted())
     const asked = await run([id], { reason })
     expect(asked.code).toBe(4)
@@ -96,7 +96,7 @@ describe('an accepted one', () => {
     expect(await fixture.ledger.liveJobs()).toEqual([])
   })
 
-  test('discarded during its poll: the late answer changes nothing', async () => {
+  test('stays discarded if the answer to its poll comes later', async () => {
     const id = await fixture.end(accepted())
     const work = fixture.ledger.dispatch()
     const { polls } = await claim(work, { polls: 1 })
@@ -106,7 +106,7 @@ describe('an accepted one', () => {
     expect((await fixture.ledger.row(id)).state).toBe('discarded')
   })
 
-  test('is not among those that a filter without --state finds', async () => {
+  test('is not matched by a filter without --state', async () => {
     await fixture.end({ ...accepted(), transactionId: 'tx-1' })
     await fixture.end(failedE003)
     expect((await run([], { reason, type: 'data', yes: true })).code).toBe(0)
@@ -120,12 +120,12 @@ test.each([
   [[], { reason }, 'give ids, such as outbox:4711, or a filter'],
   [['outbox:1'], { reason: ' ' }, '--reason must not be empty'],
   [[], { reason, state: 'queued' }, 'only failed, rejected, uncertain and accepted'],
-])('%j %j leaves with 2', async (ids, options, message) => {
+])('%j %j exits with 2', async (ids, options, message) => {
   const { code, messages } = await run(ids, options)
   expect(code).toBe(2)
   expect(messages).toContain(message)
 })
 
-test('nothing that matches leaves with 3', async () => {
+test('discard exits with 3 if no record matches', async () => {
   expect((await run([], { reason, state: 'failed', yes: true })).code).toBe(3)
 })

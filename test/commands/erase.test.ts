@@ -32,7 +32,7 @@ async function run(options: Partial<OptionsOf<typeof erase>> = {}) {
   return { code, printed: context.printed(), messages: context.messages() }
 }
 
-/** Everything that our tables say, as text. */
+/** All contents of our tables, as text. */
 async function allText(): Promise<string> {
   const { rows } = await sql(`select string_agg(t, '') as all from (
     select s::text as t from outboxd.submission s union all select e::text from outboxd.submission_event e
@@ -43,7 +43,7 @@ async function allText(): Promise<string> {
 const completed = () => ({ state: 'completed', transactionId: randomUUID(), result: `{"for":"${person}"}` }) as const
 const ofPerson = (outboxId: string) => ({ outboxId, key: person, payload, body: payload, amounts: { total: '12.30' } })
 
-test('nothing is left of the person; times, states, ids, amounts, who did what, and the chain are', async () => {
+test('nothing is left of the person, but times, states, ids, amounts, acts and the chain are kept', async () => {
   await fixture.end(completed(), ofPerson('1'))
   const id = await fixture.end({ ...failedE003, error: `no customer ${person}` }, ofPerson('2'))
   await replay.action(fixture.context(), [id], { as: 'alice', reason: `${person} called` })
@@ -80,7 +80,7 @@ test('nothing is left of the person; times, states, ids, amounts, who did what, 
   ])
 })
 
-test('what is changed of an erased record afterwards is seen', async () => {
+test('the audit chain reveals a later change to an erased record', async () => {
   await fixture.end(completed(), ofPerson('1'))
   await chain()
   await run()
@@ -90,7 +90,7 @@ test('what is changed of an erased record afterwards is seen', async () => {
   expect((await verify()).broken).toContain('was changed')
 })
 
-test('what has not ended for good is named and stays; the rest is erased', async () => {
+test('records that have not ended for good are named and kept, and the others are erased', async () => {
   await fixture.end(completed(), ofPerson('1'))
   await fixture.end(failedE003, ofPerson('2'))
   await fixture.end(uncertain, ofPerson('3'))
@@ -112,7 +112,7 @@ test('what has not ended for good is named and stays; the rest is erased', async
   ).rejects.toThrow('check')
 })
 
-test('--dry-run changes nothing; without --yes it asks; other keys are left alone', async () => {
+test('erase affects only the given key, asks without --yes, and changes nothing with --dry-run', async () => {
   await fixture.end(completed(), ofPerson('1'))
   await fixture.end(completed(), { ...ofPerson('2'), key: 'another' })
   expect(await run({ dryRun: true })).toMatchObject({
@@ -131,7 +131,7 @@ test('--dry-run changes nothing; without --yes it asks; other keys are left alon
   expect((await run()).code).toBe(3)
 })
 
-test('show says that it was erased; nobody can settle it any more', async () => {
+test('show says that a record was erased, and resolve --take-back refuses it', async () => {
   const id = await fixture.end(uncertain, ofPerson('1'))
   await resolve.action(fixture.context(), id, { arrived: 'tx-1', unchecked: true, yes: true })
   await sql(
@@ -145,12 +145,12 @@ test('show says that it was erased; nobody can settle it any more', async () => 
   expect(await fixture.ledger.countStates()).toEqual({ completed: 1 })
 })
 
-test('beside writers of the same key, and a chain and a second erasure at work, each ended record is erased once', async () => {
+test('beside captures of the same key, chaining and a second erasure, each ended record is erased once', async () => {
   await Promise.all(
     Array.from({ length: 30 }, (_, i) => fixture.ledger.capture([{ ...ofPerson(`e${i}`), error: 'x' }])),
   )
   await sql(`update outboxd.submission set state = 'discarded', report_due = false`)
-  await fixture.ledger.capture([ofPerson('n')]) // which has not ended whenever an erasure looks
+  await fixture.ledger.capture([ofPerson('n')]) // so that each erasure sees a record that has not ended
   let isErasing = true
   const writing = (async () => {
     for (let i = 0; isErasing; i++) await fixture.ledger.capture([ofPerson(`n${i}`)])
@@ -171,7 +171,7 @@ test('beside writers of the same key, and a chain and a second erasure at work, 
   expect(await verify()).toMatchObject({ broken: null, waiting: 0 })
 })
 
-test('SIGKILL within `erase`: each record is erased with its log, or whole', async () => {
+test('SIGKILL during `erase`: each record is either erased together with its log, or untouched', async () => {
   const total = 1_500
   await fixture.ledger.capture(
     Array.from({ length: total }, (_, i) => ({ ...ofPerson(String(i)), error: `no ${person}` })),

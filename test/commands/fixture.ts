@@ -24,7 +24,7 @@ export const uncertain: GivenChange = { state: 'uncertain', errorCode: null, err
 
 const good = '{"customerId":"C1","orderDate":"2026-11-03T10:00:00+01:00","amount":12.30,"field2":"x"}'
 
-/** A payload that maps by mappings/data.yaml, with what is given in place of its own. */
+/** A payload that mappings/data.yaml maps. The given fields replace its own. */
 export function payloadOf(fields: Record<string, string> = {}): string {
   const own = [...good.slice(1, -1).matchAll(/"(\w+)":("[^"]*"|[\d.]+)/g)].map(([, name = '', json = '']) => [
     name,
@@ -50,7 +50,7 @@ export async function openFixture(): Promise<Fixture> {
       if (sending === undefined || sending.id !== id) throw new Error('something else was in front of it')
       const spent = slots.map((slot) => ({ ...slot, used: false, submissions: 0, polls: 0, others: 0 }))
       await work.writeOutcomes(outcomeBatch({ transitions: [transition(sending, change)], slots: spent }))
-      await ledger.pool.query('update outboxd.submission set report_due = false where id = $1', [id]) // it was told
+      await ledger.pool.query('update outboxd.submission set report_due = false where id = $1', [id]) // as if it had been written back
       return id
     },
     async row(payload, type = 'data') {
@@ -74,7 +74,7 @@ export async function openFixture(): Promise<Fixture> {
 
 const mappingsDir = join(import.meta.dirname, '..', '..', 'mappings')
 
-/** A folder of mapping files, by their names. */
+/** Creates a folder with these mapping files. */
 export function mappingFiles(files: Record<string, string>): string {
   const dir = mkdtempSync(join(tmpdir(), 'outboxd-mappings-'))
   for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text)

@@ -17,13 +17,13 @@ async function run(options: OptionsOf<typeof list>) {
   return { code, printed: context.printed(), messages: context.messages() }
 }
 
-test('with nothing waiting for a person it says so, prints nothing and leaves with 3', async () => {
+test('if no record needs attention, list says so, prints nothing and exits with 3', async () => {
   await fixture.end({ state: 'completed' })
   expect(await run({})).toEqual({ code: 3, printed: '', messages: 'No record needs attention.\n' })
   expect((await run({ json: true })).printed).toBe('[]\n')
 })
 
-test('without --state it lists what waits for a person, longest waiting first, and never a payload', async () => {
+test('without --state, list shows the records that need attention, oldest first, and never a payload', async () => {
   await fixture.end(failedE003, { outboxId: '41', payload: '{"secret":1}' })
   await fixture.end(uncertain, { outboxId: '42' })
   await fixture.end({ state: 'completed' }, { outboxId: '43' })
@@ -56,7 +56,7 @@ test('each filter narrows the list', async () => {
   expect(await ids({ state: 'queued', since: '1h' })).toEqual(['c'])
 })
 
-test('the time is that of the state: a record that failed long ago is not found by --since', async () => {
+test('--since and --until compare the time since when a record has its state', async () => {
   const id = await fixture.end(failedE003)
   await fixture.ledger.pool.query(`update outboxd.submission set ended_at = now() - interval '5 hours' where id = $1`, [
     id,
@@ -65,7 +65,7 @@ test('the time is that of the state: a record that failed long ago is not found 
   expect((await run({ since: '6h', until: '4h' })).code).toBe(0)
 })
 
-test('it says of how many it shows the first', async () => {
+test('list says if --limit cut the list', async () => {
   for (let i = 0; i < 3; i++) await fixture.end(failedE003)
   const { printed, messages } = await run({ limit: '2', json: true })
   expect(JSON.parse(printed)).toHaveLength(2)
@@ -73,7 +73,7 @@ test('it says of how many it shows the first', async () => {
   expect((await run({ limit: '3' })).messages).toBe('')
 })
 
-test('--newest turns the order', async () => {
+test('--newest lists the newest first', async () => {
   await fixture.end(failedE003, { outboxId: '1' })
   await fixture.end(failedE003, { outboxId: '2' })
   await fixture.end(failedE003, { outboxId: '3' })
@@ -83,7 +83,7 @@ test('--newest turns the order', async () => {
   expect(await ids({ newest: true, limit: '2' })).toEqual(['3', '2'])
 })
 
-test('--transaction and --containing find a record whatever its state, and narrow the other filters', async () => {
+test('--transaction and --containing find records in any state, and combine with other filters', async () => {
   await fixture.end(
     { state: 'completed', transactionId: 'tx-1' },
     { outboxId: '1', payload: payloadOf({ field2: '"Müller"' }) },
@@ -132,13 +132,13 @@ test('JSON has the whole id, ISO times and nulls', async () => {
   ])
 })
 
-test('what may have arrived although it failed is noted', async () => {
+test('a failed record that may have arrived is marked', async () => {
   const id = await fixture.end({ state: 'failed', error: '500 four times', mayHaveArrived: true })
   expect((await run({})).printed).toMatch(/failed .* may have arrived +500 four times/)
   expect(JSON.parse((await run({ json: true })).printed)).toMatchObject([{ id, mayHaveArrived: true }])
 })
 
-test('a wrong filter is explained and leaves with 2, before any database is asked', async () => {
+test('an invalid filter is explained and exits with 2 before the database is asked', async () => {
   const context = fixture.context(null, { DATABASE_URL: 'postgres://nowhere.invalid/x' })
   expect(await list.action(context, { state: 'faild' })).toBe(2)
   expect(context.messages()).toContain('did you mean "failed"?')
@@ -158,7 +158,7 @@ describe('--by-cause', () => {
       command: string
     }[]
 
-  test('one line for all that differ in their values alone, the most frequent first', async () => {
+  test('records whose errors differ only in values share one line, the most frequent first', async () => {
     await fixture.end(failedE003)
     for (const customer of ['C1', 'K-4711', '12']) await fixture.end(E001(customer), { outboxId: customer })
     const { code, printed, messages } = await run({ byCause: true })
@@ -173,7 +173,7 @@ describe('--by-cause', () => {
     expect(await causes()).toMatchObject([{ count: 3, firstOutboxId: 'C1', types: ['data'] }, { count: 1 }])
   })
 
-  test('fields and codes are causes of their own', async () => {
+  test('errors of different fields are different causes', async () => {
     const refused = async (error: string) => fixture.end({ state: 'rejected', error })
     await refused('field1 (from a) is not one of red, blue: "bleu"')
     await refused('field2 (from b) is not one of red, blue: "bleu"')
@@ -187,7 +187,7 @@ describe('--by-cause', () => {
     ])
   })
 
-  test('its command matches exactly these, with the filters that were given', async () => {
+  test('the printed command matches exactly the records of the line, within the given filters', async () => {
     const mine = [await fixture.end(E001('C1')), await fixture.end(E001('C2'))]
     await fixture.end(E001('C3'), { type: 'order' })
     await fixture.end({ ...E001('C4'), mayHaveArrived: true })
@@ -197,7 +197,7 @@ describe('--by-cause', () => {
     expect(JSON.parse(found.printed).map(({ id }: { id: string }) => id)).toEqual(mine)
   })
 
-  test('what may have arrived is asked for before it is settled', async () => {
+  test('for records that may have arrived, the printed command makes a file of questions', async () => {
     await fixture.end(uncertain)
     await fixture.end({ ...E001('C4'), mayHaveArrived: true })
     for (const { command } of await causes())
@@ -206,7 +206,7 @@ describe('--by-cause', () => {
       )
   })
 
-  test('where there is none it says so and leaves with 3', async () => {
+  test('if no record needs attention, --by-cause says so and exits with 3', async () => {
     expect(await run({ byCause: true })).toEqual({
       code: 3,
       printed: '',
@@ -216,7 +216,7 @@ describe('--by-cause', () => {
   })
 })
 
-test('--csv is for a spreadsheet, calculates nothing and has a column for the answer', async () => {
+test('--csv escapes formulas and control characters, and has a column for the answer', async () => {
   const id = await fixture.end({ ...uncertain, error: 'no answer, "lost"' }, { outboxId: '=1+1', key: '@k' })
   const { code, printed } = await run({ state: 'uncertain', csv: true })
   expect(code).toBe(0)

@@ -9,7 +9,7 @@ import { type Fixture, mappingFiles, openFixture, payloadOf } from './fixture.ts
 
 const mappings = join(import.meta.dirname, '..', '..', 'mappings')
 
-/** Without any database. */
+/** Maps a file, without a database. */
 async function runFile(
   content: string | Buffer,
   options: OptionsOf<typeof map> = {},
@@ -24,7 +24,7 @@ async function runFile(
 }
 
 describe('a file', () => {
-  test('shows field by field what becomes of it, and the request, and needs no database', async () => {
+  test('is shown field by field with its request, without a database', async () => {
     const { code, printed } = await runFile(payloadOf({ amount: '1234.5' }), { type: 'data' })
     expect(code).toBe(0)
     expect(printed).toContain('becomes POST /api/v1/data')
@@ -34,7 +34,7 @@ describe('a file', () => {
     expect(printed).toContain('"total_amount":1234.50')
   })
 
-  test('shows every error of every field and leaves with 1', async () => {
+  test('is shown with the error of each field, and exits with 1', async () => {
     const { code, printed } = await runFile(payloadOf({ amount: '1.234', customerId: '"much too long an id"' }), {
       type: 'data',
     })
@@ -44,7 +44,7 @@ describe('a file', () => {
     expect(printed).toMatch(/total_amount +amount +/)
   })
 
-  test('of many, one a line, tells how many map', async () => {
+  test('of several payloads, one on each line, is summed up by how many map', async () => {
     const { code, messages, printed } = await runFile(`${payloadOf()}\n\n${payloadOf({ amount: '"x"' })}\n`, {
       type: 'data',
     })
@@ -53,7 +53,7 @@ describe('a file', () => {
     expect(printed).toContain('line 3 of type data cannot be sent')
   })
 
-  test('is refused as a row with its text: a byte order mark, NUL, and more bytes than PAYLOAD_MAX_BYTES', async () => {
+  test('is refused like a row with this text: a byte order mark, NUL, or more bytes than PAYLOAD_MAX_BYTES', async () => {
     const marked = await runFile(`\uFEFF${payloadOf()}\n${payloadOf()}`, { type: 'data' })
     expect(marked.code).toBe(1)
     expect(marked.printed).toMatch(
@@ -74,13 +74,13 @@ describe('a file', () => {
     )
   })
 
-  test('that is not UTF-8 is not read', async () => {
+  test('that is not UTF-8 is refused', async () => {
     const { code, messages } = await runFile(Buffer.from(payloadOf({ note: '"ü"' }), 'latin1'), { type: 'data' })
     expect(code).toBe(2)
     expect(messages).toContain('payload.json cannot be read: it is not UTF-8 text')
   })
 
-  test('that maps and that the service would refuse is warned of', async () => {
+  test('that maps, but whose body does not fit the interface, gets a warning', async () => {
     const dir = mappingFiles({
       'data.yaml':
         'type: data\nendpoint: data\nfields:\n  c: { from: customerId, type: string }\nbody: { customerID: "${c}" }\n',
@@ -91,14 +91,14 @@ describe('a file', () => {
     expect((await runFile(payloadOf(), { type: 'data' })).messages).toBe('')
   })
 
-  test('as JSON', async () => {
+  test('is shown as JSON with --json', async () => {
     const { printed } = await runFile(payloadOf(), { type: 'data', json: true })
     expect(JSON.parse(printed)).toMatchObject({ type: 'data', maps: true, path: '/api/v1/data' })
     const bad = await runFile('{}', { type: 'data', json: true })
     expect(JSON.parse(bad.printed)).toMatchObject({ maps: false, errors: expect.arrayContaining([expect.anything()]) })
   })
 
-  test('beside an outbox.yml, which would not be read, is not mapped', async () => {
+  test('is not mapped if the folder has an outbox.yml, which is misnamed', async () => {
     const dir = mappingFiles({
       'data.yaml': readFileSync(join(mappings, 'data.yaml'), 'utf8'),
       'outbox.yml': 'table: x',
@@ -106,7 +106,7 @@ describe('a file', () => {
     await expect(runFile(payloadOf(), {}, dir)).rejects.toThrow('outbox.yml: the file is not read')
   })
 
-  test('the type is asked for, unless there is only one mapping', async () => {
+  test('needs --type, unless there is only one mapping', async () => {
     const asked = await runFile(payloadOf())
     expect(asked.code).toBe(2)
     expect(asked.messages).toContain('data, order')
@@ -119,7 +119,7 @@ describe('a file', () => {
     expect((await runFile('{"v":"x"}', {}, one)).code).toBe(0)
   })
 
-  test('with a day that is another day in UTC is warned of, once', async () => {
+  test('with a day that is a different day in UTC gets one warning', async () => {
     const mapping = (zone: string) =>
       mappingFiles({
         'data.yaml': readFileSync(join(mappings, 'data.yaml'), 'utf8').replace(
@@ -142,14 +142,14 @@ describe('a file', () => {
     expect(await map.action(context, '-', { type: 'data' })).toBe(0)
   })
 
-  test('that is not there leaves with 2, one that is empty with 3', async () => {
+  test('that does not exist exits with 2, and an empty one with 3', async () => {
     const context = testContext({ MAPPINGS_DIR: mappings })
     expect(await map.action(context, '/nowhere.json', { type: 'data' })).toBe(2)
     expect((await runFile(' \n', { type: 'data' })).code).toBe(3)
   })
 })
 
-test('a payload written over several lines is one; lines that each are an object are many', () => {
+test('an object over several lines is one payload, and each line that is an object is a payload', () => {
   expect(splitPayloads('{\n "a": 1\n}')).toHaveLength(1)
   expect(splitPayloads('{"a":1}\n{"a":2}')).toEqual([
     { name: 'line 1', payload: '{"a":1}' },
@@ -168,7 +168,7 @@ test.each([
   [undefined, { outbox: '1', allNew: true }],
   [undefined, { outbox: '1', type: 'data' }],
   ['x.json', { limit: '5' }],
-])('%j %j leaves with 2', async (file, options) => {
+])('%j %j exits with 2', async (file, options) => {
   expect(await map.action(testContext({ MAPPINGS_DIR: mappings }), file, options)).toBe(2)
 })
 
@@ -186,7 +186,7 @@ describe('the outbox', () => {
     return { code, printed: context.printed(), messages: context.messages() }
   }
 
-  test('a row is shown by its id and changes in nothing', async () => {
+  test('a row is shown by its id and does not change', async () => {
     const id = await fixture.row(payloadOf({ amount: '5.10' }))
     const { code, printed } = await run({ outbox: id })
     expect(code).toBe(0)
@@ -196,7 +196,7 @@ describe('the outbox', () => {
     expect(rows).toEqual([{ status: 'new', updated_at: null }])
   })
 
-  test('a row that is not there leaves with 3, one whose type has no mapping with 1', async () => {
+  test('a row that does not exist exits with 3, and one whose type has no mapping with 1', async () => {
     expect((await run({ outbox: '999' })).code).toBe(3)
     const id = await fixture.row('{}', 'invoice')
     const { code, printed } = await run({ outbox: id })
@@ -205,18 +205,18 @@ describe('the outbox', () => {
     expect(printed).not.toContain('did you mean')
   })
 
-  test('what the ERP wrote does not reach the terminal raw', async () => {
+  test('control characters from the ERP do not reach the terminal', async () => {
     const { printed } = await run({ outbox: await fixture.row('{}', 'a\u001b[31m') })
     expect(printed).toContain('of type a\\u001b[31m cannot be sent')
     expect(printed).not.toContain('\u001b')
   })
 
-  test('a type that is a slip of one that has a mapping is answered with that', async () => {
+  test('for a misspelt type, map suggests the type that is probably meant', async () => {
     const { printed } = await run({ outbox: await fixture.row('{}', 'Oredr') })
     expect(printed).toContain('no mapping file for the type "Oredr" (there are: data, order); did you mean "order"?')
   })
 
-  test('all that wait are summed up by their errors', async () => {
+  test('--all-new sums up all waiting rows by their errors', async () => {
     await fixture.row(payloadOf())
     for (const amount of ['"1,10"', '"2,20"', '"3,30"']) await fixture.row(payloadOf({ amount }))
     const { code, printed } = await run({ allNew: true })

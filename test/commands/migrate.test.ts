@@ -12,7 +12,7 @@ import { createDatabase } from '../support/database.ts'
 import { loadVersion } from '../support/loadVersion.ts'
 import { mappingFiles } from './fixture.ts'
 
-test('--dry-run names what is missing and applies nothing; --json is for programs', async () => {
+test('--dry-run names the missing migrations and applies none, also as JSON', async () => {
   const database = await createDatabase('template0')
   onTestFinished(() => database[Symbol.asyncDispose]())
   const run = async (options: OptionsOf<typeof migrate>) => {
@@ -34,7 +34,7 @@ test('--dry-run names what is missing and applies nothing; --json is for program
   expect(await run({ dryRun: true })).toMatchObject({ applied: [] })
 })
 
-test('what a newer version has migrated no older one touches: neither a daemon, a command nor its migrate', async () => {
+test('a daemon, a command and migrate refuse a ledger that a newer version has migrated', async () => {
   const database = await createDatabase()
   onTestFinished(() => database[Symbol.asyncDispose]())
   await database.pool.query(`insert into outboxd.migration (name, run_on) values ('9999_years_from_now', now())`)
@@ -46,14 +46,14 @@ test('what a newer version has migrated no older one touches: neither a daemon, 
   await expect(migrate.action(testContext(env), {})).rejects.toThrow(newer)
 })
 
-test('--plan says of a ledger of 0.1.0 what each migration makes, whom its locks stop and for how long; of one that is up to date, that nothing is to do', async () => {
+test('--plan shows what each missing migration creates, which locks it takes and for how long', async () => {
   const database = await createDatabase('template0')
   onTestFinished(() => database[Symbol.asyncDispose]())
   await loadVersion(database.url, '0.1.0', 'ledger')
   const client = new pg.Client(database.url)
   await client.connect()
   await client.query('analyze')
-  // Postgres's own notes of a ledger with a million records.
+  // The statistics that Postgres has for a ledger with a million records.
   await client.query(`update pg_class set reltuples = 1000000 where oid = 'outboxd.submission'::regclass`)
   await client.query('create role planner login; alter role planner password $$x$$')
   await client.query(
@@ -86,7 +86,7 @@ test('--plan says of a ledger of 0.1.0 what each migration makes, whom its locks
   expect(after.messages()).toBe('The schema outboxd is up to date.\nThe schema pgboss is up to date.\n')
 })
 
-test('--print-grants names the tables that the queries of the mapping files read', async () => {
+test('--print-grants covers the tables that the queries of the mapping files read', async () => {
   const database = await createDatabase()
   onTestFinished(() => database[Symbol.asyncDispose]())
   await database.pool.query(`create schema "Stock"; create table sale (id int primary key, article int);
@@ -109,7 +109,7 @@ body: { name: "\${name}" }`,
   )
 })
 
-test('--print-grants names the tables that captured documents and their conditions are read from', async () => {
+test('--print-grants covers the tables that captured documents and their conditions read', async () => {
   const database = await createDatabase()
   onTestFinished(() => database[Symbol.asyncDispose]())
   await database.pool.query(`create table sale (id int primary key); create table sale_line (sale int references sale)`)

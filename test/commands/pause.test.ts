@@ -30,7 +30,7 @@ const unavailable = () =>
     `insert into outboxd.pause values ('unavailable', now(), now() + interval '4 min', 0, 'E003')`,
   )
 
-test('a pause holds everyone until it is resumed, and says why and who', async () => {
+test('a pause stops all sending until resume, and names its reason and operator', async () => {
   await fixture.end({ state: 'queued' })
   expect((await run({ reason: 'year-end\nclosing' })).code).toBe(0)
   expect(await pauses()).toMatchObject([
@@ -52,7 +52,7 @@ test('a second pause replaces the first', async () => {
   expect(((only?.untilMs ?? 0) - (only?.sinceMs ?? 0)) / 3_600_000).toBeCloseTo(2, 3)
 })
 
-test('a pause with an end is over by itself: no trial is needed, and nothing shows it any more', async () => {
+test('a pause with an end ends without a trial request, and is not shown any more', async () => {
   await fixture.end({ state: 'queued' })
   await run({ reason: 'short', for: '1h' })
   await expire()
@@ -64,14 +64,14 @@ test('a pause with an end is over by itself: no trial is needed, and nothing sho
   expect((await fixture.ledger.pool.query('select from outboxd.pause')).rowCount).toBe(0)
 })
 
-test('resume ends no pause that was over by itself, and says so', async () => {
+test('resume after the end of a pause says that nothing was paused', async () => {
   await run({ reason: 'short', for: '1h' })
   await expire()
   expect(await runResume()).toEqual({ code: 0, messages: 'Nothing was paused.\n' })
   expect((await fixture.ledger.pool.query('select from outboxd.pause')).rowCount).toBe(0)
 })
 
-test('what somebody said, and what the service answered, does not reach the terminal raw', async () => {
+test('control characters from the reason and from the service do not reach the terminal', async () => {
   await run({ reason: 'a\u001b[31mred' })
   await fixture.ledger.pool.query(
     `insert into outboxd.pause values ('unavailable', now(), now() + interval '4 min', 0, $1)`,
@@ -106,7 +106,7 @@ test('resume --all lets a trial request go now', async () => {
   expect((await claim(work, { submissions: 1, trial: true })).submissions).toEqual([])
 })
 
-test('resuming what was not paused is no mistake', async () => {
+test('resume without a pause exits with 0', async () => {
   expect(await runResume()).toEqual({ code: 0, messages: 'Nothing was paused.\n' })
 })
 
@@ -115,12 +115,12 @@ test.each([
   { reason: 'x', for: '2' },
   { reason: 'x', for: '0s' },
   { reason: 'x', for: '60w' },
-])('%j leaves with 2 and pauses nothing', async (options) => {
+])('%j exits with 2 and pauses nothing', async (options) => {
   expect((await run(options)).code).toBe(2)
   expect(await pauses()).toEqual([])
 })
 
-test('--dry-run says what pause and resume would do, and changes nothing; --json is for programs', async () => {
+test('--dry-run shows as JSON what pause and resume would do, and changes nothing', async () => {
   const foreseen = fixture.context()
   expect(await pause.action(foreseen, { reason: 'x', for: '2h', dryRun: true, json: true })).toBe(0)
   expect(JSON.parse(foreseen.printed())).toMatchObject({ dryRun: true, until: expect.stringMatching(/^20.*Z$/) })

@@ -10,7 +10,7 @@ import { createMetrics } from '../../src/observe/metrics.ts'
 import { runStatus } from '../support/statusSays.ts'
 import { type Fixture, openFixture } from './fixture.ts'
 
-/** Whatever stands, `status` and the metrics say it, until it no longer does. */
+/** `status` and the metrics show each open problem until it is cleared. */
 
 let fixture: Fixture
 beforeAll(async () => {
@@ -34,7 +34,7 @@ async function counted(): Promise<Record<string, number>> {
   return Object.fromEntries([...series].flatMap(([, kind, n]) => (n === '0' ? [] : [[kind, Number(n)]])))
 }
 
-test.each(problemKinds)('%s', async (kind) => {
+test.each(problemKinds)('status and metrics show the problem %s until it is cleared', async (kind) => {
   const { pool } = fixture.ledger
   const problem = { kind, detail: 'as it was seen', retryInMs: 60_000 }
   await raiseProblems(pool, [
@@ -62,7 +62,7 @@ test.each(problemKinds)('%s', async (kind) => {
   expect(await counted()).toEqual({})
 })
 
-test('daemons that differ in KEY_ON_FAILURE: nobody decides between them, and status says who has what', async () => {
+test('if daemons differ in KEY_ON_FAILURE, status names the value of each', async () => {
   const { pool } = fixture.ledger
   const settings = { host: 'erp-1', requests: 100, windowMs: 60_000, requestTimeoutMs: 30_000, given: {} }
   await applyStrictestSettings(pool, { ...settings, instanceId: randomUUID(), keyOnFailure: 'continue' })

@@ -24,13 +24,13 @@ async function run(options: OptionsOf<typeof prune>, env: Record<string, string>
   return { code, printed: context.printed(), messages: context.messages() }
 }
 
-/** So many that were completed so many days ago. @returns the outbox ids */
+/** Captures `count` records that were completed `days` days ago. */
 async function completed(count: number, days: number): Promise<void> {
   await fixture.ledger.capture(Array.from({ length: count }, () => ({})))
   await completeAgo(fixture.ledger.pool, days)
 }
 
-test('--dry-run says what would go by state and age, and changes nothing', async () => {
+test('--dry-run counts by state and age what would be deleted, and changes nothing', async () => {
   await completed(3, 100)
   await completed(2, 40)
   const { code, printed, messages } = await run({ dryRun: true })
@@ -40,7 +40,7 @@ test('--dry-run says what would go by state and age, and changes nothing', async
   expect(await fixture.ledger.countStates()).toEqual({ completed: 5 })
 })
 
-test('it deletes and empties what is due by the variables, and says how much; then nothing is due', async () => {
+test('prune deletes and empties the records that are due, and says how many', async () => {
   await completed(3, 100)
   await completed(2, 40)
   await fixture.end(failedE003)
@@ -51,7 +51,7 @@ test('it deletes and empties what is due by the variables, and says how much; th
   expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
 })
 
-test('it exits with 1 if log entries that are not in the audit chain yet keep records', async () => {
+test('prune exits with 1 if records are kept because their log entries are not in the audit chain yet', async () => {
   await completed(2, 100)
   await fixture.ledger.pool.query('truncate outboxd.chain_block')
   const chaining = await fixture.ledger.pool.connect()
@@ -63,13 +63,13 @@ test('it exits with 1 if log entries that are not in the audit chain yet keep re
   expect(await run({})).toMatchObject({ code: 0, messages: expect.stringContaining('Deleted 2 records') })
 })
 
-test('0 keeps all, and it says so', async () => {
+test('with retention of 0 days prune keeps everything, and says so', async () => {
   await completed(1, 4_000)
   const keepsAll = { RETENTION_DAYS: '0', RETENTION_PAYLOAD_DAYS: '0' }
   expect(await run({}, keepsAll)).toMatchObject({ code: 3, messages: expect.stringContaining('keeps everything') })
 })
 
-test('--json has what was due, what was done, and by which days', async () => {
+test('--json prints what was due, what was done, and the retention in days', async () => {
   await completed(2, 100)
   const { printed } = await run({ json: true })
   expect(JSON.parse(printed)).toEqual({
@@ -84,7 +84,7 @@ test('--json has what was due, what was done, and by which days', async () => {
   })
 })
 
-test('show says of a pruned record how it ended, by its outbox id', async () => {
+test('show says how a pruned record ended, if it is named by its outbox id', async () => {
   const [id = ''] = await fixture.ledger.capture([{ outboxId: '4711' }])
   await completeAgo(fixture.ledger.pool, 100)
   await run({})
@@ -102,7 +102,7 @@ test('show says of a pruned record how it ended, by its outbox id', async () => 
 const pruneActs = async () =>
   (await fixture.ledger.pool.query(`select detail from outboxd.operator_act where act = 'prune' order by id`)).rows
 
-test('the act is logged as it begins, and with its counts at the end', async () => {
+test('a prune is logged when it begins, and with its counts when it ends', async () => {
   await completed(2, 100)
   await run({})
   expect(await pruneActs()).toEqual([
@@ -111,7 +111,7 @@ test('the act is logged as it begins, and with its counts at the end', async () 
   ])
 })
 
-test('it fails, and so does the log of its counts: it names the first error', async () => {
+test('if a prune fails and the log of its counts too, the first error is reported', async () => {
   const { pool } = fixture.ledger
   await completed(25, 100)
   onTestFinished(async () => {
@@ -129,7 +129,7 @@ test('it fails, and so does the log of its counts: it names the first error', as
   expect(await pruneActs()).toMatchObject([{ detail: { begun: true } }])
 })
 
-test('SIGKILL within `prune`: each record is whole or gone, and known, and the act is logged', async () => {
+test('SIGKILL during `prune`: each record is whole or deleted, its id is still known, and the act is logged', async () => {
   const { pool, url } = fixture.ledger
   const total = 4_000
   await completed(total, 100)
@@ -153,7 +153,7 @@ test('SIGKILL within `prune`: each record is whole or gone, and known, and the a
     expect(await verifyChain(pool, null)).toMatchObject({ broken: null, waiting: 0 })
     expect(await pruneActs()).toHaveLength(kills + 1)
   }
-  expect(await count('submission')).toBeGreaterThan(0) // it was in the middle
+  expect(await count('submission')).toBeGreaterThan(0) // the kills came before its end
   await run({})
   expect([await count('submission'), await count('submission_event'), await count('pruned_submission')]).toEqual([
     0,

@@ -23,7 +23,7 @@ import { testActor } from '../support/testActor.ts'
 import { until } from '../support/until.ts'
 import { type Fixture, openFixture, payloadOf } from './fixture.ts'
 
-/** The ledger alone was restored: the ERP's rows are ahead of it. */
+/** Only the ledger was restored, so the ERP's rows are ahead of it. */
 
 let fixture: Fixture
 beforeAll(async () => {
@@ -35,7 +35,7 @@ beforeEach(() => fixture.reset())
 const query = (text: string, values: unknown[] = []) => fixture.ledger.pool.query(text, values)
 const erin = { by: 'erin', reason: 'restored', yes: true }
 
-/** A row that the ledger has as queued, and what it says since. @returns the submission's id */
+/** A row that the ledger has as queued. @param says what the row was changed to since. @returns the submission's id */
 async function queued(says = '', record: Partial<CapturedRecord> = {}): Promise<string> {
   const outboxId = await fixture.row(payloadOf())
   const { rows } = await query(
@@ -68,7 +68,7 @@ const stateOf = async (id: string) => {
 describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
   const open = as === 'new' ? 'queued' : 'uncertain'
 
-  test('one whose row names a transaction is tracked on, as if a person had said it, and never sent again', async () => {
+  test('a record whose row names a transaction is tracked, with an id in doubt, and not sent again', async () => {
     const id = await queued(`status = 'completed', transaction_id = 'T-1'`)
     await find()
     expect(await recover.action(fixture.context(), { as, ...erin })).toBe(0)
@@ -87,7 +87,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     ])
   })
 
-  test('waits for an outcome that an instance is writing back, and believes the row that it leaves', async () => {
+  test('recover waits for an outcome that an instance is writing back, and reads the row after it', async () => {
     const id = await queued()
     await find()
     const { pool } = fixture.ledger
@@ -106,14 +106,14 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     expect(await stateOf(id)).toEqual(['accepted', 'T-1', null])
   })
 
-  test('one that is not tracked is completed by it', async () => {
+  test('an untracked record whose row names a transaction is completed', async () => {
     const id = await queued(`transaction_id = 'T-1'`, { tracked: false })
     await find()
     await recover.action(fixture.context(), { as, ...erin })
     expect(await stateOf(id)).toEqual(['completed', 'T-1', null])
   })
 
-  test('a transaction that another record has, or another row names, too, or that is none: uncertain, with what is wrong', async () => {
+  test('a record is uncertain if its row names an invalid transaction, or one of another record or row', async () => {
     const holder = await fixture.end(
       { state: 'accepted', transactionId: 'T-1', pollInMs: 0 },
       { outboxId: 'of another day' },
@@ -140,7 +140,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
       '9B2E4F60-1C3D-4E5F-8A7B-0C1D2E3F4A5B',
       '9b2e4f60-1c3d-4e5f-8a7b-0c1d2e3f4a5b',
     ],
-  ])('a transaction that the record had before, as the ledger knows, says nothing new: %s', async (_, known, written) => {
+  ])('a transaction that the record had before its replay is ignored: %s', async (_, known, written) => {
     const id = await queued(`status = 'accepted', transaction_id = '${written}'`)
     await query(
       `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
@@ -152,7 +152,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     expect((await stateOf(id))[0]).toBe(open)
   })
 
-  test('the others are as the person says, whatever their rows say', async () => {
+  test('records whose rows name no valid transaction become what --as says', async () => {
     const ended = await queued(`status = 'completed'`)
     const silent = await queued()
     const another = await queued(`transaction_id = 'T-1', created_at = created_at + interval '1 minute'`)
@@ -168,7 +168,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     expect((await fixture.ledger.row(silent)).in_doubt).toBe(true)
   })
 
-  test('of one key the line goes on behind what has arrived, and stays behind what is uncertain', async () => {
+  test('the next record of a key goes on after one that has arrived, and waits behind an uncertain one', async () => {
     const [a1, a2] = [await queued(`transaction_id = 'T-1'`, { key: 'a' }), await queued('', { key: 'a' })]
     const [b1, b2] = [await queued(`transaction_id = 'unknown'`, { key: 'b' }), await queued('', { key: 'b' })]
     await find()
@@ -178,7 +178,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     expect([await held(a2), await held(b2)]).toEqual([false, as === 'new'])
   })
 
-  test('rows that the ledger does not know and that name a transaction are tracked on, those that wait, too', async () => {
+  test('unknown rows that name a transaction are tracked, even if they wait', async () => {
     const taken = await lost(`status = 'accepted', transaction_id = 'T-1'`)
     const waiting = await lost(`transaction_id = 'T-2'`)
     const twice = await lost(`status = 'queued', transaction_id = 'T-4'`)
@@ -231,8 +231,8 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
   })
 })
 
-describe('a row that a daemon has claimed and not marked as the ledger goes back', () => {
-  /** What holds a row, and ends with saying that it was taken. */
+describe('a row that is locked but not marked when the ledger is restored', () => {
+  /** Locks a row. @returns a function that marks the row as captured and commits */
   async function claimed(outboxId: string, application: string) {
     const session = await openPool(fixture.ledger.url, { application_name: application }).connect()
     onTestFinished(() => session.release(true))
@@ -247,7 +247,7 @@ describe('a row that a daemon has claimed and not marked as the ledger goes back
   test.each([
     ['uncertain', 'uncertain'],
     ['new', 'queued'],
-  ] as const)('the ledger goes back under a claim (%s): `recover` takes its row', async (as, state) => {
+  ] as const)('with --as %s, a row locked by a daemon becomes %s', async (as, state) => {
     const outboxId = await lost(`status = 'new'`)
     const mark = await claimed(outboxId, daemonSessionNames.outbox)
     await find()
@@ -262,7 +262,7 @@ describe('a row that a daemon has claimed and not marked as the ledger goes back
     expect(await recover.action(fixture.context(), { dryRun: true })).toBe(3)
   })
 
-  test('one that the ledger knows, or that somebody else holds, is left as it is', async () => {
+  test('a row that the ledger knows or another program has locked is not touched', async () => {
     const known = await queued(`status = 'new'`)
     const knownRow = (await fixture.ledger.row(known)).outbox_id as string
     await claimed(knownRow, daemonSessionNames.outbox)
@@ -276,7 +276,7 @@ describe('a row that a daemon has claimed and not marked as the ledger goes back
   })
 })
 
-test('the audit does not say that they were never sent', async () => {
+test('audit does not say that recovered records were never sent', async () => {
   const [arrived, open] = [await queued(`transaction_id = 'T-1'`), await queued()]
   await find()
   await recover.action(fixture.context(), { as: 'uncertain', ...erin })
@@ -293,7 +293,7 @@ test('the audit does not say that they were never sent', async () => {
   expect(await lineOf(open)).toContain('perhaps sent')
 })
 
-test('rows that wait are in doubt up to 5 s after it was found, as the preview says; with --no-waiting they are not', async () => {
+test('waiting rows are in doubt up to 5 s after the loss was noticed, but not with --no-waiting', async () => {
   await query(
     `update outboxd.history set found_at = '2026-11-20T10:00:00Z', found = 'it was restored', found_by = 'daemon 1'`,
   )
@@ -317,7 +317,7 @@ async function allowRowsWithoutDate(): Promise<void> {
   })
 }
 
-test('while there are more rows without a date than one run takes, nothing is sent', async () => {
+test('while waiting rows without a date remain, recover does not finish and the pause stays', async () => {
   await allowRowsWithoutDate()
   await lost('created_at = null')
   await find()
@@ -342,7 +342,7 @@ test('while there are more rows without a date than one run takes, nothing is se
   expect(await fixture.ledger.countStates()).toEqual({ uncertain: 1 })
 })
 
-test('a waiting row without a date is in doubt, however many rows wait before it', async () => {
+test('a waiting row without a date is in doubt, even behind 10,000 other waiting rows', async () => {
   await allowRowsWithoutDate()
   await query(`insert into outbox (type, payload) select 'data', $1 from generate_series(1, 10000)`, [payloadOf()])
   const outboxId = await lost('created_at = null')
@@ -357,7 +357,7 @@ test('a waiting row without a date is in doubt, however many rows wait before it
   expect((await withOutbox(databases, (outbox) => findUndatedWaitingRows(outbox, cut))).isCut).toBe(true)
 })
 
-test('rows that wait are in doubt unless their outbox lies where it lay, and the ledger does not', async () => {
+test('waiting rows are in doubt unless only the ledger is at a new location', async () => {
   const isInDoubt = async () => {
     const context = fixture.context()
     await recover.action(context, { dryRun: true, json: true })
@@ -375,7 +375,7 @@ test('rows that wait are in doubt unless their outbox lies where it lay, and the
   expect(await isInDoubt()).toBe(true)
 })
 
-test('the preview says how many the rows settle, with the first of them, and so does its JSON', async () => {
+test('the preview counts the records that their rows settle and lists the first, also as JSON', async () => {
   for (let i = 1; i <= 7; i++) await queued(`status = 'accepted', transaction_id = 'T-${i}'`)
   await queued(`status = 'discarded', transaction_id = 'unknown'`)
   await queued()
@@ -398,7 +398,7 @@ test('the preview says how many the rows settle, with the first of them, and so 
   )
 })
 
-test('an outbox that cannot be read: that is said, and nothing is changed', async () => {
+test('if the outbox cannot be read, recover says so and changes nothing', async () => {
   const id = await queued(`transaction_id = 'T-1'`)
   await find()
   const client = await fixture.ledger.pool.connect()
@@ -412,7 +412,7 @@ test('an outbox that cannot be read: that is said, and nothing is changed', asyn
   expect((await query('select from outboxd.history where found_at is null')).rowCount).toBe(0)
 })
 
-test('interrupted before all was looked at, it changes nothing', async () => {
+test('if it is interrupted while reading, recover changes nothing', async () => {
   const id = await queued(`transaction_id = 'T-1'`)
   await find()
   const context = fixture.context()
@@ -422,7 +422,7 @@ test('interrupted before all was looked at, it changes nothing', async () => {
   expect((await stateOf(id))[0]).toBe('queued')
 })
 
-test('what has arrived and does not map any more is not followed: resolve and show say what is left to do', async () => {
+test('if a record has arrived but no longer maps, resolve and show say what to do', async () => {
   const outboxId = await lost(`status = 'accepted', transaction_id = 'T-3', payload = '{}'`)
   await find()
   await recover.action(fixture.context(), { as: 'new', ...erin })
@@ -434,7 +434,7 @@ test('what has arrived and does not map any more is not followed: resolve and sh
   expect(showing.printed()).toContain('if it arrived: outboxd cannot track it, because it cannot be mapped')
 })
 
-test('`resolve --not-arrived` after `recover`: says that the service cannot recognise the new key', async () => {
+test('`resolve --not-arrived` after `recover` says that the service has never seen the new key', async () => {
   const outboxId = await lost(`status = 'queued'`)
   await find()
   await recover.action(fixture.context(), { as: 'uncertain', ...erin })
@@ -443,11 +443,11 @@ test('`resolve --not-arrived` after `recover`: says that the service cannot reco
   expect(context.messages()).toContain('queued again, under an idempotency key that the service has never seen')
 })
 
-test('interrupted it leaves each record whole and nobody sending, and goes on when it is given again', async () => {
+test('if recover fails halfway, sending stays paused, and a second run settles the rest', async () => {
   const ids: string[] = []
   for (let i = 1; i <= 101; i++) ids.push(await queued(`transaction_id = 'T-${i}'`))
   await find()
-  // The hundred-and-first cannot be written, as if the process had died before it.
+  // The 101st record cannot be written, as if the process had died before it.
   await query(`alter table outboxd.submission add constraint stop check (transaction_id <> 'T-101') not valid`)
   await expect(recover.action(fixture.context(), { as: 'new', ...erin })).rejects.toThrow('stop')
   await query('alter table outboxd.submission drop constraint stop')
@@ -465,7 +465,7 @@ test.each([
   ],
   ['failed', `due_at = null, ended_at = now(), error_code = 'E001', error = 'no'`],
   ['rejected', `due_at = null, ended_at = now(), error_code = 'E001', error = 'no'`],
-])('one that the ledger has as %s, and that was answered or replayed since, is tracked on where its row names the transaction', async (state, columns) => {
+])('a record that the ledger has as %s is tracked if its row names a transaction', async (state, columns) => {
   const [told, silent] = [await queued(`status = 'completed', transaction_id = 'T-1'`), await queued()]
   await query(`update outboxd.submission set state = $2, ${columns} where id = any($1)`, [[told, silent], state])
   await find()
@@ -476,7 +476,7 @@ test.each([
   expect((await stateOf(silent))[0]).toBe(state)
 })
 
-test('one that failed under the very transaction that its row names has not arrived since', async () => {
+test('a failed record stays failed if its row names the transaction that failed', async () => {
   const id = await queued(`status = 'failed', transaction_id = 'T-1'`)
   await query(
     `update outboxd.submission set state = 'failed', due_at = null, ended_at = now(), error_code = 'E001', transaction_id = 'T-1' where id = $1`,
@@ -487,7 +487,7 @@ test('one that failed under the very transaction that its row names has not arri
   expect(await stateOf(id)).toEqual(['failed', 'T-1', null])
 })
 
-test('one that the ledger has as uncertain, as what was on the wire then, is tracked on where its row names the transaction', async () => {
+test('a record that the ledger has as uncertain is tracked if its row names a transaction', async () => {
   const ids = [await queued(`status = 'accepted', transaction_id = 'T-1'`), await queued(`status = 'completed'`)]
   await query(
     `update outboxd.submission set state = 'uncertain', due_at = null, ended_at = now(), error = 'no answer' where id = any($1)`,
@@ -503,7 +503,7 @@ test('one that the ledger has as uncertain, as what was on the wire then, is tra
   ])
 })
 
-test('where nothing was lost, rows that say they are under way of what has ended are told again: the outbox alone was restored', async () => {
+test('if only the outbox was restored, recover writes outcomes back to rows that say they are under way', async () => {
   const id = await queued(`status = 'accepted'`)
   await query(
     `update outboxd.submission set state = 'completed', due_at = null, ended_at = now(), transaction_id = 'T-1', report_due = false where id = $1`,
@@ -521,7 +521,7 @@ test('where nothing was lost, rows that say they are under way of what has ended
   expect((await fixture.ledger.row(id)).report_due).toBe(true)
 })
 
-test('before a daemon has looked, and where the ledger cannot be written, it says so instead of comparing', async () => {
+test('recover compares nothing if no daemon has noticed the loss yet or the ledger is read-only', async () => {
   await query('update outboxd.history set timeline = timeline + 1')
   const unseen = fixture.context()
   expect(await recover.action(unseen, { dryRun: true })).toBe(1)
@@ -543,7 +543,7 @@ test('before a daemon has looked, and where the ledger cannot be written, it say
   expect(standing.messages()).toContain('the ledger’s database is read-only')
 })
 
-test('while it is found, no row is told anything: it may say more', async () => {
+test('once a loss is noticed, nothing is written back, because the rows may know more', async () => {
   const id = await queued(`transaction_id = 'T-1'`)
   await query('update outboxd.submission set report_due = true where id = $1', [id])
   const due = async () => (await readDueReports(fixture.ledger.pool, { freshMax: 9, againMax: 9 })).fresh.length
@@ -555,7 +555,7 @@ test('while it is found, no row is told anything: it may say more', async () => 
 describe('a decision on a ledger that may have lost data is refused, so that `recover` believes the rows', () => {
   const unnoticed = () => query('update outboxd.history set database_oid = 1')
 
-  test('also one whose records were read before the loss was noted', async () => {
+  test('a discard whose records were read before the loss was noted', async () => {
     const id = await queued()
     await query(
       `update outboxd.submission set state = 'uncertain', held = false, due_at = null, ended_at = now() where id = $1`,
@@ -596,7 +596,7 @@ describe('a decision on a ledger that may have lost data is refused, so that `re
   })
 })
 
-test('a second person hears who was quicker, and whoever comes after that it was done', async () => {
+test('a second recover names the operator who was faster, and a later one says that it was done', async () => {
   await queued()
   await find()
   const slow = fixture.context()
@@ -618,7 +618,7 @@ test('a second person hears who was quicker, and whoever comes after that it was
 })
 
 describe('--restored', () => {
-  test('stops everybody before it asks, and says so where nobody confirms; given again it goes on', async () => {
+  test('pauses all daemons before it asks, keeps the pause without a yes, and goes on when given again', async () => {
     const id = await queued(`transaction_id = 'T-1'`)
     const asked = fixture.context('n\n')
     expect(await recover.action(asked, { as: 'new', by: 'erin', restored: true })).toBe(4)
@@ -642,7 +642,7 @@ describe('--restored', () => {
     ])
   })
 
-  test('it goes on where the row of outboxd.history is gone, as check says', async () => {
+  test('works even if the row of outboxd.history is gone', async () => {
     const id = await queued()
     await query('delete from outboxd.history')
     expect(await recover.action(fixture.context(), { as: 'uncertain', ...erin, restored: true })).toBe(0)
@@ -650,7 +650,7 @@ describe('--restored', () => {
     expect((await query('select from outboxd.history where found_at is null')).rowCount).toBe(1)
   })
 
-  test('with --dry-run it shows what it would be, and stops nobody', async () => {
+  test('with --dry-run shows what it would do, and pauses nothing', async () => {
     await queued(`transaction_id = 'T-1'`)
     const context = fixture.context()
     expect(await recover.action(context, { restored: true, dryRun: true })).toBe(0)
@@ -660,12 +660,12 @@ describe('--restored', () => {
   })
 })
 
-test('--as takes the state, and the name of the person as of every command; --by is the older word for the name', async () => {
+test('--as takes the state and the operator’s name, and --by is the older option for the name', async () => {
   const run = async (options: OptionsOf<typeof recover>) => {
     const context = fixture.context()
     return { code: await recover.action(context, options), messages: context.messages() }
   }
-  // Nothing is lost, so that 3 says that the words were understood.
+  // Nothing is lost, so the exit code 3 shows that the options were understood.
   for (const as of ['uncertain', ['uncertain', 'erin'], ['erin', 'new'], ['new', 'new']])
     expect((await run({ as, yes: true })).code).toBe(3)
   expect((await run({ as: 'uncertain', by: 'erin', yes: true })).code).toBe(3)

@@ -30,7 +30,7 @@ const lastEvent = async (id: string) => {
   return rows[0]
 }
 
-test('a failed one is queued as new, with a new key, and the log keeps what was sent and answered', async () => {
+test('replay queues a failed record as new with a new key, and the log keeps the former request and answer', async () => {
   const body = '{"old":1.0}'
   const id = await fixture.end(
     {
@@ -94,7 +94,7 @@ test('a failed one is queued as new, with a new key, and the log keeps what was 
   expect(await fixture.ledger.countStates()).toEqual({ queued: 1 })
 })
 
-test('a rejected one that the mended mapping can take is sent', async () => {
+test('replay queues a rejected record that the fixed mapping maps', async () => {
   const payload = payloadOf({ field1: '"neu"' })
   const id = await fixture.end({ state: 'rejected' }, { outboxId: '1', payload, body: null, error: 'field1 is wrong' })
   const still = await run(['outbox:1'])
@@ -109,7 +109,7 @@ test('a rejected one that the mended mapping can take is sent', async () => {
   expect(await fixture.ledger.row(id)).toMatchObject({ state: 'queued', body: '{"f":"neu"}', tracked: false })
 })
 
-test('of several refused versions of a document only the newest is sent, also if batches lie between them', async () => {
+test('of several failed versions of a document, replay queues only the newest, even across batches', async () => {
   const version = { document: 'public.sale 5', key: '5' }
   const end = (outboxId: number) =>
     fixture.end(failedE003, { outboxId: String(outboxId), ...(outboxId % 60 === 1 && version) })
@@ -148,7 +148,7 @@ describe('--refresh', () => {
     expect(await fixture.ledger.row(id)).toMatchObject({ state: 'failed', type: 'data' })
   })
 
-  test('a corrected key: the record stands in the line of the new key, and no longer in that of the old', async () => {
+  test('after its key was corrected, the record is in order with the new key, and no longer with the old', async () => {
     const block = { env: { KEY_ON_FAILURE: 'block' } }
     const outboxId = await fixture.row(payloadOf())
     const id = await fixture.end(failedE003, { outboxId, key: 'wrong' })
@@ -162,7 +162,7 @@ describe('--refresh', () => {
     expect([await held(id), await held(ofWrong), await held(ofRight)]).toEqual([false, false, true])
   })
 
-  test('an unreadable row is corrected: `replay --refresh` reads it, in its place', async () => {
+  test('a row that was unreadable and was then corrected is read, and keeps its place in order', async () => {
     const outboxId = await fixture.row(payloadOf({ amount: '99.90' }))
     const record = { outboxId, type: '', key: null, payload: null, body: null, stamp: null }
     const id = await fixture.end(
@@ -182,7 +182,7 @@ describe('--refresh', () => {
     expect((await fixture.ledger.row(behind)).state).toBe('queued')
   })
 
-  test('where the row is gone, the submission stays as it is', async () => {
+  test('if the row is gone, the record does not change', async () => {
     const id = await fixture.end(failedE003, { outboxId: '987654' })
     const { code, messages } = await run([id], { refresh: true })
     expect(code).toBe(1)
@@ -195,7 +195,7 @@ test.each([
   [uncertain, 'outboxd resolve'],
   [{ state: 'completed' } as const, 'it has arrived'],
   [{ state: 'queued' } as const, 'it is under way'],
-])('$0.state: is refused with the reason', async (change, reason) => {
+])('replay refuses a record that is $0.state, with the reason', async (change, reason) => {
   const id = await fixture.end(change)
   const { code, messages } = await run([id])
   expect(code).toBe(1)
@@ -203,18 +203,18 @@ test.each([
   expect((await fixture.ledger.row(id)).state).toBe(change.state)
 })
 
-test('a keyed one takes its old place in line: the one behind it is released when it is through', async () => {
+test('a replayed record takes its former place in the order of its key', async () => {
   const first = await fixture.end(failedE003, { key: 'k' })
   const second = await fixture.end(uncertain, { key: 'k' })
   await run([first])
-  // In front of the uncertain one: released.
+  // It is before the uncertain record, so it is released.
   expect(await fixture.ledger.row(first)).toMatchObject({ state: 'queued', held: false })
   const third = await fixture.end({ state: 'queued' }, { key: 'k' })
   expect((await fixture.ledger.row(third)).held).toBe(true)
   expect((await fixture.ledger.row(second)).state).toBe('uncertain')
 })
 
-test('a keyed one behind an uncertain one is held', async () => {
+test('a replayed record is held if an earlier record of its key is uncertain', async () => {
   const first = await fixture.end({ state: 'failed', errorCode: null, error: null }, { key: 'k' })
   const second = await fixture.end(failedE003, { key: 'k' })
   await fixture.ledger.pool.query(`update outboxd.submission set state = 'uncertain' where id = $1`, [first])
@@ -222,10 +222,10 @@ test('a keyed one behind an uncertain one is held', async () => {
   expect((await fixture.ledger.row(second)).held).toBe(true)
 })
 
-describe('what may have arrived', () => {
+describe('a record that may have arrived', () => {
   const servedBadly: GivenChange = { state: 'failed', error: '500 four times', inDoubt: true, mayHaveArrived: true }
 
-  test('is left alone by filters, and it says why and how', async () => {
+  test('is not replayed by a filter, and the message says why and how to replay it', async () => {
     const spared = await fixture.end(servedBadly, { outboxId: '1' })
     const other = await fixture.end(failedE003, { outboxId: '2' })
     const { code, messages } = await run([], { state: 'failed', yes: true })
@@ -238,14 +238,14 @@ describe('what may have arrived', () => {
     expect((await fixture.ledger.row(other)).state).toBe('queued')
   })
 
-  test('does not fill the --limit of those that are meant', async () => {
+  test('does not count towards --limit', async () => {
     await fixture.end(servedBadly)
     const other = await fixture.end(failedE003)
     await run([], { limit: '1', yes: true })
     expect((await fixture.ledger.row(other)).state).toBe('queued')
   })
 
-  test('--even-if-arrived shows the risk and asks', async () => {
+  test('is replayed with --even-if-arrived, which shows the risk and asks', async () => {
     const id = await fixture.end(servedBadly)
     const { code, messages } = await run([], { evenIfArrived: true }, { input: 'n\n' })
     expect(code).toBe(4)
@@ -255,7 +255,7 @@ describe('what may have arrived', () => {
     expect((await fixture.ledger.row(id)).state).toBe('queued')
   })
 
-  test('by name it is sent under the key that it had, and an E002 is not renewed: an attempt stays in doubt', async () => {
+  test('is replayed if its id is given, with its former key and an attempt in doubt', async () => {
     const id = await fixture.end(servedBadly)
     const before = await fixture.ledger.row(id)
     const { code, messages } = await run([id])
@@ -266,7 +266,7 @@ describe('what may have arrived', () => {
     expect(after.idempotency_key).toBe(before.idempotency_key)
   })
 
-  test('--new-key gives it another, and it stays in doubt', async () => {
+  test('is replayed with a new key and an attempt in doubt with --new-key', async () => {
     const id = await fixture.end(servedBadly)
     const before = await fixture.ledger.row(id)
     const { code, messages } = await run([id], { newKey: true })
@@ -277,7 +277,7 @@ describe('what may have arrived', () => {
     expect(after.idempotency_key).not.toBe(before.idempotency_key)
   })
 
-  test('where the service has failed the transaction of its key, it needs another', async () => {
+  test('gets a new key if the service has failed the transaction of its former key', async () => {
     const id = await fixture.end({ ...servedBadly, transactionId: 'tx-1', errorCode: 'E001', doneMs: 900 })
     const before = await fixture.ledger.row(id)
     await run([id])
@@ -288,7 +288,7 @@ describe('what may have arrived', () => {
 })
 
 describe('in bulk', () => {
-  test('it shows what it would do and asks; no is no', async () => {
+  test('replay shows what it would do and asks, and after n changes nothing', async () => {
     for (let i = 0; i < 7; i++) await fixture.end(failedE003)
     const { code, messages } = await run([], { state: 'failed' }, { input: 'n\n' })
     expect(code).toBe(4)
@@ -299,18 +299,18 @@ describe('in bulk', () => {
     expect(await fixture.ledger.countStates()).toEqual({ failed: 7 })
   })
 
-  test('yes is yes', async () => {
+  test('after y the records are replayed', async () => {
     for (let i = 0; i < 3; i++) await fixture.end(failedE003)
     expect((await run([], { code: 'E003' }, { input: 'y\n' })).code).toBe(0)
     expect(await fixture.ledger.countStates()).toEqual({ queued: 3 })
   })
 
-  test('the end of input is a no', async () => {
+  test('the end of input counts as no', async () => {
     await fixture.end(failedE003)
     expect((await run([], {}, { input: '' })).code).toBe(4)
   })
 
-  test('without a terminal and without --yes nothing happens, and it says why', async () => {
+  test('without a terminal and without --yes nothing changes, and the message names --yes', async () => {
     await fixture.end(failedE003)
     const { code, messages } = await run([], { state: 'failed' })
     expect(code).toBe(4)
@@ -318,14 +318,14 @@ describe('in bulk', () => {
     expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
   })
 
-  test('several ids are asked about, too', async () => {
+  test('replay also asks about several ids', async () => {
     const ids = [await fixture.end(failedE003), await fixture.end(failedE003)]
     expect((await run(ids)).code).toBe(4)
     expect((await run(ids, { yes: true })).code).toBe(0)
     expect(await fixture.ledger.countStates()).toEqual({ queued: 2 })
   })
 
-  test('--yes replays what maps, reports what does not, and leaves with 1', async () => {
+  test('--yes replays the records that map, reports those that do not, and exits with 1', async () => {
     await fixture.end(failedE003)
     await fixture.end({ state: 'rejected' }, { body: null, error: 'x', payload: '{}', outboxId: '77' })
     await fixture.end(uncertain)
@@ -336,13 +336,13 @@ describe('in bulk', () => {
     expect(await fixture.ledger.countStates()).toEqual({ queued: 1, rejected: 1, uncertain: 1 })
   })
 
-  test('more than a batch goes through', async () => {
+  test('replay handles more records than one batch', async () => {
     await fixture.ledger.capture(Array.from({ length: 250 }, () => ({ payload: payloadOf(), body: null, error: 'x' })))
     expect((await run([], { state: 'rejected', yes: true })).code).toBe(0)
     expect(await fixture.ledger.countStates()).toEqual({ queued: 250 })
   })
 
-  test('--dry-run changes nothing, tells what would still not map, and leaves with 0', async () => {
+  test('--dry-run changes nothing, reports the records that still do not map, and exits with 0', async () => {
     await fixture.end(failedE003)
     await fixture.end({ state: 'rejected' }, { body: null, error: 'x', payload: '{}', outboxId: '77' })
     const { code, printed, messages } = await run([], { dryRun: true })
@@ -353,20 +353,20 @@ describe('in bulk', () => {
     expect(await fixture.ledger.countStates()).toEqual({ failed: 1, rejected: 1 })
   })
 
-  test('--limit takes the longest waiting', async () => {
+  test('--limit takes the oldest', async () => {
     const [first] = [await fixture.end(failedE003), await fixture.end(failedE003)]
     expect((await run([], { limit: '1', yes: true })).code).toBe(0)
     expect((await fixture.ledger.row(first)).state).toBe('queued')
     expect(await fixture.ledger.countStates()).toEqual({ queued: 1, failed: 1 })
   })
 
-  test('nothing that matches leaves with 3, also with --dry-run', async () => {
+  test('replay exits with 3 if no record matches, also with --dry-run', async () => {
     expect((await run([], { yes: true })).code).toBe(3)
     expect((await run([], { dryRun: true })).code).toBe(3)
     expect((await run(['outbox:nothing'])).code).toBe(3)
   })
 
-  test('as JSON it tells which were replayed and which were not', async () => {
+  test('--json lists the records that were replayed and those that were not', async () => {
     const good = await fixture.end(failedE003)
     const bad = await fixture.end(uncertain, { outboxId: '5' })
     const { printed } = await run([good, bad], { yes: true, json: true })
@@ -382,13 +382,13 @@ test.each([
   [['outbox:1'], { state: 'failed' }, 'not both'],
   [[], { state: 'uncertain' }, 'outboxd resolve'],
   [[], { state: 'completed' }, 'it has arrived'],
-])('wrong usage leaves with 2: %j %j', async (ids, options, message) => {
+])('wrong usage exits with 2: %j %j', async (ids, options, message) => {
   const { code, messages } = await run(ids, options)
   expect(code).toBe(2)
   expect(messages).toContain(message)
 })
 
-test('--may-have-arrived alone spares all that it finds, and says so', async () => {
+test('--may-have-arrived without --even-if-arrived replays nothing, and says so', async () => {
   await fixture.end(failedE003)
   const id = await fixture.end({ ...failedE003, mayHaveArrived: true })
   const spared = await run([], { mayHaveArrived: true })
@@ -398,7 +398,7 @@ test('--may-have-arrived alone spares all that it finds, and says so', async () 
   expect(JSON.parse(both.printed).replayed).toEqual([id])
 })
 
-test('the command that list --by-cause gives replays exactly that line', async () => {
+test('the command that list --by-cause prints replays exactly the records of that line', async () => {
   const refused = (error: string): GivenChange => ({ state: 'rejected', errorCode: 'E001', error })
   const mine = [
     await fixture.end(refused('customer C1 is unknown')),

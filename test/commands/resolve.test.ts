@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(() => fixture.reset())
 
-/** A service that knows these transactions and orders, by what it says of them. */
+/** A service that knows these transactions and orders. @param known its answers, by id */
 async function service(known: Record<string, object>) {
   const { received, url } = await startServer(({ url: path }, response) => {
     if (path.endsWith('/oauth/token')) return json(response, 200, { access_token: 'abc', expires_in: 3600 })
@@ -46,7 +46,7 @@ async function run(
 const unchecked = { unchecked: true, yes: true }
 
 describe('--arrived', () => {
-  test('it is tracked by a poll that is due at once', async () => {
+  test('the record is accepted, and a poll is due at once', async () => {
     const { env, asked } = await service({ 'tx-9': { transactionId: 'tx-9', status: 'pending' } })
     const id = await fixture.end(uncertain, { outboxId: '1' })
     const { code, messages } = await run('outbox:1', { arrived: 'tx-9' }, { env })
@@ -62,7 +62,7 @@ describe('--arrived', () => {
       ended_at: null,
       report_due: true,
     })
-    // It counts from when it was sent: a late poll must not teach that processing is quick.
+    // accepted_at is the time of sending, because a late poll must not teach that processing is quick.
     expect(row.accepted_at).toEqual(row.sent_at)
     expect(await fixture.ledger.liveJobs()).toEqual([row.job_id])
     expect((await fixture.ledger.events(id)).at(-1)).toBe('uncertain -> accepted: resolved: arrived as tx-9')
@@ -70,7 +70,7 @@ describe('--arrived', () => {
     expect(polls.map(({ submission }) => submission.transactionId)).toEqual(['tx-9'])
   })
 
-  test('where the mapping does not track: it is completed', async () => {
+  test('a record whose mapping does not track is completed', async () => {
     const { env } = await service({ 'tx-9': { transactionId: 'tx-9', status: 'completed' } })
     const id = await fixture.end(uncertain, { tracked: false })
     expect((await run(id, { arrived: 'tx-9' }, { env })).code).toBe(0)
@@ -78,7 +78,7 @@ describe('--arrived', () => {
     expect(await fixture.ledger.liveJobs()).toEqual([])
   })
 
-  test('an order is asked for among the orders, and the requests are paid for', async () => {
+  test('the service is asked for an order at the path of orders, and each request takes a slot', async () => {
     const { env, asked } = await service({ 'o-1': { orderId: 'o-1', status: 'completed' } })
     const id = await fixture.end(uncertain, { resource: 'orders' })
     const { messages } = await run(id, { arrived: 'o-1' }, { env })
@@ -90,7 +90,7 @@ describe('--arrived', () => {
     expect(rows).toEqual([{ n: 2 }])
   })
 
-  test('what the service failed is shown, and written', async () => {
+  test('a transaction that the service failed is reported, and the record is settled', async () => {
     const { env } = await service({ 'tx-9': { transactionId: 'tx-9', status: 'failed', errorCode: 'E001' } })
     const id = await fixture.end(uncertain)
     const { code, messages } = await run(id, { arrived: 'tx-9' }, { env })
@@ -115,14 +115,14 @@ describe('--arrived', () => {
       expect(messages).toContain('--unchecked')
     })
 
-    test('what the service says does not reach the terminal raw', async () => {
+    test('an unknown status, and its control characters do not reach the terminal', async () => {
       const { env } = await service({ 'tx-8': { transactionId: 'tx-8', status: 'odd\u001b[31m' } })
       const messages = await refused(await fixture.end(uncertain), 'tx-8', env)
       expect(messages).toContain('gave tx-8 an unknown status: odd\\u001b[31m')
       expect(messages).not.toContain('\u001b')
     })
 
-    test('an id to which the service answers with another', async () => {
+    test('an id to which the service answers with a different id', async () => {
       const { env } = await service({ 'tx-8': { transactionId: 'tx-9', status: 'completed' } })
       expect(await refused(await fixture.end(uncertain), 'tx-8', env)).toContain('answered about tx-9')
     })
@@ -141,7 +141,7 @@ describe('--arrived', () => {
       expect(asked()).toEqual([])
     })
 
-    test('`resolve --arrived` with another record’s id: refused, its record is named', async () => {
+    test('an id of another record, which is named', async () => {
       const { env, asked } = await service({ 'tx-8': { transactionId: 'tx-8', status: 'completed' } })
       await fixture.end({ state: 'completed', transactionId: 'tx-8' }, { outboxId: '77' })
       const messages = await refused(await fixture.end(uncertain), 'tx-8', env)
@@ -159,7 +159,7 @@ describe('--arrived', () => {
     return rows[0]?.id
   }
 
-  test('--unchecked asks nobody but the person', async () => {
+  test('--unchecked asks for confirmation instead of asking the service', async () => {
     const id = await fixture.end(uncertain)
     expect((await run(id, { arrived: 'tx-8', unchecked: true })).code).toBe(4)
     expect((await run(id, { arrived: 'tx-8', unchecked: true }, { input: 'n\n' })).code).toBe(4)
@@ -179,7 +179,7 @@ describe('--arrived', () => {
     'yes',
     'Arrived',
     'not-arrived',
-  ])('%s is no id: leaves with 2', async (arrived) => {
+  ])('%s is not an id: exits with 2', async (arrived) => {
     const id = await fixture.end(uncertain)
     expect((await run(id, { arrived, ...unchecked })).code).toBe(2)
     expect((await fixture.ledger.row(id)).state).toBe('uncertain')
@@ -187,7 +187,7 @@ describe('--arrived', () => {
 })
 
 describe('--not-arrived', () => {
-  test('it is sent again under its key, with an attempt in doubt, as persons err', async () => {
+  test('the record is queued again under its key, with an attempt in doubt, because operators err', async () => {
     const id = await fixture.end({ ...uncertain, serverErrors: 2 })
     const before = await fixture.ledger.row(id)
     const { code, messages } = await run(id, { notArrived: true })
@@ -206,7 +206,7 @@ describe('--not-arrived', () => {
     expect((await fixture.ledger.events(id)).at(-1)).toBe('uncertain -> queued: resolved: not arrived')
   })
 
-  test('`resolve --not-arrived` on a terminal: asks first', async () => {
+  test('on a terminal, `resolve --not-arrived` asks first', async () => {
     const id = await fixture.end(uncertain, { outboxId: '1' })
     const other = await fixture.end(uncertain, { outboxId: '2' })
     const before = await fixture.ledger.row(id)
@@ -221,14 +221,14 @@ describe('--not-arrived', () => {
     expect((await fixture.ledger.row(other)).state).toBe('queued')
   })
 
-  test('--new-key gives it another', async () => {
+  test('--new-key gives the record a new key', async () => {
     const id = await fixture.end(uncertain)
     const before = await fixture.ledger.row(id)
     expect((await run(id, { notArrived: true, newKey: true })).messages).toContain('under a new idempotency key')
     expect((await fixture.ledger.row(id)).idempotency_key).not.toBe(before.idempotency_key)
   })
 
-  test('where the service has processed the transaction of its key, it needs another', async () => {
+  test('the record gets a new key if the service has processed the transaction of its former key', async () => {
     const id = await fixture.end({ ...uncertain, errorCode: 'E002', doneMs: 900 })
     const before = await fixture.ledger.row(id)
     await run(id, { notArrived: true })
@@ -249,13 +249,13 @@ describe('--not-arrived', () => {
     expect((await fixture.ledger.row(id)).state).toBe('failed')
   })
 
-  test('after E002 it says what the same key will come to', async () => {
+  test('after E002 the message advises --new-key', async () => {
     const id = await fixture.end({ ...uncertain, errorCode: 'E002' })
     expect((await run(id, { notArrived: true })).messages).toContain('add --new-key')
   })
 })
 
-test('either way the next of its key goes on when it may', async () => {
+test('the next record of its key waits after --not-arrived, and goes on after --arrived', async () => {
   const first = await fixture.end(uncertain, { key: 'k' })
   const second = await fixture.end({ state: 'queued' }, { key: 'k' })
   expect((await fixture.ledger.row(second)).held).toBe(true)
@@ -271,7 +271,7 @@ test('either way the next of its key goes on when it may', async () => {
   expect((await fixture.ledger.row(other[1] ?? '')).held).toBe(false)
 })
 
-describe('beside uncertain ones it settles', () => {
+describe('beside uncertain records, resolve settles', () => {
   const lost: GivenChange = {
     state: 'failed',
     error: '404 for ten minutes',
@@ -279,17 +279,17 @@ describe('beside uncertain ones it settles', () => {
     mayHaveArrived: true,
   }
 
-  test('a failed one that may have arrived', async () => {
+  test('a failed record that may have arrived', async () => {
     const id = await fixture.end(lost)
     expect((await run(id, { arrived: 'tx-2', ...unchecked })).code).toBe(0)
     expect(await fixture.ledger.row(id)).toMatchObject({ state: 'accepted', may_have_arrived: false })
     expect((await fixture.ledger.events(id)).at(-1)).toBe('failed -> accepted: resolved: arrived as tx-2')
   })
 
-  test('an accepted one that was resolved wrongly, as often as it takes; its former poll does not come', async () => {
+  test('an accepted record that was resolved wrongly, repeatedly, and its former poll is dropped', async () => {
     const id = await fixture.end(uncertain)
     await run(id, { arrived: 'tx-1', ...unchecked })
-    await fixture.ledger.pool.query('update outboxd.submission set not_done_ms = 5') // another's, which is pending
+    await fixture.ledger.pool.query('update outboxd.submission set not_done_ms = 5') // of the other transaction, which is pending
     await run(id, { arrived: 'tx-2', ...unchecked })
     const row = await fixture.ledger.row(id)
     expect(row).toMatchObject({ state: 'accepted', transaction_id: 'tx-2', not_done_ms: null })
@@ -299,13 +299,13 @@ describe('beside uncertain ones it settles', () => {
     expect(await fixture.ledger.liveJobs()).toEqual([])
   })
 
-  test('an accepted one that never had a usable answer', async () => {
+  test('an accepted record that never had a usable answer', async () => {
     const id = await fixture.end({ state: 'accepted', transactionId: 'tx-1', pollInMs: 0 })
     expect((await run(id, { arrived: 'tx-2', ...unchecked })).code).toBe(0)
     expect(await fixture.ledger.row(id)).toMatchObject({ state: 'accepted', transaction_id: 'tx-2' })
   })
 
-  test('but none that the service works on', async () => {
+  test('but no record that the service is processing', async () => {
     const id = await fixture.end({ state: 'accepted', transactionId: 'tx-1', pollInMs: 0, notDoneMs: 900 })
     const { code, messages } = await run(id, { arrived: 'tx-2', ...unchecked })
     expect(code).toBe(1)
@@ -336,7 +336,7 @@ describe('--dry-run', () => {
     ],
     ['not arrived', stated, { notArrived: true }, 'failed. This would send it again, under its idempotency key'],
     ['new key', uncertain, { notArrived: true, newKey: true }, 'would send it again, under a new idempotency key.'],
-  ])('%s: says what would be settled; nobody is asked, and nothing changes', async (_, change, options, said) => {
+  ])('%s: prints what would change, without asking the service or changing anything', async (_, change, options, said) => {
     const { env, asked } = await service({ 'tx-9': { transactionId: 'tx-9', status: 'pending' } })
     const id = await fixture.end(change, { outboxId: '1' })
     const before = await fixture.ledger.row(id)
@@ -347,7 +347,7 @@ describe('--dry-run', () => {
     expect(await fixture.ledger.row(id)).toEqual(before)
   })
 
-  test('what could not be settled is refused as without it', async () => {
+  test('a record that could not be settled is refused', async () => {
     await fixture.end({ state: 'completed', transactionId: 'tx-8' }, { outboxId: '77' })
     const id = await fixture.end(uncertain)
     const taken = await run(id, { arrived: 'tx-8', dryRun: true })
@@ -356,7 +356,7 @@ describe('--dry-run', () => {
     expect((await run('outbox:77', { notArrived: true, dryRun: true })).code).toBe(1)
   })
 
-  test('--take-back names the id that would be free', async () => {
+  test('--take-back names the id that would become free', async () => {
     const id = await fixture.end(uncertain, { outboxId: '1' })
     await run(id, { arrived: 'tx-1', ...unchecked })
     const { code, printed } = await run(id, { takeBack: true, dryRun: true })
@@ -375,7 +375,7 @@ describe('--json', () => {
     return { code, ...JSON.parse(printed) }
   }
 
-  test('has the keys that a file of answers has, and the state', async () => {
+  test('prints the columns of a file of answers, and the state', async () => {
     const id = await fixture.end(uncertain, { outboxId: '1' })
     const arrived = { id, outboxId: '1', arrivedAs: 'tx-1', state: 'accepted' }
     const word = { arrived: 'tx-1', ...unchecked }
@@ -395,7 +395,7 @@ describe('--json', () => {
   })
 })
 
-test('what is not to be settled is left alone', async () => {
+test('resolve refuses a failed record that cannot have arrived, and exits with 3 for an unknown one', async () => {
   const id = await fixture.end(failedE003)
   const { code, messages } = await run(id, { notArrived: true })
   expect(code).toBe(1)
@@ -412,13 +412,13 @@ test.each<OptionsOf<typeof resolve>>([
   { arrived: '--not-arrived' },
   { takeBack: true, notArrived: true },
   { notArrived: true, unchecked: true },
-])('exactly one answer that makes sense: %j leaves with 2', async (options) => {
+])('contradictory or incomplete options exit with 2: %j', async (options) => {
   const id = await fixture.end(uncertain)
   expect((await run(id, options)).code).toBe(2)
   expect((await fixture.ledger.row(id)).state).toBe('uncertain')
 })
 
-test('a record whose id the service never answers for is settled by a person, and its poll is gone', async () => {
+test('an operator can settle a record whose id is still being polled, and a record that is sent again keeps no poll', async () => {
   const asked = { state: 'sending', transactionId: 'tx-1', pollInMs: 60_000 } as const
   const arrived = await fixture.end(asked, { outboxId: '1' })
   expect((await run('outbox:1', { arrived: 'tx-1', ...unchecked })).code).toBe(0)

@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(() => fixture.reset())
 
-/** A service that knows transactions whose ids begin with `tx-`, and how often it was asked for what. */
+/** A service that knows transactions whose ids begin with `tx-`. `asked` counts its requests by method. */
 async function service(tokenAfterMs = 0) {
   const { received, url } = await startServer(async ({ url: path }, response) => {
     if (path.endsWith('/oauth/token')) await after(tokenAfterMs)
@@ -46,7 +46,7 @@ function fileOf(text: string): string {
   return join(folder, 'ask.csv')
 }
 
-/** Lines `outbox id,answer` about records that were sent once, as a file has them. */
+/** A file of answers from lines `outbox id,answer`, about records that were sent once. */
 const answers = (lines: string) => `outbox_id,arrived_as,attempts\n${lines.replace(/\n/g, ',1\n')}`
 
 async function run(
@@ -66,7 +66,7 @@ const states = async () => {
   return rows.map(({ outbox_id, state, transaction_id }) => [outbox_id, state, transaction_id].join(' ').trim())
 }
 
-test('a row whose id would calculate where semicolons separate is settled by its id as list --csv wrote it', async () => {
+test('a row whose id list --csv escaped as a formula is settled by the escaped id', async () => {
   await fixture.end(uncertain, { outboxId: 'x;=1+1;y' })
   const listed = fixture.context()
   await list.action(listed, { state: 'uncertain', csv: true })
@@ -76,7 +76,7 @@ test('a row whose id would calculate where semicolons separate is settled by its
   expect(await states()).toEqual(['x;=1+1;y queued'])
 })
 
-test('what list --csv made and a person filled in is settled, after a preview and a yes', async () => {
+test('a filled-in file of list --csv is settled after a preview and a yes', async () => {
   const { env, asked } = await service()
   for (const outboxId of ['1', '2', '3']) await fixture.end(uncertain, { outboxId })
   const listed = fixture.context()
@@ -102,7 +102,7 @@ test('what list --csv made and a person filled in is settled, after a preview an
   expect(await fixture.ledger.liveJobs()).toHaveLength(1)
 })
 
-test('the service is asked once for each, and what it does not know is left alone', async () => {
+test('the service is asked once for each id, and a record whose id it does not know is left alone', async () => {
   const { env, asked } = await service()
   for (let i = 1; i <= 7; i++) await fixture.end(uncertain, { outboxId: String(i) })
   const { code, printed } = await run(
@@ -125,7 +125,7 @@ test('the service is asked once for each, and what it does not know is left alon
   expect(rows).toEqual([{ n: 14 }])
 })
 
-test('a service that does not answer is not asked for all of them; --unchecked asks it for none', async () => {
+test('a service that does not answer is not asked about every line, and with --unchecked about none', async () => {
   const { env } = await service()
   const away = { ...env, SERVICE_BASE_URL: 'http://127.0.0.1:1', SERVICE_AUTH_URL: 'http://127.0.0.1:1' }
   const text = answers(Array.from({ length: 12 }, (_, i) => `${i},tx-${i}\n`).join(''))
@@ -138,7 +138,7 @@ test('a service that does not answer is not asked for all of them; --unchecked a
   expect(await fixture.ledger.countStates()).toEqual({ accepted: 12 })
 })
 
-test('what takes longer than two seconds says how far it is', async () => {
+test('a run of more than two seconds prints its progress', async () => {
   const { env } = await service(2_100)
   for (let i = 0; i < 2; i++) await fixture.end(uncertain, { outboxId: String(i) })
   const text = answers(Array.from({ length: 2 }, (_, i) => `${i},tx-${i}\n`).join(''))
@@ -159,7 +159,7 @@ test.each([
   expect(await states()).toEqual(['1 queued'])
 })
 
-test('an error in between: how many were settled, and that the file can be given again', async () => {
+test('after an error halfway, the message counts the settled records and says to give the file again', async () => {
   const ids = ['1', '2', '3']
   for (const outboxId of ids) await fixture.end(uncertain, { outboxId })
   const { pool } = fixture.ledger
@@ -173,7 +173,7 @@ test('an error in between: how many were settled, and that the file can be given
   expect(await states()).toEqual(['1 queued', '2 uncertain', '3 uncertain'])
 })
 
-test('while no slot is free it waits, and can be interrupted', async () => {
+test('resolve waits while no slot is free, and can be interrupted', async () => {
   const { env, asked } = await service()
   await fixture.end(uncertain, { outboxId: '1' })
   await fixture.ledger.pool.query(`update outboxd.slot set free_at = clock_timestamp() + interval '1 hour'`)
@@ -202,25 +202,25 @@ describe('nothing is written while a line is wrong:', () => {
   })
 
   test.each([
-    ['a record that is not there', '1,tx-1\n99,tx-2\n', 'ask.csv, line 3: there is no record outbox:99'],
-    ['one that is named twice', '1,tx-1\n1,not-arrived\n', 'line 3: outbox:1 is already on line 2'],
+    ['a record that does not exist', '1,tx-1\n99,tx-2\n', 'ask.csv, line 3: there is no record outbox:99'],
+    ['a record that is named twice', '1,tx-1\n1,not-arrived\n', 'line 3: outbox:1 is already on line 2'],
     ['an id that is given twice', '1,tx-1\n2,tx-1\n', 'line 3: tx-1 is already on line 2'],
     ['an id that is another record’s', '1,tx-77\n', 'line 2: tx-77 is the transaction of outbox:77'],
-    ['an answer that is none', '1,tx-1\n2,yes it did\n', 'line 3: a transaction'],
+    ['an invalid answer', '1,tx-1\n2,yes it did\n', 'line 3: a transaction'],
   ])('a contradictory answer file (%s): nothing is written', async (_, text, message) => {
     expect(await wrong(answers(text))).toContain(message)
   })
 
   test.each([
-    ['that it did not arrive, and as what', 'outbox_id,arrived_as,attempts,transaction_id\n1,not-arrived,1,tx-9\n'],
-    ['as what it arrived, and as what else', 'outbox_id,transaction_id,arrived_as,attempts\n2,,,\n1,tx-9,tx-1,1\n'],
-  ])('one that says two things: %s', async (_, text) => {
+    ['that it did not arrive, and its id', 'outbox_id,arrived_as,attempts,transaction_id\n1,not-arrived,1,tx-9\n'],
+    ['two different ids', 'outbox_id,transaction_id,arrived_as,attempts\n2,,,\n1,tx-9,tx-1,1\n'],
+  ])('a line that contradicts itself: %s', async (_, text) => {
     const line = text.split('\n').length - 1
     expect(await wrong(text)).toContain(`line ${line}: the line contradicts itself about outbox:1: `)
     expect(await wrong(text)).toContain('transaction_id says tx-9')
   })
 
-  test('columns that were sorted apart', async () => {
+  test('columns that were sorted separately', async () => {
     const { rows } = await fixture.ledger.pool.query("select id from outboxd.submission where outbox_id = '1'")
     const messages = await wrong(`outbox_id,arrived_as,submission_id,attempts\n2,tx-1,${rows[0].id},1\n`)
     expect(messages).toContain(
@@ -229,7 +229,7 @@ describe('nothing is written while a line is wrong:', () => {
   })
 })
 
-test('what is not to be settled is left alone, and the same file can be given again', async () => {
+test('a record that cannot be settled is left alone, and the same file can be given again', async () => {
   await fixture.end(uncertain, { outboxId: '1' })
   await fixture.end(failedE003, { outboxId: '2' })
   const first = await run(answers('1,tx-1\n2,tx-2\n'), { yes: true, unchecked: true })
@@ -242,7 +242,7 @@ test('what is not to be settled is left alone, and the same file can be given ag
   expect(await states()).toEqual(['1 accepted tx-1', '2 failed'])
 })
 
-/** It is sent once more, and nobody knows whether that arrived. */
+/** Sends the record again, and leaves it uncertain. */
 async function sendAgain(id: string) {
   await claim(fixture.ledger.dispatch(), { submissions: 1 })
   await fixture.ledger.pool.query(
@@ -252,7 +252,7 @@ async function sendAgain(id: string) {
 }
 
 describe('an answer from before the record was sent again is not believed', () => {
-  test('an answer file older than an attempt: not believed', async () => {
+  test('if it was queued and sent again', async () => {
     const id = await fixture.end(uncertain, { outboxId: '1' })
     const listed = fixture.context()
     await list.action(listed, { state: 'uncertain', csv: true })
@@ -264,7 +264,7 @@ describe('an answer from before the record was sent again is not believed', () =
     expect(messages).toContain('line 2: outbox:1 was sent again after the file was made: make a new file')
   })
 
-  test('where it was replayed in between', async () => {
+  test('if it was replayed', async () => {
     const lost: GivenChange = { state: 'failed', error: '404', transactionId: 'tx-1', mayHaveArrived: true }
     const id = await fixture.end(lost, { outboxId: '1' })
     expect(await replay.action(fixture.context(), ['outbox:1'], { yes: true })).toBe(0)
@@ -274,7 +274,7 @@ describe('an answer from before the record was sent again is not believed', () =
   })
 })
 
-test('an older version of a document is not sent after a newer one: its line says so', async () => {
+test('an older version of a document is not sent after a newer one, and the message names its line', async () => {
   const ofDocument = { document: 'public.sale 5', key: '5' }
   await fixture.end({ state: 'failed', error: '500', mayHaveArrived: true }, { ...ofDocument, outboxId: '1' })
   await fixture.end({ state: 'completed', transactionId: 'tx-2' }, { ...ofDocument, outboxId: '2', body: '{}' })
@@ -284,13 +284,13 @@ test('an older version of a document is not sent after a newer one: its line say
   expect(await states()).toEqual(['1 failed', '2 completed tx-2'])
 })
 
-describe('what a person has said since the file was made stays as it is', () => {
+describe('a decision of an operator since the file was made is kept', () => {
   const corrects = 'its transaction id tx-1 was given by an operator. If that id is wrong: outboxd resolve outbox:1'
 
   test.each([
     answers('1,not-arrived\n'),
     'outbox_id,arrived_as,attempts,transaction_id\n1,not-arrived,1,\n',
-  ])('that it arrived, although the file says that it did not: %j', async (text) => {
+  ])('that it arrived, and the file says that it did not: %j', async (text) => {
     await fixture.end(uncertain, { outboxId: '1' })
     expect((await run(answers('1,tx-1\n'), { yes: true, unchecked: true })).code).toBe(0)
     const { code, messages } = await run(text, { yes: true })
@@ -299,7 +299,7 @@ describe('what a person has said since the file was made stays as it is', () => 
     expect(await states()).toEqual(['1 accepted tx-1'])
   })
 
-  test('as what it arrived: the same file, given again, does not undo a correction', async () => {
+  test('that it arrived under a corrected id, and the same file is given again', async () => {
     await fixture.end(uncertain, { outboxId: '1' })
     const word = { yes: true, unchecked: true }
     expect((await run(answers('1,tx-9\n'), word)).code).toBe(0)
@@ -308,7 +308,7 @@ describe('what a person has said since the file was made stays as it is', () => 
     expect(await states()).toEqual(['1 accepted tx-1'])
   })
 
-  test('that it is not that transaction', async () => {
+  test('that it did not arrive as that transaction', async () => {
     await fixture.end(uncertain, { outboxId: '1' })
     const word = { yes: true, unchecked: true }
     await run(answers('1,tx-9\n'), word)
@@ -320,7 +320,7 @@ describe('what a person has said since the file was made stays as it is', () => 
   })
 })
 
-test('a file that brings along which transaction it was corrects what a person said', async () => {
+test('a file that contains the operator’s earlier transaction ids may correct them', async () => {
   for (const outboxId of ['1', '2', '3']) await fixture.end(uncertain, { outboxId })
   const word = { yes: true, unchecked: true }
   expect((await run(answers('1,tx-1\n2,tx-2\n3,tx-3\n'), word)).code).toBe(0)
@@ -339,12 +339,12 @@ test('a file that brings along which transaction it was corrects what a person s
   expect(await states()).toEqual(['1 queued', '2 accepted tx-22', '3 accepted tx-3'])
 })
 
-test('a file without answers settles nothing: 3', async () => {
+test('a file without answers exits with 3', async () => {
   await fixture.end(uncertain, { outboxId: '1' })
   expect((await run(answers('1,\n'), { yes: true })).code).toBe(3)
 })
 
-test('what makes no sense leaves with 2', async () => {
+test('--file with --not-arrived, neither of record and file, or a missing file exits with 2', async () => {
   expect((await run(answers('1,tx\n'), { notArrived: true })).code).toBe(2)
   const context = fixture.context()
   expect(await resolve.action(context, undefined, { notArrived: true })).toBe(2)

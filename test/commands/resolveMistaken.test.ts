@@ -7,7 +7,7 @@ import { toTrackStep } from '../../src/daemon/track/track.ts'
 import { claim, outcomeBatch, transition } from '../support/ledger.ts'
 import { type Fixture, openFixture, uncertain } from './fixture.ts'
 
-/** An id that a person gave is a slip of theirs, and the service has finished that transaction before anyone noticed. */
+/** An operator gave a wrong id, and the service has finished that transaction before the mistake was noticed. */
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await openFixture()
@@ -23,7 +23,7 @@ async function run(name: string, options: OptionsOf<typeof resolve>, input: stri
 
 const word = (arrived: string): OptionsOf<typeof resolve> => ({ arrived, unchecked: true, yes: true })
 
-/** An uncertain record that a person has said to be this transaction; the service has ended that one so. */
+/** An uncertain record that an operator resolved as this transaction, which the service has ended with `verdict`. */
 async function mistaken(outboxId: string, transactionId: string, verdict: 'completed' | 'failed'): Promise<string> {
   const id = await fixture.end(uncertain, { outboxId })
   expect((await run(id, word(transactionId))).code).toBe(0)
@@ -71,7 +71,7 @@ test("two records have each other's ids: both can be corrected", async () => {
   expect(await fixture.ledger.row(second)).toMatchObject({ state: 'accepted', transaction_id: 'tx-2' })
 })
 
-test('what failed by another’s id is marked: a bulk replay leaves it alone, and it is corrected', async () => {
+test('a record that failed under a wrong id may have arrived: a bulk replay skips it, and it can be corrected', async () => {
   const id = await mistaken('1', 'tx-2', 'failed')
   expect(await fixture.ledger.row(id)).toMatchObject({ may_have_arrived: true, in_doubt: true })
   await replay.action(fixture.context(), [], { state: 'failed', yes: true })
@@ -80,7 +80,7 @@ test('what failed by another’s id is marked: a bulk replay leaves it alone, an
   expect(await fixture.ledger.row(id)).toMatchObject({ state: 'accepted', transaction_id: 'tx-1' })
 })
 
-test('show says that a person gave the id, and how to correct it', async () => {
+test('show says that an operator gave the id, and how to correct it', async () => {
   const id = await mistaken('1', 'tx-2', 'completed')
   const context = fixture.context()
   await show.action(context, id, {})
@@ -89,14 +89,14 @@ test('show says that a person gave the id, and how to correct it', async () => {
   expect(context.printed()).toContain(`outboxd resolve ${id} --take-back`)
 })
 
-test('what is completed by the service’s own word is not taken back', async () => {
+test('--take-back is refused if no operator gave the id', async () => {
   const id = await fixture.end({ state: 'completed', transactionId: 'tx-1' })
   const { code, messages } = await run(id, { takeBack: true, yes: true })
   expect(code).toBe(1)
   expect(messages).toContain('no operator gave its transaction id')
 })
 
-test('a completed one that a person named and that never arrived is sent again under its key, in doubt', async () => {
+test('a record completed under a wrong id can be sent again under its key, with an attempt in doubt', async () => {
   const id = await mistaken('1', 'tx-2', 'completed')
   const { idempotency_key } = await fixture.ledger.row(id)
   expect((await run(id, { notArrived: true })).code).toBe(4)

@@ -3,7 +3,7 @@ import { command as run } from '../../src/commands/run.ts'
 import { ConfigInvalid } from '../../src/createVariableReader.ts'
 import { testContext } from '../support/context.ts'
 
-test('a variable whose name is a slip of one of ours is told before what is missing', async () => {
+test('run warns about a misspelt variable before it fails for missing ones', async () => {
   const context = testContext({ SERVICE_BAES_URL: 'https://service.example' })
   await expect(run.action(context)).rejects.toThrow(ConfigInvalid)
   expect(context.messages()).toBe(

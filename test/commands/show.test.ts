@@ -16,7 +16,7 @@ async function run(name: string, json = false) {
   return { code, printed: context.printed(), messages: context.messages() }
 }
 
-test('it shows the events, the bodies digit for digit, and what to do', async () => {
+test('show prints the events, the exact bodies, and what to do', async () => {
   const payload = '{"amount": 12.30, "n": 1e2, "big": 12345678901234567890.10}'
   const id = await fixture.end(failedE003, { outboxId: '41', payload, body: '{"total_amount":12.30}' })
   const { code, printed } = await run('outbox:41')
@@ -33,13 +33,13 @@ test('it shows the events, the bodies digit for digit, and what to do', async ()
   expect(printed).toMatch(/sending -> failed +test {2}\(test, attempt 1\)\n +code: E003\n +error: the service was down/)
 })
 
-test('a submission is found by its id, by the beginning of it, and by its outbox row', async () => {
+test('show finds a record by its id, the beginning of its id, and its outbox row', async () => {
   const id = await fixture.end(uncertain, { id: 'abcdef12-0000-4000-8000-000000000001', outboxId: 'uuid-like-1' })
   for (const name of [id, id.toUpperCase(), id.replaceAll('-', ''), 'abcdef', 'abcdef12-00', 'outbox:uuid-like-1'])
     expect((await run(name)).code, name).toBe(0)
 })
 
-test('a name that fits no submission is tried as an outbox row, and said to be', async () => {
+test('if no record has the given id, show tries it as an outbox row, and says so', async () => {
   const id = await fixture.end(uncertain, { outboxId: '4711' })
   const { code, printed, messages } = await run('4711')
   expect(code).toBe(0)
@@ -55,7 +55,7 @@ test('a name that fits no submission is tried as an outbox row, and said to be',
   })
 })
 
-test('an ambiguous beginning leaves with 2 and names both', async () => {
+test('an ambiguous beginning of an id exits with 2 and names both records', async () => {
   const one = await fixture.end(uncertain, { id: 'abcdef12-0000-4000-8000-000000000001' })
   const two = await fixture.end(uncertain, { id: 'abcdef12-0000-4000-8000-000000000002' })
   const { code, messages } = await run('abcdef')
@@ -65,7 +65,7 @@ test('an ambiguous beginning leaves with 2 and names both', async () => {
   expect((await run(two)).code).toBe(0)
 })
 
-test('also by the last digits of its id, its transaction, its idempotency key and its key', async () => {
+test('show also finds a record by the end of its id, its transaction, its idempotency key and its key', async () => {
   const id = await fixture.end(
     { state: 'completed', transactionId: 'tx:1' },
     {
@@ -81,7 +81,7 @@ test('also by the last digits of its id, its transaction, its idempotency key an
   expect((await run('000001')).code).toBe(2)
 })
 
-test('where several have a key they are listed, newest first', async () => {
+test('if several records have the key, show lists them, newest first', async () => {
   await fixture.end(failedE003, { key: 'k', outboxId: '1' })
   await fixture.end({ state: 'completed' }, { key: 'k', outboxId: '2' })
   const { code, printed, messages } = await run('key:k')
@@ -91,7 +91,7 @@ test('where several have a key they are listed, newest first', async () => {
   expect(JSON.parse((await run('key:k', true)).printed)).toMatchObject([{ outboxId: '2' }, { outboxId: '1' }])
 })
 
-test('of more than fifty of a key the newest are listed, and the command that it names lists all', async () => {
+test('of more than 50 records of a key, show lists the newest and names the command that lists all', async () => {
   await fixture.ledger.capture(Array.from({ length: 51 }, (_, i) => ({ outboxId: String(i + 1), key: 'many' })))
   const { printed, messages } = await run('key:many')
   expect(printed.trim().split('\n')).toHaveLength(51)
@@ -103,11 +103,11 @@ test('of more than fifty of a key the newest are listed, and the command that it
   expect(JSON.parse(context.printed())).toHaveLength(51)
 })
 
-test.each(['abcde', 'outbox:', 'xyzxyz', ''])('%j names no submission: 2', async (name) => {
+test.each(['abcde', 'outbox:', 'xyzxyz', ''])('%j is not a valid name of a record: exits with 2', async (name) => {
   expect((await run(name)).code).toBe(2)
 })
 
-test('what is not there leaves with 3', async () => {
+test('an unknown record exits with 3', async () => {
   for (const name of ['abcdef', 'transaction:tx', 'key:k']) expect((await run(name)).code, name).toBe(3)
   const { code, messages } = await run('outbox:999')
   expect(code).toBe(3)
@@ -115,7 +115,7 @@ test('what is not there leaves with 3', async () => {
   expect((await run('transaction:tx')).messages).toContain('`outboxd show outbox:N` says how it ended')
 })
 
-test('a row that was not captured yet is said to wait in the outbox', async () => {
+test('for a row that was not captured yet, show says that it waits in the outbox', async () => {
   const row = await fixture.row(payloadOf())
   const { code, messages } = await run(`outbox:${row}`)
   expect(code).toBe(3)
@@ -123,7 +123,7 @@ test('a row that was not captured yet is said to wait in the outbox', async () =
   expect(messages).toContain(`outboxd map --outbox ${row}`)
 })
 
-test('a row that has come to its end and that the ledger has lost is not said to wait', async () => {
+test('for an ended row that the ledger has lost, show does not say that it waits', async () => {
   const row = await fixture.row(payloadOf())
   await fixture.ledger.pool.query(`update outbox set status = 'completed', transaction_id = 'tx-9' where id = $1`, [
     row,
@@ -134,7 +134,7 @@ test('a row that has come to its end and that the ledger has lost is not said to
   expect(messages).not.toContain('waits in the outbox')
 })
 
-test('what is held is told behind whom, and what is paused until when', async () => {
+test('show says behind which record a record is held, and until when sending is paused', async () => {
   const pool = fixture.ledger.pool
   await fixture.end(uncertain, { outboxId: '1', key: 'k' })
   await fixture.end({ state: 'queued' }, { outboxId: '2', key: 'k' })
@@ -148,7 +148,7 @@ test('what is held is told behind whom, and what is paused until when', async ()
   )
 })
 
-test('as JSON the bodies are texts, so that no digit is lost, and times are ISO', async () => {
+test('--json prints bodies as text, so that no digit is lost, and times in ISO form', async () => {
   await fixture.end(
     { state: 'accepted', pollInMs: 60_000, transactionId: 'tx-1' },
     { outboxId: '5', body: '{"a":1.10}' },
@@ -162,12 +162,12 @@ test('as JSON the bodies are texts, so that no digit is lost, and times are ISO'
   expect(Object.keys(shown).filter((name) => name.endsWith('Ms'))).toEqual([])
 })
 
-test('what the service wrote cannot speak to the terminal', async () => {
+test('control characters from the service do not reach the terminal', async () => {
   await fixture.end({ state: 'failed', errorCode: null, error: 'bad\u001b[2K\rgood' }, { outboxId: '6' })
   expect((await run('outbox:6')).printed).not.toContain('\u001b')
 })
 
-test('of a row that cannot be told it says why, and when that is tried again', async () => {
+test('if an outcome cannot be written back, show says why and when it is tried again', async () => {
   const id = await fixture.end(failedE003, { outboxId: '7' })
   await fixture.ledger.pool.query(
     `update outboxd.submission set report_due = true, report_put_off = revision,

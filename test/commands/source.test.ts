@@ -5,7 +5,7 @@ import { command as replay } from '../../src/commands/replay.ts'
 import { command as show } from '../../src/commands/show.ts'
 import { type Fixture, failedE003, mappingFiles, openFixture } from './fixture.ts'
 
-/** Commands on records whose content a query gives. */
+/** Commands on records whose contents a query reads. */
 
 let fixture: Fixture
 beforeAll(async () => {
@@ -37,7 +37,7 @@ body: { customerId: "\${customer}", data: { field1: value1, field2: x, order_dat
 })
 const reference = '{"document": "public.sale", "id": 5}'
 
-test('map shows what the query gives for a row, and the request', async () => {
+test('map shows what the query reads for a row, and the request', async () => {
   const plain = await fixture.row('{"id": 5}')
   const document = await fixture.row(reference)
   for (const row of [plain, document]) {
@@ -61,14 +61,14 @@ test('map says why nothing is sent for a document', async () => {
   expect(context.printed()).toContain('nothing is sent for this row: public.sale 5 does not meet the condition')
 })
 
-test('a query that is wrong is told with its file', async () => {
+test('an error in a query is reported with its file', async () => {
   const row = await fixture.row('{"id": 5}')
   await expect(
     map.action(fixture.context(null, env('select id from nothing where id = any($1)')), undefined, { outbox: row }),
   ).rejects.toThrow(/data\.yaml: the query of "source" failed: relation "nothing" does not exist/)
 })
 
-test('replay --refresh reads through the query, and a later row of the document is compared with what it sent', async () => {
+test('replay --refresh reads through the query, and an unchanged later row of the document is discarded', async () => {
   const row = await fixture.row(reference)
   const id = await fixture.end(failedE003, { outboxId: row, document: 'public.sale 5' })
   const context = fixture.context(null, { ...env(), USER: 'test' })
@@ -87,7 +87,7 @@ test('replay --refresh reads through the query, and a later row of the document 
   expect(shown.printed()).toContain('(none: nothing is sent for this record)')
 })
 
-test('check plans the queries and tries them on rows that wait', async () => {
+test('check plans the queries and runs them for waiting rows', async () => {
   await fixture.row(reference)
   const findings = async (sql?: string) => {
     const context = fixture.context(null, env(sql))

@@ -36,7 +36,7 @@ test('all is well with a daemon and nothing to do', async () => {
   expect(printed).toMatch(/instance +\w{8} on erp-1, version 1/)
 })
 
-test('without a daemon the first line says so; the rest follows', async () => {
+test('without a daemon the first line says so, and the other messages follow', async () => {
   await fixture.end(failedE003)
   const { printed } = await run()
   const [first, second] = printed.split('\n')
@@ -51,12 +51,12 @@ test('an instance that is silent for 12 s is not alive', async () => {
   expect((await run()).printed).toMatch(/instances +none running; last heartbeat .* \(1\d s ago\)/)
 })
 
-test('a ledger that went back is paused until recover: resume does not end that', async () => {
+test('the pause after a restore is shown as lasting until recover', async () => {
   await fixture.ledger.pool.query(`insert into outboxd.pause values ('history', now(), null, 0, 'it was restored')`)
   expect((await run()).printed).toMatch(/paused +history since .*, until `outboxd recover`: it was restored/)
 })
 
-test('a pause stands with its reason, since, until and words', async () => {
+test('a pause is shown with its reason, beginning, end and detail', async () => {
   await alive()
   await fixture.ledger.pool.query(
     `insert into outboxd.pause values ('unavailable', now() - interval '2 min', now() + interval '180.4 s', 0, 'E003 it says')`,
@@ -68,7 +68,7 @@ test('a pause stands with its reason, since, until and words', async () => {
   )
 })
 
-test('the backlog is what waits in the outbox and what is captured; the oldest counts from its row', async () => {
+test('the backlog counts waiting rows and captured records, and the oldest by the time of its row', async () => {
   await alive()
   await fixture.row(payloadOf())
   await fixture.ledger.pool.query(`update outbox set created_at = now() - interval '10 min'`)
@@ -88,7 +88,7 @@ test('the backlog is what waits in the outbox and what is captured; the oldest c
   expect(Date.now() - Date.parse(read.oldestUnsent)).toBeGreaterThan(599_000)
 })
 
-test('records wait behind one that needs attention: not in the backlog', async () => {
+test('the backlog does not count records held behind one that needs attention', async () => {
   await fixture.end(uncertain, { key: 'customer 1' })
   await fixture.ledger.capture([
     { key: 'customer 1' },
@@ -101,7 +101,7 @@ test('records wait behind one that needs attention: not in the backlog', async (
   expect(JSON.parse((await run(true)).printed)).toMatchObject({ backlog: { records: 2 }, heldForPerson: 2 })
 })
 
-test('a failed record holds back its key only under block', async () => {
+test('a failed record holds back its key only with KEY_ON_FAILURE=block', async () => {
   await fixture.end(failedE003, { key: 'customer 1' })
   await fixture.ledger.capture([{ key: 'customer 1' }])
   const read = async (env = {}) => JSON.parse((await run(true, env)).printed)
@@ -110,7 +110,7 @@ test('a failed record holds back its key only under block', async () => {
   expect(await read({ KEY_ON_FAILURE: 'block' })).toMatchObject({ backlog: { records: 0 }, heldForPerson: 1 })
 })
 
-test('no backlog is through before its last record is due', async () => {
+test('the estimate ends no earlier than the last record is due', async () => {
   await fixture.end({ state: 'queued' })
   await fixture.ledger.pool.query(`update outboxd.submission set due_at = now() + interval '10 min'`)
   const { estimatedSeconds } = JSON.parse((await run(true)).printed).backlog
@@ -118,18 +118,18 @@ test('no backlog is through before its last record is due', async () => {
   expect(estimatedSeconds).toBeGreaterThan(590)
 })
 
-test('the estimate goes by the polls that the last completed ones took', async () => {
+test('the estimate uses the mean number of polls of completed records', async () => {
   await fixture.end({ state: 'completed', polls: 3, doneMs: 10 })
   await fixture.end({ state: 'completed', polls: 5, doneMs: 10 })
   expect(JSON.parse((await run(true)).printed).backlog.pollsPerRecord).toBe(4)
 })
 
-test('before the daemon ever ran, the budget is what the configuration says', async () => {
+test('before a daemon has run, status shows the budget of the configuration', async () => {
   await fixture.ledger.pool.query('truncate outboxd.slot')
   expect((await run(false, { RATE_LIMIT_REQUESTS: '70' })).printed).toMatch(/budget +70 of 70 requests free/)
 })
 
-test('while the outbox cannot be read the ledger is shown all the same, and the exit code is 1', async () => {
+test('if the outbox cannot be read, status still shows the ledger and exits with 1', async () => {
   await alive()
   const { code, printed, messages } = await run(false, {
     DATABASE_URL: 'postgres://localhost:1/none',
@@ -141,7 +141,7 @@ test('while the outbox cannot be read the ledger is shown all the same, and the 
   expect(messages).toContain('DATABASE_URL at localhost:1/none')
 })
 
-test('the ledger cannot be written: `status` says so', async () => {
+test('if the databases are read-only, status says so', async () => {
   await using _ = await readOnly(fixture.ledger.pool)
   const { printed } = await run()
   expect(printed).toMatch(/^The ledger’s database is read-only, so the daemons send nothing\. .* disk/)
@@ -152,7 +152,7 @@ test('the ledger cannot be written: `status` says so', async () => {
   expect(json).toMatchObject({ well: false, readOnly: [{ of: 'ledger', cause: 'setting' }, { of: 'outbox' }] })
 })
 
-test('outcomes that the outbox has not been told are counted, with the oldest; after five minutes all is not well', async () => {
+test('status counts outcomes that are not written back, and after five minutes not all is well', async () => {
   await alive()
   expect((await run()).printed).toMatch(/to write back +none due\n/)
   await fixture.end({ state: 'completed', polls: 1, doneMs: 10 })
@@ -171,7 +171,7 @@ test('outcomes that the outbox has not been told are counted, with the oldest; a
   expect(Date.now() - Date.parse(reportsDue.oldest)).toBeGreaterThan(599_000)
 })
 
-/** The log is append-only, so its trigger steps aside for a moment. */
+/** Moves events into the past. The log is append-only, so its trigger is disabled meanwhile. */
 async function backdateEvents(submissionId: string, by: string): Promise<void> {
   const { pool } = fixture.ledger
   await pool.query('alter table outboxd.submission_event disable trigger append_only')
@@ -182,7 +182,7 @@ async function backdateEvents(submissionId: string, by: string): Promise<void> {
   await pool.query('alter table outboxd.submission_event enable trigger append_only')
 }
 
-test('the backlog says the time at which it is through, also from when a pause ends; behind one without an end it does not', async () => {
+test('the backlog has an end time that includes pauses, but none if a pause has no end', async () => {
   await alive()
   await fixture.end({ state: 'queued' })
   const { pool } = fixture.ledger
@@ -202,7 +202,7 @@ test('the backlog says the time at which it is through, also from when a pause e
   expect((await run()).printed).toMatch(/backlog +sent in about 20 min after the pause \(estimated/)
 })
 
-test('a daemon without rights in the ledger that still listens: `status` says that it is connected', async () => {
+test('if a daemon only listens and never had a heartbeat, status says that it is connected', async () => {
   const listener = new pg.Client({ connectionString: fixture.ledger.url, application_name: daemonSessionNames.listen })
   await listener.connect()
   onTestFinished(() => listener.end())
@@ -211,7 +211,7 @@ test('a daemon without rights in the ledger that still listens: `status` says th
   )
 })
 
-test('a connected daemon has no heartbeat: `status` names the cause', async () => {
+test('if a connected daemon has no heartbeat, status names the session that it waits for', async () => {
   const { pool, url } = fixture.ledger
   const instance = { id: randomUUID(), version: '1', host: 'erp-1' }
   const heartbeats = openHeartbeatPool(url, () => {})
@@ -240,7 +240,7 @@ test('a connected daemon has no heartbeat: `status` names the cause', async () =
   expect((await run()).printed).toMatch(/^All is well/)
 })
 
-test('a daemon whose loop fails is alive, and is not to be started', async () => {
+test('if a loop of the daemon fails, status says so and does not advise to start a daemon', async () => {
   const id = randomUUID()
   await writeHeartbeat(fixture.ledger.pool, { id, version: '1', host: 'erp-1' })
   await replaceInstanceProblems(fixture.ledger.pool, id, [{ kind: 'loop_failing', part: 'dispatch', detail: '53100' }])
@@ -259,7 +259,7 @@ test.each([
   expect(context.messages()).toContain(message)
 })
 
-test('the last hour and day are said against the service’s targets, by kind in the JSON', async () => {
+test('status compares the last hour and day with the service’s targets, and JSON has each kind of request', async () => {
   await alive()
   expect((await run()).printed).toMatch(/last hour +no request for a record\nlast day +no request for a record\n/)
   await fixture.ledger.pool.query(
@@ -281,7 +281,7 @@ test('the last hour and day are said against the service’s targets, by kind in
   })
 })
 
-describe('a record that was sent, and of which the service never says whether it has it', () => {
+describe('an uncertain record that outboxd asks the service about', () => {
   const probed = (transactionId: string) => fixture.end({ state: 'sending', transactionId, pollInMs: 60_000 })
   const sentAgo = (ago: string) =>
     fixture.ledger.pool.query(`update outboxd.submission set sent_at = now() - $1::interval`, [ago])
@@ -289,7 +289,7 @@ describe('a record that was sent, and of which the service never says whether it
   test.each([
     ['Location named its id', 'tx-1'],
     ['the mapping sends its id', null],
-  ])('%s: it counts as at the service, never as unsent', async (_, transactionId) => {
+  ])('counts as at the service, not as unsent, if %s', async (_, transactionId) => {
     await alive()
     await probed(transactionId ?? 'own')
     if (transactionId === null)
@@ -307,7 +307,7 @@ describe('a record that was sent, and of which the service never says whether it
     })
   })
 
-  test('after an hour it is late, after STUCK_AFTER_SECONDS a problem that names it and the way out', async () => {
+  test('is late after an hour, and after STUCK_AFTER_SECONDS a problem that names it and a command', async () => {
     await alive()
     const id = await probed('tx-1')
     await sentAgo('2 hours')

@@ -5,7 +5,7 @@ import { runStatus } from '../support/statusSays.ts'
 import { until } from '../support/until.ts'
 import { type Fixture, openFixture, payloadOf } from './fixture.ts'
 
-/** What `status` says while the outbox's database keeps it waiting. */
+/** What `status` prints while it has to wait for the outbox's database. */
 
 let fixture: Fixture
 beforeAll(async () => {
@@ -17,7 +17,7 @@ beforeEach(async () => {
   await writeHeartbeat(fixture.ledger.pool, { id: crypto.randomUUID(), version: '1', host: 'erp-1' })
 })
 
-/** Another session, named as an ERP's form, with a transaction that has run this last. @returns its pid */
+/** Opens a session named like an ERP's form, with an open transaction whose last statement is this. @returns its pid */
 async function form(statement: string): Promise<number> {
   const session = await fixture.ledger.pool.connect()
   session.on('error', () => {}) // a test may end it
@@ -29,7 +29,7 @@ async function form(statement: string): Promise<number> {
   return rows[0]?.pid ?? 0
 }
 
-test('the outbox table is locked: `status` names the session', async () => {
+test('if the outbox table is locked, status names the session', async () => {
   await fixture.row(payloadOf())
   const pid = await form(`/* for 'customer 7' */ alter table outbox add column secret_1234 text`)
   let begunMs = 0
@@ -38,7 +38,7 @@ test('the outbox table is locked: `status` names the session', async () => {
     return fixture.context()
   })
   const printed = context.printed()
-  // Two looks, 0.3 s apart, and a busy machine; without them it took 20 s.
+  // Status reads the locks twice, 0.3 s apart. The bound allows for a busy machine. Waiting for the lock took 20 s.
   expect(performance.now() - begunMs).toBeLessThan(10_000)
   expect(printed).toMatch(
     new RegExp(
@@ -62,7 +62,7 @@ test('the outbox table is locked: `status` names the session', async () => {
   expect(json.printed()).not.toContain('secret')
 })
 
-test('who waits for the lock in turn is passed over: the session at the root is named', async () => {
+test('if sessions wait for each other, status names the session that holds the lock, not one that waits', async () => {
   const pid = await form('select from outbox')
   const migration = await fixture.ledger.pool.connect()
   onTestFinished(() => migration.release(true))
@@ -79,7 +79,7 @@ test('who waits for the lock in turn is passed over: the session at the root is 
   await altering
 })
 
-test('a lock that lets go at once is none', async () => {
+test('status ignores a lock that is released at once', async () => {
   await fixture.row(payloadOf())
   const session = await fixture.ledger.pool.connect()
   onTestFinished(() => session.release(true))

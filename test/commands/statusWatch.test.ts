@@ -11,11 +11,11 @@ beforeAll(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(() => fixture.reset())
 
-/** Escape made visible. */
+/** Replaces the escape character by a visible text. */
 const shown = (text: string) => text.replaceAll('\x1b', 'ESC')
 const lines = (text: string) => text.split('\n').slice(0, -1)
 
-test('where there is no terminal each look is a line, and SIGINT ends it with 0', async () => {
+test('without a terminal, each refresh prints one line, and SIGINT exits with 0', async () => {
   await using program = startProgram({
     args: ['status', '--watch', '--every', '1s'],
     env: { DATABASE_URL: fixture.ledger.url },
@@ -30,7 +30,7 @@ test('where there is no terminal each look is a line, and SIGINT ends it with 0'
   expect(await program.ended()).toMatchObject({ code: 0, signal: null, stderr: '' })
 })
 
-test('--json writes one document a line', async () => {
+test('--json prints one document on each line', async () => {
   const context = fixture.context()
   const ended = status.action(context, { watch: true, every: '1s', json: true })
   const printed = await until(context.printed, (text) => lines(text).length >= 2)
@@ -41,7 +41,7 @@ test('--json writes one document a line', async () => {
   expect(Date.parse(documents[1].at)).toBeGreaterThan(Date.parse(documents[0].at))
 })
 
-test('a terminal is redrawn, and told when the ledger cannot be read; it goes on when it can', async () => {
+test('a terminal is redrawn, shows when the ledger cannot be read, and recovers', async () => {
   const context = fixture.context()
   Object.assign(context.stdout, { isTTY: true, columns: 200, rows: 60 })
   const ended = status.action(context, { watch: true, every: '1s' })

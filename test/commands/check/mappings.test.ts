@@ -22,7 +22,7 @@ test.each([
     'a required field with a default',
     dataFile.replace('type: string, required: true }\nbody', 'type: string, required: true, default: none }\nbody'),
   ],
-])('%s reads a column that outbox.yaml does not list: a warning, because records are not rejected', (_, mapping) => {
+])('%s reads a column that outbox.yaml does not list: only a warning, because records are not rejected', (_, mapping) => {
   expect(mapping).not.toBe(dataFile)
   expect(check('customerId, orderDate, amount, field1', mapping)).toEqual([
     {
@@ -33,11 +33,11 @@ test.each([
   ])
 })
 
-test('a payload of captured documents: the names of its columns are not known', () => {
+test('columns are not checked for the payload of captured documents, because their names are not known', () => {
   expect(check('document, id')).toEqual([])
 })
 
-test('waiting rows without a mapping file, or without a document to send, are not rejected for their payload', () => {
+test('waiting rows without a mapping file, or without a document to send, are not counted as rows that do not map', () => {
   const mappings = loadMappings(shipped)
   const record = (changed: Partial<OutboxRecord>): OutboxRecord => ({
     ...{ outboxId: '1', type: 'data', key: null, createdAt: null, stamp: '', payload: payloadOf(), unreadable: null },

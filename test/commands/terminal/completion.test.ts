@@ -13,7 +13,7 @@ async function outboxd(...args: string[]): Promise<string> {
   return stdout
 }
 
-/** The commands that `--help` lists: what completion and the manual page are held against. */
+/** The commands that `--help` lists. Completion and the manual page must have all of them. */
 let commands: string[]
 beforeAll(async () => {
   const help = await outboxd('--help')
@@ -36,7 +36,7 @@ describe('in bash', () => {
     return lines.filter((each) => each !== '')
   }
 
-  test('all commands are offered, and no longer those that do not begin so', () => {
+  test('all commands are offered, or those that begin with the word', () => {
     expect(offered('')).toEqual(expect.arrayContaining([...commands.filter((name) => name !== 'help'), '--env-file']))
     expect(offered('rep')).toEqual(['replay'])
   })
@@ -55,7 +55,7 @@ describe('in bash', () => {
 test.each([
   'zsh',
   'fish',
-])('%s has every command and its options, and takes the script where it is installed', async (shell) => {
+])('the script for %s has every command and its options, and the shell accepts it', async (shell) => {
   const script = await outboxd('completion', shell)
   for (const name of commands.filter((each) => each !== 'help')) expect(script).toContain(name)
   expect(script).toContain('dry-run')
@@ -63,7 +63,7 @@ test.each([
   if (error === undefined) expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
 })
 
-test('another shell is a mistake', async () => {
+test('an unknown shell exits with 2', async () => {
   await using program = startProgram({ args: ['completion', 'tcsh'] })
   expect(await program.ended()).toMatchObject({ code: 2, stderr: expect.stringContaining('bash, zsh, fish') })
 })
@@ -78,7 +78,7 @@ describe('the manual page', () => {
     expect(page).toContain('4 not confirmed')
   })
 
-  test.runIf(canFormat)('is read by groff without a warning', async () => {
+  test.runIf(canFormat)('passes groff without a warning', async () => {
     const { stdout, stderr } = spawnSync('groff', ['-k', '-man', '-Tutf8', '-ww', '-rHY=0'], {
       input: await outboxd('man'),
       encoding: 'utf8',

@@ -15,7 +15,7 @@ test.each([
   expect(context.messages()).toContain('Sure? [y/N]')
 })
 
-test('where standard input is no terminal nobody is asked', async () => {
+test('if standard input is not a terminal, no question is asked and the answer is no', async () => {
   const context = testContext({})
   context.stdin.end('y\n')
   expect(await askForConfirmation(context, 'Sure?')).toBe(false)
@@ -23,7 +23,7 @@ test('where standard input is no terminal nobody is asked', async () => {
   expect(await askForConfirmation(context, 'Sure?', { inScript: true })).toBe(true)
 })
 
-test('Ctrl-C while it asks is a no', async () => {
+test('Ctrl-C at the question counts as no', async () => {
   const context = testContext({})
   context.stdin.isTTY = true
   const asked = askForConfirmation(context, 'Sure?')

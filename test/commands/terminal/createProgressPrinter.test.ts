@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream'
 import { expect, test, vi } from 'vitest'
 import { createProgressPrinter } from '../../../src/commands/terminal/context.ts'
 
-test('how far a command is, is said once in two seconds, and not before they are over', () => {
+test('progress is printed every two seconds, first after two seconds', () => {
   let nowMs = 0
   using _ = vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
   const stderr = new PassThrough({ encoding: 'utf8' })

@@ -13,13 +13,13 @@ function fileOf(text: string): { folder: string; path: string } {
   return { folder, path }
 }
 
-test('what is set for the process goes before what the file says, and an empty variable counts as not set', () => {
+test('a variable of the process overrides the file, unless it is empty', () => {
   const { path } = fileOf('OUTBOX_TABLE=a\nHTTP_PORT="1" # the port\nLOG_LEVEL=warn\n')
   const env = mergeEnvironmentFile({ OUTBOX_TABLE: 'b', HTTP_PORT: '' }, readEnvironmentFile(path))
   expect(env).toEqual({ OUTBOX_TABLE: 'b', HTTP_PORT: '1', LOG_LEVEL: 'warn' })
 })
 
-test('a relative path starts at the folder of the file, and so does the folder of mappings', () => {
+test('relative paths and the default folder of mappings start at the folder of the file', () => {
   const { folder, path } = fileOf('DATABASE_URL_FILE=secrets/url\nSERVICE_CA_FILE=/etc/ca.pem\n')
   mkdirSync(join(folder, 'mappings'))
   expect(readEnvironmentFile(path).values).toEqual({
@@ -29,7 +29,7 @@ test('a relative path starts at the folder of the file, and so does the folder o
   })
 })
 
-test('a file that cannot be read is a mistake of the configuration, and says where it was looked for', () => {
+test('a file that cannot be read makes the configuration invalid', () => {
   expect(() => readEnvironmentFile('/nowhere/env')).toThrow(ConfigInvalid)
 })
 
@@ -46,13 +46,13 @@ test.each([
   expect(await program.ended()).toMatchObject({ code: 0, stdout: expect.stringContaining('POST /api/v1/data') })
 })
 
-test('of two files neither is ignored: one is to be given', async () => {
+test('two --env-file options are refused', async () => {
   const files = [fileOf('').path, fileOf('').path].flatMap((path) => ['--env-file', path])
   await using program = startProgram({ args: [...files, 'config'], folder: tmpdir() })
   expect(await program.ended()).toMatchObject({ code: 2, stderr: expect.stringContaining('Give only one file') })
 })
 
-test('without MAPPINGS_DIR the examples serve against a service on loopback, and against no other', async () => {
+test('without MAPPINGS_DIR the package’s examples are used, but only for a service on loopback', async () => {
   const { folder } = fileOf('')
   writeFileSync(join(folder, 'payload.json'), payload)
   const map = async (SERVICE_BASE_URL: string) => {
@@ -73,7 +73,7 @@ test('without MAPPINGS_DIR the examples serve against a service on loopback, and
   })
 })
 
-test('the folder of mappings beside the file is read before the one here, and says so', async () => {
+test('the folder of mappings beside the file is preferred to ./mappings, with a message', async () => {
   const { folder, path } = fileOf('')
   const here = fileOf('').folder
   for (const each of [folder, here]) mkdirSync(join(each, 'mappings'))

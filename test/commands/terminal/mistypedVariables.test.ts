@@ -10,7 +10,7 @@ test.each([
   ['SERVICE_CLIENT_SECRET_FIEL', 'SERVICE_CLIENT_SECRET_FILE'],
   ['DATABSE_URL', 'DATABASE_URL'],
   ['LOGLEVEL', 'LOG_LEVEL'],
-])('%s is told, and that %s may be meant', (name, meant) => {
+])('%s is reported as a misspelt %s', (name, meant) => {
   expect(findMistypedVariables({ [name]: 'x' })).toEqual([
     `the variable ${name} is not one of outboxd's; did you mean ${meant}?`,
   ])
@@ -30,11 +30,11 @@ test.each([
   'NODE_ENV',
   'LOG_FILE',
   'KUBERNETES_SERVICE_HOST',
-])('%s is not', (name) => {
+])('%s is not reported', (name) => {
   expect(findMistypedVariables({ [name]: 'x' })).toEqual([])
 })
 
-test('its value is not told, and one that is empty counts as not set', () => {
+test('the value of a misspelt variable is not printed, and an empty variable is not reported', () => {
   expect(findMistypedVariables({ SERVICE_CLIENT_SECRTE: 'hunter2' }).join()).not.toContain('hunter2')
   expect(findMistypedVariables({ RATE_LIMIT_REQEUSTS: '' })).toEqual([])
 })
