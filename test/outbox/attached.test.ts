@@ -3,7 +3,7 @@ import { readBacklog } from '../../src/outbox/backlog.ts'
 import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
 import { rests, setup } from './setup.ts'
 
-/** Rows that come into a table by its partitions, or the tables that inherit from it: their transactions are long past. */
+/** Rows that come into a table with a partition or an inheriting table. Their transactions ended long before. */
 
 const columns = `id bigint not null, payload jsonb default '{}', synced_at timestamptz`
 const yaml = `
@@ -26,7 +26,7 @@ const forms = {
 }
 
 for (const [name, { ddl, attach }] of Object.entries(forms)) {
-  test(`a filled partition is attached (${name}): each row sent once`, async () => {
+  test(`after a filled table is added (${name}), each of its rows is captured once`, async () => {
     const { pool, capture, outbox } = await setup({ ddl, yaml })
     await pool.query('insert into later (id) values (100), (101)')
     await pool.query('insert into source (id) values (1)')

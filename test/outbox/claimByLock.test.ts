@@ -14,7 +14,7 @@ test('rows are claimed in the order of their ids, each once', async () => {
   expect(await mayHaveWaitingRows(outbox)).toBe(false)
 })
 
-test('a key of which an earlier row is locked by someone else waits whole; the others go on', async () => {
+test('rows of a key wait while another session locks an earlier row of it, and rows of other keys go on', async () => {
   const { pool, capture, connect } = await setup()
   await pool.query(`insert into outbox (type, key, payload) values
     ('data', 'a', '{}'), ('data', 'b', '{}'), ('data', 'a', '{}'), ('data', null, '{}'), ('data', 'b', '{}')`)
@@ -26,7 +26,7 @@ test('a key of which an earlier row is locked by someone else waits whole; the o
   expect(await capture()).toEqual(['1', '3'])
 })
 
-test('keys that wait behind a locked row do not use up the room of others', async () => {
+test('rows that wait behind a locked row do not count towards the limit of a claim', async () => {
   const { pool, capture, connect } = await setup()
   await pool.query(`insert into outbox (type, key, payload) select 'data', 'a', '{}' from generate_series(1, 10)`)
   await pool.query(`insert into outbox (type, key, payload) values ('data', 'b', '{}')`)
@@ -36,7 +36,7 @@ test('keys that wait behind a locked row do not use up the room of others', asyn
   expect(await capture(5)).toEqual(['11'])
 })
 
-test('a small claim passes more keys that wait than it has rows', async () => {
+test('a claim of one row passes several waiting keys', async () => {
   const { pool, capture, connect } = await setup()
   for (const _ of [1, 2])
     await pool.query(
@@ -49,7 +49,7 @@ test('a small claim passes more keys that wait than it has rows', async () => {
   expect(await capture(1)).toEqual(['11'])
 })
 
-/** Inserts rows that wait behind rows of a type that only other instances know, then rows without a key. @returns the types */
+/** Inserts rows behind rows of a type that only other instances know, then rows without a key. @returns the types */
 async function insertRowsBehindOthers(pool: pg.Pool, keys: number, withoutKey: number) {
   for (const type of ['order', 'data'])
     await pool.query(
@@ -60,14 +60,14 @@ async function insertRowsBehindOthers(pool: pg.Pool, keys: number, withoutKey: n
   return { known: ['data'], knownToOthers: ['order'] }
 }
 
-test('a claim passes thousands of rows that wait, and takes no more rows than its limit', async () => {
+test('a claim passes thousands of rows that have to wait, and takes no more rows than its limit', async () => {
   const { pool, outbox } = await setup()
   const types = await insertRowsBehindOthers(pool, 4_000, 3)
   await using claimed = await claimRows(outbox, { ...anyRows, limit: 2, types })
   expect(claimed.outboxIds).toEqual(['8001', '8002'])
 })
 
-test('if more rows wait than one claim passes, the next claim goes on behind them, and later ones begin anew', async () => {
+test('if more rows have to wait than one claim passes, the next claim goes on behind them, and later claims start over', async () => {
   const { pool, outbox } = await setup()
   const types = await insertRowsBehindOthers(pool, 35_000, 2)
   const claimOne = async () => {
@@ -79,7 +79,7 @@ test('if more rows wait than one claim passes, the next claim goes on behind the
   expect(await claimOne()).toEqual(['35001'])
 })
 
-test('a row that is locked is not claimed by its id, and does not look gone', async () => {
+test('claiming a locked row by its id fails with a lock error, not as if the row were gone', async () => {
   const { pool, outbox, connect } = await setup()
   await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
   const erp = await connect()
@@ -88,7 +88,7 @@ test('a row that is locked is not claimed by its id, and does not look gone', as
   await expect(claimRow(outbox, '1')).rejects.toMatchObject({ code: '55P03' })
 })
 
-test('a claim that is let go without being marked leaves the rows as they were', async () => {
+test('a claim that ends without marking its rows leaves them unchanged', async () => {
   const { pool, outbox, capture } = await setup()
   await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
   {
@@ -99,7 +99,7 @@ test('a claim that is let go without being marked leaves the rows as they were',
   expect(await capture()).toEqual(['1'])
 })
 
-test('claiming holds up nobody who inserts rows that refer to the claimed ones', async () => {
+test('a claim does not block inserts of rows that refer to the claimed rows', async () => {
   const { pool, outbox } = await setup({ ddl: 'create table line (outbox_id bigint references outbox)' })
   await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
   await using claimed = await claimRows(outbox, anyRows)
@@ -107,7 +107,7 @@ test('claiming holds up nobody who inserts rows that refer to the claimed ones',
   await pool.query(`set statement_timeout = 5000; insert into line values (1)`)
 })
 
-test('rows are read without being claimed, by id or as they wait', async () => {
+test('a row is read by its id, and waiting rows are listed, without a claim', async () => {
   const { pool, outbox } = await setup()
   await pool.query(`insert into outbox (type, key, payload, created_at)
     values ('data', 'k', '{"amount": 1234.50}', '2026-11-20 10:00:00.123456+01'), ('data', null, '{}', 'infinity')`)
@@ -129,7 +129,7 @@ test('rows are read without being claimed, by id or as they wait', async () => {
   expect(await readBacklog(outbox)).toEqual({ waiting: 2, oldestMs: Date.parse('2026-11-20T09:00:00.123Z') })
 })
 
-test('a payload over the limit is claimed unread, and says so', async () => {
+test('a payload over the limit is captured unread, with the reason', async () => {
   const { pool, captureRecords } = await setup()
   await pool.query(`insert into outbox (type, payload) values ('data', to_jsonb(repeat('x', 2000))), ('data', '{}')`)
   expect((await captureRecords()).map(({ payload, unreadable }) => [payload, unreadable])).toEqual([
@@ -138,7 +138,7 @@ test('a payload over the limit is claimed unread, and says so', async () => {
   ])
 })
 
-test('a missing table is named, and used once it is there', async () => {
+test('a missing table is named, and used once it exists', async () => {
   const { pool, outbox } = await setup({ ddl: 'alter table outbox rename to later' })
   await expect(mayHaveWaitingRows(outbox)).rejects.toThrow('there is no table "outbox" in the outbox\'s database')
   await pool.query('alter table later rename to outbox')

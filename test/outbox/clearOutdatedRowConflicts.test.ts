@@ -7,7 +7,7 @@ import { clearOutdatedRowDifferences } from '../../src/outbox/rowDifferences.ts'
 import { testActor } from '../support/testActor.ts'
 import { type Setup, setup } from './setup.ts'
 
-/** An edited row: stamp form × state of its record × what the ERP changed, and what `outboxd status` then says and advises. */
+/** Edited rows: what `outboxd status` says for each form of stamp, state of the record and kind of edit. */
 
 const table = {
   ddl: `create table sales_order (id bigint generated always as identity primary key, customer_no text, net_amount numeric(12,2),
@@ -25,11 +25,11 @@ const marked = table.yaml.replace('[completed]', '[queued, completed]')
 const forms = {
   'a hash': table.yaml,
   created_at: `${table.yaml}\ncreated_at: created_at`,
-  'a hash, of a row that says it is taken and was set back': marked,
-  'created_at, of a row that says it is taken and was set back': `${marked}\ncreated_at: created_at`,
+  'a hash, of a row whose mark was removed': marked,
+  'created_at, of a row whose mark was removed': `${marked}\ncreated_at: created_at`,
 }
 
-/** What makes a captured record one of this state. */
+/** Sets a captured record to this state. */
 const into: Record<State, string> = {
   queued: `state = 'queued'`,
   sending: `state = 'sending', held = false, due_at = null, attempt = 1, claim_id = gen_random_uuid(), instance_id = gen_random_uuid()`,
@@ -57,7 +57,7 @@ const byContents = /^In the outbox 1 row has changed since the capture/
 function expected(form: keyof typeof forms, state: State, edit: keyof typeof edits): RegExp | null {
   if (form.startsWith('created_at')) return edit.startsWith('created_at') ? byKey : null
   if (edit === 'created_at') return null
-  if (state === 'rejected' || state === 'failed') return null // the repair that we asked for
+  if (state === 'rejected' || state === 'failed') return null // the edit is the repair that outboxd asked for
   return edit.includes('the key') || form !== 'a hash' ? byKey : byContents
 }
 
@@ -73,7 +73,7 @@ const insert = `insert into sales_order (customer_no, net_amount) values ('C1', 
 const put = ({ pool }: Setup, state: State) => pool.query(`update outboxd.submission set ${into[state]}`)
 const said = async ({ pool }: Setup) => problemMessages(await readProblems(pool, 10))
 
-test('an edited row: what status says of it, by its stamp, the state of its record and what was changed', async () => {
+test('the message about an edited row depends on its stamp, the state of its record and the kind of edit', async () => {
   const given = new Map<string, Setup>()
   for (const form of Object.keys(forms) as (keyof typeof forms)[])
     given.set(form, await setup({ ...table, yaml: forms[form] }))
@@ -87,7 +87,7 @@ test('an edited row: what status says of it, by its stamp, the state of its reco
     await capture()
     await put(own, state)
     await pool.query(`update sales_order set ${edits[edit]}, synced_at = null`)
-    const anew = describedAs(forms[form]) // an instance that has told nobody yet
+    const anew = describedAs(forms[form]) // an instance that has reported nothing yet
     await anew.capture()
     expect((await pool.query('select from outboxd.submission')).rowCount).toBe(1)
     await clearOutdatedRowDifferences(anew.outbox)
@@ -103,7 +103,7 @@ test('an edited row: what status says of it, by its stamp, the state of its reco
 test.each([
   'contents',
   'the key',
-] as const)('a conflict by %s that was told while the record was under way is over once the record is rejected', async (edit) => {
+] as const)('a conflict by an edit of %s while the record is open ends once the record is rejected', async (edit) => {
   const given = await setup(table)
   await given.pool.query(insert)
   await given.capture()
@@ -126,7 +126,7 @@ test.each([
   expect(await row(given)).toEqual({ synced: false, sync_error: 'no' })
 })
 
-test('contents that were edited while the record was under way: the conflict is over once it is completed, and the row is told', async () => {
+test('a conflict by edited contents ends once the record is completed, and the outcome is written back', async () => {
   const given = await setup(table)
   await given.pool.query(insert)
   await given.capture()
@@ -142,13 +142,13 @@ test('contents that were edited while the record was under way: the conflict is 
   expect(await row(given)).toEqual({ synced: true, sync_error: null })
 })
 
-test('contents that were edited while the record was under way, and met after its end: the row is told, and there is no conflict', async () => {
+test('contents edited while the record was open are no conflict if they are noticed only after its end', async () => {
   const given = await setup(table)
   await given.pool.query(insert)
   await given.capture()
   await given.pool.query(`update sales_order set ${edits.contents}`)
   await put(given, 'completed')
-  await given.pool.query('update outboxd.submission set report_due = true') // as every step does
+  await given.pool.query('update outboxd.submission set report_due = true') // as every change of state does
   await given.capture()
   await clearOutdatedRowDifferences(given.outbox)
   expect(await said(given)).toEqual([])
@@ -156,7 +156,7 @@ test('contents that were edited while the record was under way, and met after it
   expect(await given.report({ ...status, ...(await stamp(given)) })).toMatchObject({ rows: [{ kind: 'written' }] })
 })
 
-test('adopt --same accepts an edit of the key, too: the row is told the outcome of what was sent', async () => {
+test('after adopt --same, a row with an edited key gets the outcome of its record', async () => {
   const given = await setup(table)
   await given.pool.query(insert)
   await given.capture()
@@ -172,12 +172,12 @@ test('adopt --same accepts an edit of the key, too: the row is told the outcome 
   expect(await given.report({ ...status, ...(await stamp(given)) })).toMatchObject({ rows: [{ kind: 'written' }] })
 })
 
-test('a row that came after its record was completed stays a conflict, until an operator decides', async () => {
+test('a different row with the id of a completed record stays a conflict', async () => {
   const given = await setup(table)
   await given.pool.query(insert)
   await given.capture()
   await put(given, 'completed')
-  await given.pool.query('update outboxd.submission set report_due = false') // the row was told
+  await given.pool.query('update outboxd.submission set report_due = false') // the outcome was written back
   await given.pool.query(
     `delete from sales_order; alter sequence sales_order_id_seq restart; insert into sales_order (customer_no, net_amount) values ('C1', 7)`,
   )

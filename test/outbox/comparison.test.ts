@@ -4,7 +4,9 @@ import { createPeriodicTableComparison } from '../../src/outbox/comparison.ts'
 import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
 import { rests, type Setup, setup } from '../outbox/setup.ts'
 
-/** Rows that wait by the table's own words, behind the position up to which it was read: nobody would ever look at them; and rows that know less than the ledger. */
+/**
+ * The comparison finds waiting rows behind the cursor, which no scan would read, and rows that are behind the ledger.
+ */
 
 const ddl = `create table source (id bigint generated always as identity primary key, payload jsonb default '{}')`
 const common = 'table: source\nid: id\ntype: { constant: data }\npayload: payload\nstate: none\n'
@@ -15,7 +17,7 @@ const compare = ({ ledger, outbox }: Setup) =>
 const load = ({ pool }: Setup, ids: string) =>
   pool.query(`insert into source (id) overriding system value values ${ids}`)
 
-/** Rows 1, 3 and 5 are taken, and the position is behind them. */
+/** Rows 1, 3 and 5 are captured, and the cursor has passed them. */
 async function passed(yaml: string): Promise<Setup> {
   const given = await setup({ ddl, yaml })
   await given.pool.query('insert into source select from generate_series(1, 5); delete from source where id in (2, 4)')
@@ -24,7 +26,7 @@ async function passed(yaml: string): Promise<Setup> {
   return given
 }
 
-test('rows that were loaded behind the position are found, told, and taken by every instance, once', async () => {
+test('rows that were loaded behind the cursor are reported, and captured once by any instance', async () => {
   const given = await passed(sequence)
   const another = given.describedAs(sequence)
   await rests(another)
@@ -45,10 +47,10 @@ test('rows that were loaded behind the position are found, told, and taken by ev
   expect(await problems(given)).toEqual([])
 })
 
-test('in the order of transactions, too', async () => {
+test('a row behind the cursor is also found in the order of transactions', async () => {
   const given = await passed(common)
   await load(given, '(2)')
-  // Up to the row's own transaction, which lies behind all that still run.
+  // Moves the cursor up to the row's transaction, which is older than all running ones.
   const settle = `update outboxd.outbox_cursor set position[1] = o.xmin::text from source o
     where o.id = 2 and o.xmin::text::bigint < pg_snapshot_xmin(pg_current_snapshot())::text::bigint`
   await expect.poll(async () => (await given.ledger.query(settle)).rowCount, { timeout: 50_000 }).toBe(1)
@@ -57,7 +59,7 @@ test('in the order of transactions, too', async () => {
   expect(await given.capture()).toEqual(['2'])
 })
 
-test('rows that wait in front of the position, or lie before the start, are none of these', async () => {
+test('rows after the cursor or before the start position are not reported', async () => {
   const given = await passed(sequence)
   await given.ledger.query(`update outboxd.outbox set start_id = '3' where is_current`)
   await given.capture()
@@ -67,7 +69,7 @@ test('rows that wait in front of the position, or lie before the start, are none
   expect(await problems(given)).toEqual([])
 })
 
-test('a table that is too large for one comparison is compared in several, one after the other', async () => {
+test('a table that is too large for one comparison is compared in several', async () => {
   const given = await passed(sequence)
   await load(given, '(4)')
   const comparison = createPeriodicTableComparison({ ...given, who: 'test', slicesMax: 1, sliceRows: 2 })
@@ -78,7 +80,7 @@ test('a table that is too large for one comparison is compared in several, one a
   expect(await given.capture()).toEqual(['4'])
 })
 
-test('a table that cannot be read by its ids in time is not compared, and nothing fails', async () => {
+test('a table that cannot be read by its ids in time is not compared, without an error', async () => {
   const given = await setup({
     ddl: `${ddl}; create table gate (shut boolean); create function slow(bigint) returns boolean immutable language plpgsql as
       $$ begin if exists (select from gate) then perform pg_sleep(5); end if; return true; end $$`,
@@ -88,12 +90,12 @@ test('a table that cannot be read by its ids in time is not compared, and nothin
   expect(await given.capture()).toEqual(['1'])
   await rests(given)
   await given.pool.query('insert into gate values (true)')
-  await given.pool.query(`set statement_timeout = '2s'`) // of the one connection that is used here
+  await given.pool.query(`set statement_timeout = '2s'`) // for the only connection of this pool
   expect(await compare(given)).toBe('done')
   expect(await problems(given)).toEqual([])
 })
 
-test('a row says under way after its end: written again', async () => {
+test('if a row says that it is under way after the end of its record, the outcome is written back again', async () => {
   const given = await setup()
   await given.pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 3)`)
   expect(await given.capture()).toEqual(['1', '2', '3'])
@@ -117,7 +119,7 @@ test('a row says under way after its end: written again', async () => {
   expect(await due()).toEqual([{ id: '1' }, { id: '4' }])
 })
 
-test('a row says another state than that of its record, which a person must settle: written again', async () => {
+test('if a row does not show that its record needs attention, the state is written back again', async () => {
   const given = await setup()
   await given.pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 6)`)
   expect(await given.capture()).toEqual(['1', '2', '3', '4', '5', '6'])
@@ -138,7 +140,7 @@ test('a row says another state than that of its record, which a person must sett
   expect(rows).toEqual([{ id: '1' }, { id: '3' }, { id: '5' }])
 })
 
-test('a row that shows such a state as far as its table can is not written again', async () => {
+test('a row that shows the state as far as its table can is not written back again', async () => {
   const given = await setup({
     ddl: `create table source (id bigint generated always as identity primary key, payload jsonb default '{}', state numeric(4, 1) default 0)`,
     yaml: `table: source\nid: id\ntype: { constant: data }\npayload: payload\nstate: { status: state, new: 0, queued: 1, failed: 5, completed: 8, discarded: 9 }\n`,
@@ -155,7 +157,7 @@ test('a row that shows such a state as far as its table can is not written again
   expect((await given.ledger.query('select from outboxd.submission where report_due')).rowCount).toBe(0)
 })
 
-test('where a table says nothing of an end, no row is told again for ever', async () => {
+test('if a table cannot show an end, outcomes are not written back again forever', async () => {
   const given = await setup({
     ddl: `create table source (id bigint generated always as identity primary key, payload jsonb default '{}', state text default 'new',
       at timestamptz default now())`,

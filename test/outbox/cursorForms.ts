@@ -16,7 +16,7 @@ export const cursorForms = {
   'the order of transactions': { ddl, yaml: common },
 }
 
-/** Inserts rows that the ledger has. */
+/** Inserts rows that the ledger knows. */
 export async function insertKnownRows(pool: pg.Pool, first: number, last: number): Promise<void> {
   await pool.query(`insert into source (key) select null from generate_series(${first}, ${last})`)
   await markKnown(pool, first, last)

@@ -11,7 +11,7 @@ import { common, cursorForms, ddl, insertKnownRows, markKnown } from './cursorFo
 import { anyRows, type Setup, setup, tableOf } from './setup.ts'
 
 for (const [name, form] of Object.entries(cursorForms)) {
-  test(`${name}: every row is taken once, and nothing is written to the table`, async () => {
+  test(`${name}: every row is captured once, and nothing is written to the table`, async () => {
     const { pool, capture, outbox } = await setup(form)
     await pool.query(`insert into source (key) select 'k' from generate_series(1, 7)`)
     const before = await pool.query('select *, xmin from source order by id')
@@ -41,7 +41,7 @@ for (const [name, form] of Object.entries(cursorForms)) {
     await restsAfter(capture, outbox)
   })
 
-  test(`${name}: a row whose key or type the ERP changes while it is claimed waits for the next claim`, async () => {
+  test(`${name}: a row whose key or type the ERP changes during its claim waits for the next claim`, async () => {
     const { pool, capture, outbox } = await setup(form)
     await pool.query(`insert into source (key) values ('a'), ('b'), ('c'), (null), ('closed')`)
     const claimed = await claimRows(outbox, anyRows)
@@ -52,7 +52,7 @@ for (const [name, form] of Object.entries(cursorForms)) {
     expect(await capture()).toEqual(['1', '2', '3', '4', '5'])
   })
 
-  test(`${name}: rows of a key that has to wait are passed over and found again`, async () => {
+  test(`${name}: rows of a key that has to wait are passed over, and captured once it may go on`, async () => {
     const { pool, capture } = await setup(form)
     await pool.query(`insert into source (key) values ('a'), ('b'), ('a'), (null)`)
     expect(await capture(10, ['a'])).toEqual(['2', '4'])
@@ -113,7 +113,7 @@ for (const [name, form] of Object.entries(cursorForms)) {
   })
 }
 
-test('a position in a sequence: the table is read from there on, not from its beginning', async () => {
+test('a position in a sequence: the cursor moves past the captured rows', async () => {
   const { pool, capture } = await setup(cursorForms['a position in a sequence'])
   await pool.query(`insert into source (key) select null from generate_series(1, 5)`)
   await capture()
@@ -122,7 +122,7 @@ test('a position in a sequence: the table is read from there on, not from its be
   expect(rows).toEqual([{ position: ['5'] }])
 })
 
-test('a position in a sequence: a transaction that has inserted elsewhere alone is not waited for', async () => {
+test('a position in a sequence: a transaction that inserted only into other tables does not hold the cursor back', async () => {
   const { pool, capture, connect } = await setup(cursorForms['a position in a sequence'])
   const other = await connect()
   await other.query(`begin; insert into outbox (type, payload) values ('data', '{}')`)
@@ -132,7 +132,7 @@ test('a position in a sequence: a transaction that has inserted elsewhere alone 
   expect((await pool.query('select position from outboxd.outbox_cursor')).rows).toEqual([{ position: ['1'] }])
 })
 
-test('a position in a sequence: a number drawn in an insert that has not yet written its row holds the position back', async () => {
+test('a position in a sequence: an insert that has drawn its number but not written its row holds the cursor back', async () => {
   const { pool, capture, connect } = await setup({
     ddl: `${ddl};
       create function slow() returns text volatile language plpgsql as $$
@@ -142,7 +142,7 @@ test('a position in a sequence: a number drawn in an insert that has not yet wri
   const gate = await connect()
   await gate.query('select pg_advisory_lock(1)')
   const slow = await connect()
-  // The id is drawn first; the type then waits for the gate. The transaction has no number of its own yet.
+  // The insert draws its id first, then waits at the gate for its type. Its transaction has no number of its own yet.
   const inserting = slow.query('insert into source (type) values (slow())')
   const isWaiting = `select from pg_locks where locktype = 'advisory' and not granted
     and database = (select oid from pg_database where datname = current_database())`
@@ -155,7 +155,7 @@ test('a position in a sequence: a number drawn in an insert that has not yet wri
   expect(await capture()).toEqual(['1'])
 })
 
-test('a position in a sequence: a writer of an inheriting table is waited for', async () => {
+test('a position in a sequence: a writer of an inheriting table holds the cursor back', async () => {
   const { pool, capture, connect } = await setup({
     ddl: `${ddl}; create table child () inherits (source)`,
     yaml: `${common}\nsequence: id\nid_unique: promised`,
@@ -171,7 +171,7 @@ test('a position in a sequence: a writer of an inheriting table is waited for', 
   expect(await capture()).toEqual(['1'])
 })
 
-test('the start position now is read when no session writes an inheriting table', async () => {
+test('the start position "now" is read only when no session writes an inheriting table', async () => {
   const { pool, outbox, connect } = await setup({
     ddl: `${ddl}; create table child () inherits (source)`,
     yaml: `${common}\nsequence: id\nid_unique: promised`,
@@ -199,14 +199,14 @@ for (const end of ['rollback', 'select'])
       'select from source where xmin::text::bigint < pg_snapshot_xmin(pg_current_snapshot())::text::bigint'
     await expect.poll(async () => (await pool.query(isSettled)).rowCount, { timeout: 50_000 }).toBe(5)
     expect(await capture(1, ['k'])).toEqual([])
-    // Postgres keeps the number of the DELETE in place of the number of the row's INSERT.
+    // The DELETE overwrites the number that the INSERT had within its transaction (cmin).
     await erp.query('begin')
     await erp.query('delete from source where id = 3')
     await erp.query(end)
     expect(await capture()).toEqual(['3', '4', '5'])
   })
 
-test('the order of transactions: the position passes the full pages of a large transaction', async () => {
+test('the order of transactions: the cursor passes the full pages of a large transaction', async () => {
   const { pool, capture } = await setup(cursorForms['the order of transactions'])
   await pool.query('insert into source select from generate_series(1, 4500)')
   await markKnown(pool, 1, 4_499)
@@ -260,7 +260,7 @@ for (const [name, form] of Object.entries(keyOrders)) {
     })
 }
 
-test('the order of transactions: without `order`, ids that a program numbers say nothing about the order of a key', async () => {
+test('the order of transactions: without `order`, ids that do not come from a sequence do not order a key', async () => {
   const { pool, capture } = await setup({
     ddl: `create table source (id bigint primary key, type text default 'data', key text, payload jsonb default '{}')`,
     yaml: common,
@@ -269,7 +269,7 @@ test('the order of transactions: without `order`, ids that a program numbers say
   expect(await capture()).toEqual(['51', '1', '52'])
 })
 
-test('ids that are drawn ahead of their inserts are refused as a sequence, and safe without', async () => {
+test('ids that are not drawn in order are refused with `sequence`, and safe without it', async () => {
   const cached = `${ddl}; alter table source alter id set cache 50`
   const { outbox } = await setup({ ddl: cached, yaml: `${common}\nsequence: id` })
   await expect(mayHaveWaitingRows(outbox)).rejects.toThrow(
@@ -296,7 +296,7 @@ test('ids that are drawn ahead of their inserts are refused as a sequence, and s
   expect(await capture()).toEqual(['2'])
 })
 
-test('the order of transactions: a position ahead of every transaction is another database’s, and is not believed', async () => {
+test('the order of transactions: a cursor ahead of every transaction is ignored, because it is from a different database', async () => {
   const { pool, capture, outbox } = await setup(cursorForms['the order of transactions'])
   await pool.query('insert into source default values')
   await capture()
@@ -318,7 +318,7 @@ const changedTypes = [
   { from: 'numeric', to: 'int', id: '2.00', change: 'some do not fit its type' },
   { from: 'int', to: 'numeric(12, 2)', id: '7', change: '7 as 7.00' },
 ]
-test.each(changedTypes)('ids of another text after $from became $to: no row is sent again', async ({
+test.each(changedTypes)('if a change of $from to $to changes the text of ids, capture is refused until adopt', async ({
   from,
   to,
   id,
@@ -350,7 +350,7 @@ test.each([
   ['varchar(36)', 'uuid', 'aaaaaaaa-0000-4000-8000-000000000001'],
   ['char(8)', 'text', 'A7'],
   ['numeric', 'numeric(8, 2)', '7.00'],
-])('ids of the same text after %s became %s: captured rows are known, and capture goes on', async (from, to, id) => {
+])('if a change of %s to %s keeps the text of ids, captured rows are known, and capture goes on', async (from, to, id) => {
   const { pool, capture, describedAs } = await setup({
     ddl: `create table source (id ${from} primary key, type text default 'data', key text, payload jsonb default '{}')`,
     yaml: common,
@@ -362,7 +362,7 @@ test.each([
   expect((await pool.query('select from outboxd.problem')).rowCount).toBe(0)
 })
 
-test('a table created anew under the same name is read from its beginning', async () => {
+test('a table created again under the same name is read from its beginning', async () => {
   const { pool, capture } = await setup(cursorForms['a position in a sequence'])
   await pool.query(`insert into source (key) select null from generate_series(1, 5)`)
   await capture()
@@ -373,8 +373,7 @@ test('a table created anew under the same name is read from its beginning', asyn
   expect(await capture()).toEqual(['6', '7'])
 })
 
-/** Inserts rows without a key that the ledger has. */
-/** Transactions of other databases on the same server, too, hold a position in the order of transactions back for a while. */
+/** Waits until no row is left. Transactions of other databases on the server also hold back the cursor for a while. */
 async function restsAfter(capture: () => Promise<string[]>, outbox: Outbox): Promise<void> {
   await vi.waitFor(
     async () => {

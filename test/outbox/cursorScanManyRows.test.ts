@@ -4,7 +4,7 @@ import { cursorForms, insertKnownRows } from './cursorForms.ts'
 import { anyRows, setup } from './setup.ts'
 
 for (const [name, form] of Object.entries(cursorForms)) {
-  test(`${name}: many known rows behind a stuck cursor do not hide the new ones`, async () => {
+  test(`${name}: many known rows after a stuck cursor do not hide new rows`, async () => {
     const { pool, capture, connect } = await setup(form)
     const late = await connect()
     await late.query('begin')
@@ -18,7 +18,7 @@ for (const [name, form] of Object.entries(cursorForms)) {
     expect(later).toEqual(['1'])
   })
 
-  test(`${name}: many known rows behind a row left to others do not hide the new ones, and its type is told each time`, async () => {
+  test(`${name}: many known rows after a row of another instance’s type do not hide new rows, and its type is reported`, async () => {
     const { pool, outbox } = await setup(form)
     await pool.query(`insert into source (type) values ('held')`)
     await insertKnownRows(pool, 2, 45_001)
@@ -33,7 +33,7 @@ for (const [name, form] of Object.entries(cursorForms)) {
     expect(taken).toEqual(['45002'])
   })
 
-  test(`${name}: a row of a key that had to wait is not overtaken when the scan continues behind many known rows`, async () => {
+  test(`${name}: a row whose key had to wait is not overtaken when the scan continues after many known rows`, async () => {
     const { pool, capture } = await setup(form)
     await pool.query(`insert into source (key) values ('k')`)
     await insertKnownRows(pool, 2, 45_001)
@@ -43,7 +43,7 @@ for (const [name, form] of Object.entries(cursorForms)) {
     expect(taken).toEqual(['1', '45002'])
   })
 
-  test(`${name}: a row that commits late is not overtaken when the scan continues behind many known rows`, async () => {
+  test(`${name}: a row that commits late is not overtaken when the scan continues after many known rows`, async () => {
     const { pool, capture, connect } = await setup(form)
     const late = await connect()
     await late.query(`begin; insert into source (key) values ('k')`)
@@ -55,7 +55,7 @@ for (const [name, form] of Object.entries(cursorForms)) {
     expect(taken).toEqual(['1', '45002'])
   })
 
-  test(`${name}: rows behind many known rows are found, even if more than a batch wait for a row that is skipped`, async () => {
+  test(`${name}: rows after many known rows are found, even if more than a batch waits for a skipped row`, async () => {
     const { pool, outbox } = await setup(form)
     await pool.query(`insert into source (key) values ('k')`)
     await insertKnownRows(pool, 2, 45_001)
@@ -70,7 +70,7 @@ for (const [name, form] of Object.entries(cursorForms)) {
     expect([await claim(), await claim()]).toEqual([[], ['45007']])
   })
 
-  test(`${name}: a row that conflicts does not hold its key back behind many known rows`, async () => {
+  test(`${name}: a row in conflict does not hold back its key after many known rows`, async () => {
     const { pool, outbox } = await setup(form)
     await pool.query(`insert into source (key) values ('stuck')`)
     await insertKnownRows(pool, 2, 45_001)

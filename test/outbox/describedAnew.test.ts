@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { writeBackRows } from '../../src/outbox/writeBack.ts'
 import { type Setup, setup } from './setup.ts'
 
-/** Another outbox.yaml makes other stamps of the same rows, while their records are under way. */
+/** A changed outbox.yaml gives the same rows different stamps while their records are open. */
 
 const ddl = `create table source (id bigint generated always as identity primary key, kind text default 'data', customer text default 'c',
   reference text default 'r', extra text default 'x', ordered_at timestamptz default now(), released_at timestamptz default now() + interval '1 day',
@@ -15,8 +15,8 @@ ${lines}`
 const plain = 'type: { constant: data }\nkey: customer\npayload: { columns: [customer, reference] }'
 const changes = {
   'a column of the payload more': plain.replace('reference]', 'reference, extra]'),
-  'another type': plain.replace('constant: data', 'constant: order'),
-  'another key': plain.replace('key: customer', 'key: reference'),
+  'a different type': plain.replace('constant: data', 'constant: order'),
+  'a different key': plain.replace('key: customer', 'key: reference'),
   'a created_at': `${plain}\ncreated_at: ordered_at`,
 }
 const timed = `${plain}\ncreated_at: ordered_at`
@@ -28,7 +28,7 @@ async function underWay(lines: string, more = ''): Promise<Setup> {
   return given
 }
 
-/** Tells the rows what the ledger has of them. */
+/** Writes the ledger's outcomes back to the rows. */
 async function complete({ ledger, describedAs, pool }: Setup, lines: string) {
   const { outbox, capture } = describedAs(describe(lines))
   expect(await capture()).toEqual([])
@@ -46,16 +46,16 @@ async function complete({ ledger, describedAs, pool }: Setup, lines: string) {
 const allTold = { kinds: ['written', 'written'], said: ['completed', 'completed'], problems: [] }
 
 for (const [name, after] of Object.entries(changes)) {
-  test(`the description changes under way (${name}): rows get their outcomes`, async () => {
+  test(`if outbox.yaml changes while records are open (${name}), rows still get their outcomes`, async () => {
     expect(await complete(await underWay(plain), after)).toEqual(allTold)
   })
 }
 
-test('another created_at: rows are told their outcomes, and are taken for no others', async () => {
+test('if created_at becomes a different column, rows get their outcomes and are not taken for different rows', async () => {
   expect(await complete(await underWay(timed), timed.replace('ordered_at', 'released_at'))).toEqual(allTold)
 })
 
-test('ids that are promised, and a column of the payload more: rows are told their outcomes', async () => {
+test('with promised ids and one more payload column, rows get their outcomes', async () => {
   const given = await setup({
     ddl: `${ddl.replace(' primary key', '')}; create table part () inherits (source)`,
     yaml: describe(`${timed}\nid_unique: promised`),
@@ -66,7 +66,7 @@ test('ids that are promised, and a column of the payload more: rows are told the
   expect(await complete(given, after)).toEqual(allTold)
 })
 
-test('a column of another type, which the ERP alters: rows are told their outcomes', async () => {
+test('if the ERP changes the type of a column, rows get their outcomes', async () => {
   const given = await underWay(plain)
   await given.pool.query(
     `update source set reference = '7'; alter table source alter reference drop default, alter reference type numeric using reference::numeric`,
@@ -74,7 +74,7 @@ test('a column of another type, which the ERP alters: rows are told their outcom
   expect(await complete(given, plain)).toMatchObject({ said: ['completed', 'completed'] })
 })
 
-test('a column of the payload more does not hide another row of a known id: its type and key are compared as before', async () => {
+test('after one more payload column, a row with a different key under a known id is still a conflict', async () => {
   const given = await underWay(plain)
   await given.pool.query(`update source set customer = 'another' where id = 2`)
   expect(await complete(given, changes['a column of the payload more'])).toMatchObject({
@@ -84,7 +84,7 @@ test('a column of the payload more does not hide another row of a known id: its 
   })
 })
 
-test('stamps of a version that did not name the description are compared as they were', async () => {
+test('stamps of a version that did not store the description are compared as they are', async () => {
   const given = await underWay(plain)
   await given.ledger.query(`update outboxd.submission set row_stamp = regexp_replace(row_stamp, '^(\\w+):\\S*', '\\1')`)
   await given.pool.query(`update source set reference = 'edited' where id = 2`)

@@ -21,7 +21,7 @@ const open = (rows = 2) =>
   })
 const lines = `select s.id, s.total, (select sum(l.price) from "Sale Line" l where l."Sale" = s.id) as lines from sale s where s.id = any($1)`
 
-test('a query that works is told with how long waiting rows took', async () => {
+test('a working query is reported with the time that it took for waiting rows', async () => {
   const { outbox } = await open()
   const { trialResult, ...wrong } = await examineSourceQueries(outbox, mappingsOf(lines))
   expect(wrong).toEqual({ problems: [], warnings: [] })
@@ -42,7 +42,7 @@ test.each([
   ['by a subquery', lines],
   ['by a join', `select s.id, l.price as total from sale s join "Sale Line" l on s.id = l."Sale" where s.id = any($1)`],
   ['by the ids', `select "Sale" as id, price as total from "Sale Line" where "Sale" = any($1)`],
-])('a large table that is read as a whole %s is warned of', async (_, sql) => {
+])('a query that reads a large table as a whole, %s, gets a warning', async (_, sql) => {
   const { outbox, pool } = await open(20_000)
   const { warnings } = await examineSourceQueries(outbox, mappingsOf(sql))
   expect(warnings).toEqual([
@@ -52,7 +52,7 @@ test.each([
   expect((await examineSourceQueries(outbox, mappingsOf(sql))).warnings).toEqual([])
 })
 
-test('a table that our user may not read is a problem with the grants', async () => {
+test('a table that our user may not read is a problem, with the grants', async () => {
   const { url, ledger, pool } = await open()
   await pool.query(`create role "reader of sales" login password 'x'; grant select on sale to "reader of sales"; create schema stock;
     create table stock.item (id int)`)
@@ -82,12 +82,12 @@ test.each([
     'select total from sale s where s.id = any($1)',
     'test.yaml: the query of "source" fails: column r.id does not exist. The query must return a column "id", which says which record a row is for',
   ],
-])('a query that is wrong is a problem: %s', async (sql, problem) => {
+])('an invalid query is a problem: %s', async (sql, problem) => {
   const { outbox } = await open()
   expect((await examineSourceQueries(outbox, mappingsOf(sql))).problems).toEqual([problem])
 })
 
-test('rows that wait and will be rejected are named', async () => {
+test('waiting rows that will be rejected are named in a warning', async () => {
   const { outbox } = await open()
   const { warnings } = await examineSourceQueries(
     outbox,
@@ -98,7 +98,7 @@ test('rows that wait and will be rejected are named', async () => {
   ])
 })
 
-test('the condition of a captured document, and the tables that it reads, are examined too', async () => {
+test('the condition and the columns of a captured document are examined too', async () => {
   const { outbox, pool } = await setup({
     ddl: `create table sale (id int primary key); create schema outboxd_capture;
       create table outboxd_capture.captured (document text, erp_table oid, key_column text, type text, children text[], condition text,

@@ -3,14 +3,14 @@ import { readBacklog } from '../../src/outbox/backlog.ts'
 import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
 import { setup } from './setup.ts'
 
-/** A filter that raises an error for one row: that row is put off, and the others go on. */
+/** If the filter raises an error for one row, that row is skipped, and the others go on. */
 
 afterEach(() => void vi.restoreAllMocks())
 
 const ddl = `create table source (id bigint primary key, key text, note text, payload jsonb default '{}', taken boolean default false)`
 const table = `table: source\nid: id\ntype: { constant: data }\nkey: key\npayload: payload\nfilter: (note::int) > 0\n`
 const forms = {
-  'rows that say they are taken': 'state: { flag: taken, set: [queued] }',
+  'rows with a mark': 'state: { flag: taken, set: [queued] }',
   'the order of transactions': 'state: none',
 }
 const insert = (id: number, key: string | null, note: string) =>
@@ -18,7 +18,7 @@ const insert = (id: number, key: string | null, note: string) =>
 const skipped = `select kind, subject from outboxd.problem order by subject`
 
 for (const [name, state] of Object.entries(forms)) {
-  test(`${name}: the rows around one that the filter fails for are captured, but for those of its key behind it, and it is told`, async () => {
+  test(`${name}: a row for which the filter fails is reported and holds back only later rows of its key`, async () => {
     const { pool, capture, outbox } = await setup({ ddl, yaml: `${table}${state}` })
     await pool.query(
       `${insert(1, 'a', '1')}; ${insert(2, 'b', 'x')}; ${insert(3, 'b', '1')}; ${insert(4, 'c', '1')}; ${insert(5, null, '0')}`,
@@ -33,18 +33,18 @@ for (const [name, state] of Object.entries(forms)) {
   })
 }
 
-test('rows that are mended are captured, in their order', async () => {
-  const { pool, capture } = await setup({ ddl, yaml: `${table}${forms['rows that say they are taken']}` })
+test('skipped rows that are repaired are captured in order', async () => {
+  const { pool, capture } = await setup({ ddl, yaml: `${table}${forms['rows with a mark']}` })
   await pool.query(`${insert(2, 'b', 'x')}; ${insert(3, 'b', '1')}`)
   expect(await capture()).toEqual([])
   await pool.query(`update source set note = '1'`)
   const nowMs = performance.now()
-  vi.spyOn(performance, 'now').mockReturnValue(nowMs + 60_000) // they are asked about once a minute
+  vi.spyOn(performance, 'now').mockReturnValue(nowMs + 60_000) // skipped rows are checked once a minute
   expect(await capture()).toEqual(['2', '3'])
   expect((await pool.query(skipped)).rows).toEqual([])
 })
 
-test('a filter that fails for more than a hundred rows is wrong itself: nothing is captured, in its words', async () => {
+test('if the filter fails for more than 100 rows, nothing is captured, with the error of Postgres', async () => {
   const { pool, capture } = await setup({ ddl, yaml: `${table}${forms['the order of transactions']}` })
   await pool.query(`insert into source (id, note) select n, 'x' from generate_series(1, 101) n`)
   await expect(capture()).rejects.toThrow('invalid input syntax for type integer')
@@ -55,24 +55,24 @@ const raises = `create table source (id bigint primary key, key text, n int,
   ratio int generated always as (10 / n) virtual)`
 const hashed = `table: source\nid: id\ntype: { constant: data }\nkey: key\nstate: none\npayload: { columns: { key: key, ratio: ratio } }\n`
 
-test('a payload raises an error: `row_skipped`, others are captured', async () => {
+test('a row whose payload raises an error is skipped and reported, and others are captured', async () => {
   const { pool, capture, outbox } = await setup({ ddl: raises, yaml: hashed })
   await pool.query(`insert into source values (1, 'a', 1), (2, 'b', 0), (3, 'b', 1), (4, 'c', 2)`)
   expect(await capture()).toEqual(['1', '4'])
   expect((await pool.query(skipped)).rows).toEqual([{ kind: 'row_skipped', subject: '2' }])
   expect(await readBacklog(outbox)).toMatchObject({ waiting: 2 })
   const nowMs = performance.now()
-  const clock = vi.spyOn(performance, 'now').mockReturnValue(nowMs + 60_000) // it is asked about once a minute
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(nowMs + 60_000) // a skipped row is checked once a minute
   expect(await capture()).toEqual([])
   expect((await pool.query(skipped)).rows).toHaveLength(1)
   await pool.query('update source set n = 5 where id = 2')
   clock.mockReturnValue(nowMs + 130_000)
-  // Its transaction is a later one now.
+  // The update gave row 2 a later transaction.
   expect(await capture()).toEqual(['3', '2'])
   expect((await pool.query(skipped)).rows).toEqual([])
 })
 
-test('a row that was taken, and whose payload raises an error since, is no other row and holds up none', async () => {
+test('a captured row whose payload now raises an error is not a conflict and holds back no other row', async () => {
   const { pool, capture } = await setup({ ddl: raises, yaml: hashed })
   await pool.query(`insert into source values (1, 'a', 1), (2, 'b', 1)`)
   expect(await capture()).toEqual(['1', '2'])

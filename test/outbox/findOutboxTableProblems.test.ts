@@ -8,17 +8,17 @@ import { tryWriteBack } from '../../src/outbox/tryWriteBack.ts'
 import { createPool } from '../../src/postgres/database.ts'
 import { rests, type Setup, setup, tableOf } from './setup.ts'
 
-/** What is wrong with a table is found before a daemon meets it: as its own user, and without any row. */
+/** Problems of a table are found before a daemon runs, as the daemon's own user and without any row. */
 
 const ours = standardOutboxTable('outbox')
 
-/** A pool of a role that may do nothing, with a name that has to be quoted. */
+/** A pool of a role without rights, whose name has to be quoted. */
 async function asClerk({ url, pool }: Setup): Promise<{ clerk: pg.Pool; role: string }> {
   const name = new URL(url).pathname.slice(1)
   const role = `Clerk ${name.slice(5)}`
   const quoted = pg.escapeIdentifier(role)
   await pool.query(`create role ${quoted}`)
-  // A setting of the database would hold for the tests' own sessions, too.
+  // A setting of the database would also apply to the tests' own sessions.
   const clerk = createPool({
     url,
     name: 'clerk',
@@ -33,14 +33,14 @@ async function asClerk({ url, pool }: Setup): Promise<{ clerk: pg.Pool; role: st
   return { clerk, role: quoted }
 }
 
-/** Does what the owner is told to. @returns the statements that were pasted */
+/** Runs the grants of the messages as the owner. @returns the statements */
 async function pasteGrants(pool: pg.Pool, problems: readonly string[]): Promise<string[]> {
   const grants = problems.flatMap((problem) => problem.split('\n').filter((line) => line.endsWith(';')))
   for (const grant of grants) await pool.query(grant)
   return grants
 }
 
-test('the role lacks rights: `check` prints each `grant`', async () => {
+test('if the role lacks rights, each missing grant is printed, and suffices', async () => {
   const given = await setup()
   await given.pool.query(`create schema "Sales Dept"; create table "Sales Dept"."Out""box" (
       "Id" bigint generated always as identity primary key, "Kind" text not null, body jsonb not null, secret text,
@@ -62,7 +62,7 @@ state: { status: State, new: new, queued: queued, completed: completed }\nwrite:
   expect(await countSomeWaitingRowsByType(outbox)).toEqual([{ type: 'data', waiting: 1 }])
 })
 
-test('columns that are granted one by one are not enough where locks are looked at: that is known, too', async () => {
+test('if only columns are granted, the grant of the whole table is printed, which reading locks needs', async () => {
   const given = await setup()
   const { clerk, role } = await asClerk(given)
   await given.pool.query(`grant select (id, type, key, payload, created_at, status, transaction_id, error_code, error, updated_at) on outbox to ${role};
@@ -75,7 +75,7 @@ test('columns that are granted one by one are not enough where locks are looked 
   expect(await findOutboxTableProblems(clerk, ours)).toEqual([])
 })
 
-test('a sequence that is read needs its right, and a table that is only read none to write', async () => {
+test('a sequence needs a grant, and a table that is only read needs no right to write', async () => {
   const given = await setup({
     ddl: 'create table source (id bigint generated always as identity primary key, payload jsonb)',
   })
@@ -87,7 +87,7 @@ test('a sequence that is read needs its right, and a table that is only read non
   expect(await findOutboxTableProblems(clerk, table)).toEqual([])
 })
 
-test('a schema of the search path that our role must not use looks empty: that is said', async () => {
+test('if the role may not use the schema of the search path, the grant is printed', async () => {
   const given = await setup()
   const { clerk, role } = await asClerk(given)
   await given.pool.query('revoke usage on schema public from public')
@@ -211,7 +211,7 @@ test.each([
   expect(problems[0]).toMatch(/^the table "source" /)
 })
 
-test('what no look at columns shows, Postgres says when it is asked to plan the statements', async () => {
+test('problems that the columns do not show are found by having Postgres plan the statements', async () => {
   const { pool } = await setup({
     ddl: `create table source (${columns}, status int, made text generated always as ('x') stored)`,
   })
@@ -259,13 +259,13 @@ test.each([
     `create type mood as enum ('new', 'queued', 'completed'); create table source (${columns}, status mood, note json, at bigint)`,
     tableOf(yaml(status, 'write: { note: error, at: now }')),
   ],
-])('nothing is wrong with %s, and nothing is left behind', async (_, ddl, table) => {
+])('%s has no problems, and no prepared statement is left', async (_, ddl, table) => {
   const { pool } = await setup({ ddl })
   expect(await findOutboxTableProblems(pool, table)).toEqual([])
   expect((await pool.query('select from pg_prepared_statements')).rowCount).toBe(0)
 })
 
-test('a table that somebody has locked is said to be so at once, not by each statement', async () => {
+test('a locked table is one problem, reported at once and not for each statement', async () => {
   const { pool, connect } = await setup()
   const form = await connect()
   await form.query('begin; lock table outbox in access exclusive mode')
@@ -274,7 +274,7 @@ test('a table that somebody has locked is said to be so at once, not by each sta
   ])
 })
 
-test('an id of a transaction fits into a uuid, for a trial', async () => {
+test('the trial writes a transaction id that fits a uuid column', async () => {
   const { outbox, pool } = await setup({
     ddl: `create table source (${columns}, status text default 'new', tx uuid)`,
     yaml: yaml(status, 'write: { tx: transaction_id }'),
@@ -286,7 +286,7 @@ test('an id of a transaction fits into a uuid, for a trial', async () => {
 test.each([
   '',
   'sequence: id',
-])('types are counted where the ledger remembers what was taken, without those that were (%s)', async (more) => {
+])('waiting rows are counted by type, without those captured, if the ledger remembers what was captured (%s)', async (more) => {
   const { outbox, pool, capture } = await setup({
     ddl: 'create table source (id bigint generated always as identity primary key, kind text, payload jsonb)',
     yaml: `table: source\nid: id\ntype: kind\npayload: payload\nstate: none\n${more}`,
@@ -301,7 +301,7 @@ test.each([
   ])
 })
 
-test('a column that only the filter reads is found by the statements, and granted by pasting, too', async () => {
+test('a missing right on a column that only the filter reads is found, with the grant', async () => {
   const given = await setup({ ddl: `create table source (${columns}, sent timestamptz, region int)` })
   const { clerk, role } = await asClerk(given)
   await given.pool.query(`grant select (id, payload, sent, xmax), update (sent) on source to ${role}`)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { setup } from './setup.ts'
 
-/** A foreign table gives 0 as the transaction of each row. */
+/** Opens a foreign table, which shows 0 as the transaction of each row. */
 async function farTable(state: string) {
   const given = await setup({
     yaml: `table: far\nid: id\nid_unique: promised\ntype: { constant: data }\npayload: payload\nstate: ${state}\n`,
@@ -16,7 +16,7 @@ async function farTable(state: string) {
   return given
 }
 
-test('a foreign table that cannot be marked: refused', async () => {
+test('a foreign table without marks is refused', async () => {
   const { outbox, capture, pool } = await farTable('none')
   await pool.query(`insert into near (id, payload) values (5, '{}')`)
   await expect(outbox.readIdentity()).rejects.toThrow(
@@ -25,7 +25,7 @@ test('a foreign table that cannot be marked: refused', async () => {
   await expect(capture()).rejects.toThrow(/is a foreign table/)
 })
 
-test('a foreign table whose rows are marked as they are taken is read, a row with a lower id that comes later, too', async () => {
+test('a foreign table whose rows are marked on capture is served, even a later row with a lower id', async () => {
   const { pool, capture } = await farTable('{ flag: taken, set: [queued] }')
   await pool.query(`insert into near (id, payload) values (5, '{}')`)
   expect(await capture()).toEqual(['5'])

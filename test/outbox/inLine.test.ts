@@ -3,7 +3,7 @@ import type { RowsRequest } from '../../src/model.ts'
 import { claimRow, claimRows, hasToWaitForKey } from '../../src/outbox/claimRows.ts'
 import { anyRows, setup } from './setup.ts'
 
-/** What a claim leaves where it is, and what that holds back, in each of the ways in which rows are known to wait. */
+/** Rows that a claim leaves, and the rows that these hold back, for each way to know which rows wait. */
 
 const ddl = `create table source (id bigint generated always as identity primary key, type text default 'data', key text,
   payload jsonb default '{}', taken boolean not null default false)`
@@ -15,7 +15,7 @@ key: key
 payload: payload
 state: ${state}`
 const forms = {
-  'rows that say they are taken': yaml('{ flag: taken, set: [queued] }'),
+  'rows with a mark': yaml('{ flag: taken, set: [queued] }'),
   'a position in a sequence': `${yaml('none')}\nsequence: id`,
   'the order of transactions': yaml('none'),
 }
@@ -30,30 +30,30 @@ for (const [name, form] of Object.entries(forms)) {
     return claimed
   }
 
-  test(`${name}: a row that is put off holds back those of its key behind it, and no others`, async () => {
+  test(`${name}: a skipped row holds back only later rows of its key`, async () => {
     const values = `('data', 'k'), ('data', 'k'), ('data', 'k'), ('data', null), ('data', 'l')`
     const skipped = [{ outboxId: '2', isCaptured: false }]
     expect((await claim(values, { skipped })).outboxIds).toEqual(['1', '4', '5'])
   })
 
-  test(`${name}: rows that are put off by ids of another table's kind stay out of the way`, async () => {
+  test(`${name}: a skipped id that does not fit the id column holds back nothing`, async () => {
     const skipped = [{ outboxId: 'INV-2', isCaptured: false }]
     expect((await claim(`('data', 'k'), ('data', 'k')`, { skipped })).outboxIds).toEqual(['1', '2'])
   })
 
-  test(`${name}: a row of a type that another instance knows holds back its key in the same way`, async () => {
+  test(`${name}: a row of a type that only another instance knows holds back later rows of its key`, async () => {
     const values = `('data', 'k'), ('order', 'k'), ('data', 'k'), ('invoice', null), ('data', 'l')`
     const claimed = await claim(values, { types })
     expect(claimed.outboxIds).toEqual(['1', '4', '5'])
     expect(claimed.typesLeftToOthers).toEqual(['order'])
   })
 
-  test(`${name}: of one key no more than a few are taken, and others fill the room`, async () => {
+  test(`${name}: at most keyRowsMax rows of one key are claimed, and rows of other keys fill the limit`, async () => {
     const values = `${`('data', 'k'), `.repeat(20)}('data', 'l'), ('data', null)`
     expect((await claim(values, { limit: 5, keyRowsMax: 2 })).outboxIds).toEqual(['1', '2', '21', '22'])
   })
 
-  test(`${name}: one row is claimed by its id, once it waits`, async () => {
+  test(`${name}: a row is claimed by its id only while it waits`, async () => {
     const { pool, outbox, capture } = await setup({ ddl, yaml: form })
     await pool.query('insert into source default values')
     const one = async (id: string) => {
@@ -66,7 +66,7 @@ for (const [name, form] of Object.entries(forms)) {
     expect(await one('1')).toEqual([])
   })
 
-  test(`${name}: one row waits for the earlier rows of its key, and while its key is closed`, async () => {
+  test(`${name}: a row has to wait for earlier rows of its key, and while its key is closed`, async () => {
     const { pool, outbox, capture } = await setup({ ddl, yaml: form })
     const order = { exceptKeys: ['closed'], skipped: [] }
     const waits = (id: string) => hasToWaitForKey(outbox, id, order)
@@ -80,8 +80,8 @@ for (const [name, form] of Object.entries(forms)) {
   })
 }
 
-test('a captured row whose mark is refused holds back nobody', async () => {
-  const { pool, outbox } = await setup({ ddl, yaml: forms['rows that say they are taken'] })
+test('a captured row whose mark is refused holds back no other row', async () => {
+  const { pool, outbox } = await setup({ ddl, yaml: forms['rows with a mark'] })
   await pool.query(`insert into source (key) values ('k'), ('k')`)
   await using claimed = await claimRows(outbox, { ...anyRows, skipped: [{ outboxId: '1', isCaptured: true }] })
   expect(claimed.outboxIds).toEqual(['2'])

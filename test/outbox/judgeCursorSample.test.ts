@@ -23,11 +23,11 @@ test.each([
   [{ conflicting: 20 }, 'differs'],
   [{ edited: 20 }, 'differs'],
   [{ uncaptured: 20 }, 'same'],
-] as const)('%j: %s', (some, verdict) => {
+] as const)('a sample with %j is judged as %s', (some, verdict) => {
   expect(judgeRowsBehindCursor(sample(some))).toBe(verdict)
 })
 
-test('edits alone stop nothing, however many', () => {
+test('edited rows alone are never judged as restarted', () => {
   const edits = fc.record({ rows: fc.constant(20), conflicting: fc.nat(10), edited: fc.nat(10) })
   fc.assert(fc.property(edits, (some) => judgeRowsBehindCursor(sample(some)) !== 'restarted'))
 })

@@ -34,29 +34,29 @@ interface Options {
 }
 
 test.each([
-  ['its key has to stay', { excepted: true }],
+  ['its key is excepted', { excepted: true }],
   ['its type is left to another instance', { leftType: 'order' }],
-] as const)('a row stays where %s, and so do those of its key behind it, and no others', (_why, some) => {
+] as const)('a row and only the later rows of its key are left if %s', (_why, some) => {
   const rows = [row('1', 'k'), row('2', 'k', some), row('3', 'k'), row('4', null), row('5', 'l')]
   expect(choose(rows).outboxIds).toEqual(['1', '4', '5'])
 })
 
-test('a row that is put off stays, with those of its key behind it: known by as much of its id as a problem holds', () => {
+test('a skipped row and later rows of its key are left, even if its id is longer than a problem stores', () => {
   const long = 'x'.repeat(idCharsMax)
   const rows = [row(`${long}y`, 'k'), row('2', 'k'), row('3', 'l')]
   expect(choose(rows, { skipped: [long] }).outboxIds).toEqual(['3'])
 })
 
-test('a row without a key stays alone', () => {
+test('a skipped row without a key holds back no other row', () => {
   expect(choose([row('1', null), row('2', null), row('3', null)], { skipped: ['2'] }).outboxIds).toEqual(['1', '3'])
 })
 
-test('of one key no more than keyRowsMax are taken, and none of a keyHash that is held', () => {
+test('at most keyRowsMax rows of a key are chosen, and none of a held keyHash', () => {
   const rows = [row('1', 'k'), row('2', 'k'), row('3', 'k'), row('4', 'held'), row('5', 'l')]
   expect(choose(rows, { keyRowsMax: 2, held: ['held'] }).outboxIds).toEqual(['1', '2', '5'])
 })
 
-test('keys are free whose rows may go, and of which no row has had to wait', () => {
+test('a key is free if its rows may go and none of them had to wait', () => {
   const choice = createCapturableRowChooser({ limit: 100, keyRowsMax: 1 }, new Set(['5']))
   choice.hold('held')
   for (const each of [row('1', 'long'), row('2', 'long'), row('3', 'k')]) choice.meet(each)
@@ -64,16 +64,16 @@ test('keys are free whose rows may go, and of which no row has had to wait', () 
   expect([...choice.findFreeKeyHashes(rows)]).toEqual(['k', 'new'])
 })
 
-test('the types that are left to others are told, each once', () => {
+test('each type that is left to other instances is returned once', () => {
   const rows = [row('1', 'k', { leftType: 'order' }), row('2', 'k', { leftType: 'order' }), row('3', null)]
   expect(choose(rows)).toEqual({ outboxIds: ['3'], leftTypes: ['order'], isFull: false })
 })
 
-test('it is full with as many as were asked for', () => {
+test('the choice is full once it has as many rows as the limit', () => {
   expect(choose([row('1', null)], { limit: 1 }).isFull).toBe(true)
 })
 
-test('of each key those that are taken are the first ones of it', () => {
+test('the chosen rows of each key are its first rows', () => {
   const anyRow = fc.record({ keyHash: fc.constantFrom('k', 'l', 'm'), excepted: fc.boolean() })
   fc.assert(
     fc.property(fc.array(anyRow, { maxLength: 30 }), fc.integer({ min: 1, max: 5 }), (met, keyRowsMax) => {

@@ -3,7 +3,7 @@ import type { RowStatus } from '../../src/model.ts'
 import { readRecordWithoutQueriedContent } from '../../src/outbox/readRows.ts'
 import { setup } from './setup.ts'
 
-/** Two values each that a careless cast would take for one another, in the order in which they sort. */
+/** Two values for each type, in sort order, that a careless cast would take for the same value. */
 const types: [type: string, first: string, second: string, ddl?: string][] = [
   ['smallint', '1', '12'],
   ['integer', '7', '70'],
@@ -42,9 +42,7 @@ const told = (outboxId: string, transactionId: string): RowStatus => ({
   error: null,
 })
 
-test.each(
-  types,
-)('ids of char, bit, citext, numeric, domain or enum (%s): each row gets its own outcome', async (type, first, second, ddl = '') => {
+test.each(types)('each row gets its own outcome if ids are of type %s', async (type, first, second, ddl = '') => {
   const { pool, outbox, report, capture } = await setup({
     ddl: `${ddl}; create table message (id ${type} primary key, state text not null default 'N', tx text, body text);
       insert into message (id, body) values ('${first}', '1'), ('${second}', '2')`,
@@ -82,7 +80,7 @@ write: { tx: transaction_id }`,
 
 test.each(
   types.filter(([type]) => type !== 'boolean'),
-)('where the ledger remembers, a key of type %s is known again', async (type, first, second, ddl = '') => {
+)('an id of type %s is recognised if the ledger remembers what was captured', async (type, first, second, ddl = '') => {
   const { capture } = await setup({
     ddl: `${ddl}; create table message (id ${type} primary key, body text);
         insert into message (id, body) values ('${first}', '1'), ('${second}', '2')`,
@@ -100,7 +98,7 @@ test.each([
   ['date', '2026-13-45'],
   ['bytea', '\\xz'],
   ['bit(3)', 'abc'],
-])('what cannot be a key of type %s is found nowhere', async (type, id) => {
+])('a text that is not a valid %s finds no row, and raises no error', async (type, id) => {
   const { outbox } = await setup({
     ddl: `create domain letters as text check (value ~ '^[a-z]+$');
       create table message (id ${type} primary key, body text)`,

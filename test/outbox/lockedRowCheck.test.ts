@@ -13,14 +13,14 @@ async function watch(table: { ddl?: string; yaml?: string } = {}) {
   const { pool, outbox, capture, connect, url } = await setup(table)
   let nowMs = 0
   const look = createLockedRowWatch(outbox, () => nowMs)
-  await capture() // the ledger belongs to this table from now on
+  await capture() // binds the ledger to this table
   return {
     pool,
     url,
     capture,
     connect,
     look,
-    /** Another instance, which has seen nothing yet. */
+    /** A second instance, which has seen no locks yet. */
     another: () => createLockedRowWatch(outbox, () => nowMs),
     async lookAfter(ms: number) {
       nowMs += ms
@@ -41,7 +41,7 @@ async function openForm(connect: Awaited<ReturnType<typeof watch>>['connect'], i
   return { form, pid: rows[0]?.pid }
 }
 
-test('a form locks a row for over a minute: `row_locked` names the session until it ends', async () => {
+test('if a form locks a row for a minute, `row_locked` names its session until it ends', async () => {
   const { pool, url, capture, connect, look, lookAfter, another, told } = await watch()
   await pool.query(`insert into outbox (type, payload) values ('data', '{"secret": 1}'), ('data', '{}')`)
   const { form, pid } = await openForm(connect, 1)
@@ -68,7 +68,7 @@ test('a form locks a row for over a minute: `row_locked` names the session until
   expect(await told()).toEqual([])
 })
 
-test('an instance that has seen nothing yet clears what is no longer locked', async () => {
+test('a second instance clears the problem once the row is no longer locked', async () => {
   const { pool, connect, look, lookAfter, another, told } = await watch()
   await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
   const { form } = await openForm(connect, 1)
@@ -80,7 +80,7 @@ test('an instance that has seen nothing yet clears what is no longer locked', as
   expect(await told()).toEqual([])
 })
 
-test('a row that two sessions share, or one through a savepoint, is told too', async () => {
+test('a row locked by two sessions, or by a savepoint of one, is reported too', async () => {
   const { pool, connect, look, lookAfter, told } = await watch()
   await pool.query(`insert into outbox (type, payload) values ('data', '{}'), ('data', '{}')`)
   for (const reader of [await connect(), await connect()])
@@ -96,7 +96,7 @@ test('a row that two sessions share, or one through a savepoint, is told too', a
   ])
 })
 
-test('a row that others refer to is not locked for a claim, nor one whose update was taken back', async () => {
+test('a row with a new reference or a rolled back update does not count as locked', async () => {
   const { pool, connect, look, lookAfter, told } = await watch({
     ddl: 'create table line (outbox_id bigint references outbox)',
   })
@@ -109,7 +109,7 @@ test('a row that others refer to is not locked for a claim, nor one whose update
   expect(await told()).toEqual([])
 })
 
-test('where rows do not say that they are taken, a lock keeps none from being captured', async () => {
+test('if the table is not marked, a locked row is captured and not reported', async () => {
   const ddl = 'create table doc (id bigint generated always as identity primary key, body jsonb)'
   const { pool, capture, connect, look, lookAfter, told } = await watch({ ddl, yaml: cursorTable })
   await pool.query(`insert into doc (body) values ('{}'), ('{}')`)
@@ -122,7 +122,7 @@ test('where rows do not say that they are taken, a lock keeps none from being ca
 })
 const cursorTable = 'table: doc\nid: id\ntype: { constant: data }\npayload: body\nstate: none\n'
 
-test('the metrics count the rows', async () => {
+test('the metrics count locked rows', async () => {
   const { pool, connect, look, lookAfter, told } = await watch()
   await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
   await openForm(connect, 1)
@@ -138,7 +138,7 @@ test('the metrics count the rows', async () => {
   expect(await metrics.render()).toContain(`outboxd_problems{kind="${kind}"} 1`)
 })
 
-test('`recover` finds the row that a daemon has in hand behind 10,000 rows that were locked once', async () => {
+test('a row that a daemon has locked is found behind 10,000 rows that were locked before', async () => {
   const { pool, outbox, capture, connect } = await setup()
   await capture()
   await pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 10001)`)

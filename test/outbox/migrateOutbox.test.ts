@@ -9,8 +9,8 @@ import type { EmbeddedPostgres } from '../support/embeddedPostgres.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 
-/** A server on which the ERP may use two-phase commit. */
-describe('where max_prepared_transactions is above 0', () => {
+/** On such a server the ERP may use two-phase commit. */
+describe('if max_prepared_transactions is above 0', () => {
   let server: EmbeddedPostgres
   let client: pg.Client
   beforeAll(async () => {
@@ -50,7 +50,7 @@ describe('where max_prepared_transactions is above 0', () => {
     return listener
   }
 
-  test('the ERP prepares transactions: no trigger', async () => {
+  test('migrate creates no trigger, so that the ERP can prepare transactions', async () => {
     expect(await migrateOutbox(server.url, 'outbox')).toEqual({ hasWakeTrigger: false, preparedMax: 5 })
     const listener = await sleep()
     await prepare()
@@ -60,7 +60,7 @@ describe('where max_prepared_transactions is above 0', () => {
     expect(wakeTriggerMessage(table)).toMatch(/max_prepared_transactions is 5.*migrate --outbox --wake/)
   })
 
-  test('a trigger that an earlier version left there is taken away', async () => {
+  test('migrate removes the trigger of an earlier version, which makes PREPARE TRANSACTION fail', async () => {
     await migrateOutbox(server.url, 'outbox', true)
     await client.query(`create or replace function outboxd_wake() returns trigger language plpgsql as $$
       begin perform pg_notify('outboxd_outbox', ''); return null; end $$`)
@@ -72,7 +72,7 @@ describe('where max_prepared_transactions is above 0', () => {
     await prepare()
   })
 
-  test('--wake has it all the same: it fails only what found the daemon asleep; --no-wake leaves it out', async () => {
+  test('--wake creates the trigger, which fails PREPARE TRANSACTION only while the daemon sleeps; --no-wake removes it', async () => {
     const run = async (wake: boolean | undefined) => {
       const context = testContext({ DATABASE_URL: server.url })
       expect(await migrate.action(context, { outbox: true, ...(wake === undefined ? {} : { wake }) })).toBe(0)
@@ -89,7 +89,7 @@ describe('where max_prepared_transactions is above 0', () => {
     await listener.close()
   })
 
-  test('a function of the trigger’s name that another role has made is refused: it would run with each writer’s rights', async () => {
+  test('a trigger function of another role is refused, because it would run with each writer’s rights', async () => {
     await migrateOutbox(server.url, 'outbox', true)
     await client.query('create role stranger; alter function outboxd_wake() owner to stranger')
     await expect(migrateOutbox(server.url, 'outbox', true)).rejects.toThrow('belongs to a role that does not own')
@@ -98,7 +98,7 @@ describe('where max_prepared_transactions is above 0', () => {
     await client.query('drop owned by stranger cascade; drop role stranger')
   })
 
-  test('a prepared transaction that waits for its commit keeps nobody from inserting, and the daemon looks by itself', async () => {
+  test('a prepared transaction does not block inserts, and the daemon does not sleep until it ends', async () => {
     await migrateOutbox(server.url, 'outbox', true)
     await client.query(`begin; insert into outbox (type, payload) values ('data', '{}'); prepare transaction 'slow'`)
     await client.query(`insert into outbox (type, payload) values ('data', '{}')`)
@@ -120,7 +120,7 @@ describe('where max_prepared_transactions is above 0', () => {
   })
 })
 
-test('what check says of each kind of trigger', () => {
+test('the message names each kind of trigger', () => {
   expect(wakeTriggerMessage({ wakes: 'sleepers', preparedMax: 0 })).toBe('inserts wake a sleeping daemon')
   expect(wakeTriggerMessage({ wakes: 'never', preparedMax: 0 })).toContain('rows wait up to a second')
   expect(wakeTriggerMessage({ wakes: 'always', preparedMax: 0 })).toContain('`outboxd migrate --outbox` renews it')

@@ -44,7 +44,7 @@ test('a text payload with a byte order mark is rejected by a message that names 
   })
 })
 
-test('a payload that cannot be read is taken with the reason, and the others go on', async () => {
+test('a payload that cannot be read is captured with the reason, and other rows go on', async () => {
   const { pool, captureRecords, outbox } = await setup({ ddl: table('bytea'), yaml: yaml('Pay Load', '\norder: n') })
   await pool.query(
     `${insert} ('{}'), ('\\xff7b7d'), ('\\x7b007d'), (null), (convert_to(repeat('x', 1001), 'utf8')), ('')`,
@@ -122,7 +122,7 @@ state: { flag: sent, new: null, set: [queued] }`
   expect((await listed.captureRecords())[0]?.payload).toBe('{"a":2.50}')
 })
 
-test('when a record came to be is read from times, local times, dates and numbers', async () => {
+test('created_at is read from times, local times, dates and numbers', async () => {
   const at = async (column: string, spec: string, value: string) => {
     const { pool, captureRecords } = await setup({
       ddl: `create table message (id int primary key, at ${column}, taken boolean default false)`,

@@ -49,7 +49,7 @@ const tables: fc.Arbitrary<CatalogTable> = fc.record({
     .map((all) => all.map((each): CatalogColumn => ({ ...each, exactType: each.type }))),
 })
 
-test('whatever a table is like, what is proposed loads, as it is or once its places are filled in, and names its columns', () => {
+test('the proposed file of any table loads, at once or after its places are filled in, and uses its columns', () => {
   fc.assert(
     fc.property(tables, (table) => {
       const { lines } = proposeOutboxFile(table)
@@ -66,7 +66,7 @@ test('whatever a table is like, what is proposed loads, as it is or once its pla
   )
 })
 
-test('a comment stays one, whatever a column is called that it names', () => {
+test('a comment stays on one line, even with line breaks in a column’s name', () => {
   const comment = 'not \r\u0085\u2028 grown\nby: it'
   const text = writeYamlLines([
     { text: 'id: no', comment },
@@ -81,7 +81,7 @@ test('a comment stays one, whatever a column is called that it names', () => {
   ])
 })
 
-test('what a row is known by is not proposed to be written, where an id is found and where a person has to name it', () => {
+test('describe does not propose to write into the id column', () => {
   const time = { name: 'synced_at', type: 'date', exactType: 'date', isUnique: true, isReadable: true }
   const column = { ...time, isGenerated: false, default: null, knownValues: [], isClosed: false }
   const table = {

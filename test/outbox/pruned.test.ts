@@ -6,7 +6,7 @@ import { readWaitingIdsBehindCursor } from '../../src/outbox/unclaimedRows.ts'
 import { completeAgo, pruneAll } from '../support/retention.ts'
 import { rests, setup } from './setup.ts'
 
-/** No row is sent a second time because its submission was pruned, whatever says that a row waits. */
+/** No row is sent a second time because its record was pruned, in any form of outbox. */
 
 const columns = `id bigint generated always as identity primary key, type text default 'data', key text,
   payload jsonb default '{}', created_at timestamptz default now()`
@@ -20,7 +20,7 @@ payload: payload`
 const remembered = {
   'a position in a sequence': `${common}\nstate: none\nsequence: id`,
   'the order of transactions': `${common}\nstate: none`,
-  'a time that is set at the end, and was not': `${common}\nstate: { timestamp: sent_at, set: [completed] }`,
+  'a time that is set at the end, but was not set': `${common}\nstate: { timestamp: sent_at, set: [completed] }`,
 }
 const claimed = `${common}
 created_at: created_at
@@ -34,7 +34,7 @@ async function count(pool: { query(text: string): Promise<{ rows: unknown[] }> }
 }
 
 describe.each(Object.entries(remembered))('%s', (_, yaml) => {
-  test("a pruned record's row comes again (%s): known, not sent", async () => {
+  test('a row that waits again after its record was pruned is recognised and not sent', async () => {
     const { pool, capture, outbox, describedAs } = await setup({ ddl, yaml })
     await pool.query(`insert into source (key) select 'k' from generate_series(1, 5)`)
     expect(await capture()).toHaveLength(5)
@@ -54,7 +54,7 @@ describe.each(Object.entries(remembered))('%s', (_, yaml) => {
   })
 })
 
-test('by a sequence: numbers that began anew are noticed, though all that was taken there is pruned', async () => {
+test('by a sequence: a restarted sequence is noticed, even if all captured records are pruned', async () => {
   const { pool, capture, outbox, describedAs } = await setup({
     ddl,
     yaml: `${remembered['a position in a sequence']}\ncreated_at: created_at`,
@@ -70,8 +70,8 @@ test('by a sequence: numbers that began anew are noticed, though all that was ta
   await expect(anew.capture()).rejects.toThrow('started again')
 })
 
-describe('rows that say themselves that they wait', () => {
-  test('the ERP sets a pruned row back: its outcome is written again', async () => {
+describe('rows with a mark', () => {
+  test('if the ERP removes the mark of a pruned row, its outcome is written back again', async () => {
     const yaml = `${common}\ncreated_at: created_at\nstate: { status: status, new: N, queued: Q, completed: C }\nwrite: { tx: transaction_id }`
     const { pool, capture, outbox } = await setup({
       ddl: `create table source (${columns}, status text not null default 'N', tx text)`,
@@ -94,11 +94,11 @@ describe('rows that say themselves that they wait', () => {
     expect(await count(pool, 'pruned_submission')).toBe(0)
     await completeAgo(pool, 31)
     await pool.query('update outboxd.submission set report_due = false')
-    expect(await pruneAll(pool, gone)).toMatchObject({ submissions: 1 }) // and goes again
+    expect(await pruneAll(pool, gone)).toMatchObject({ submissions: 1 }) // it is pruned again
     expect(await count(pool, 'pruned_submission')).toBe(1)
   })
 
-  test('another row with the id of a pruned one is a conflict, as it would be without', async () => {
+  test('a different row with the id of a pruned record is a conflict', async () => {
     const { pool, capture } = await setup({ ddl, yaml: claimed })
     await pool.query('insert into source default values')
     expect(await capture()).toEqual(['1'])
@@ -111,7 +111,7 @@ describe('rows that say themselves that they wait', () => {
     expect(await count(pool, 'submission')).toBe(0)
   })
 
-  test('where one mark says taken and done, a pruned row is not lost', async () => {
+  test('if one mark says both captured and done, the row of a pruned record does not count as lost', async () => {
     const { pool, capture, outbox } = await setup({ ddl, yaml: claimed })
     await pool.query('insert into source default values')
     await capture()
@@ -121,7 +121,7 @@ describe('rows that say themselves that they wait', () => {
   })
 })
 
-test('a table that was adopted anew has rows of its own: what was pruned of the former says nothing', async () => {
+test('after the table was adopted as new, ids of records pruned before are captured', async () => {
   const { pool, capture, describedAs } = await setup({ ddl, yaml: claimed })
   await pool.query('insert into source default values')
   await capture()
@@ -135,7 +135,7 @@ test('a table that was adopted anew has rows of its own: what was pruned of the 
   expect(await describedAs(claimed).capture()).toEqual(['1'])
 })
 
-test('an id is known for a year after the end, and then for as long as its row is in the table', async () => {
+test('an id is kept for a year after the end, and longer while its row is in the table', async () => {
   const { pool, capture, outbox } = await setup({ ddl, yaml: claimed })
   const known = async () =>
     (await pool.query('select outbox_id as id from outboxd.taken_row order by 1')).rows.map(({ id }) => id)
@@ -153,7 +153,7 @@ test('an id is known for a year after the end, and then for as long as its row i
   await pool.query(aMonthLater)
   expect(await pruneAll(pool, gone, { findExistingRows: (ids) => findExistingIds(outbox, ids) })).toMatchObject({
     forgotten: 1,
-  }) // gone at two looks
+  }) // its row was missing twice
   expect(await known()).toEqual(['1', '3'])
   await pool.query('delete from source')
   expect(await pruneAll(pool, gone, { findExistingRows: (ids) => findExistingIds(outbox, ids) })).toMatchObject({
@@ -166,7 +166,7 @@ test('an id is known for a year after the end, and then for as long as its row i
   expect(await known()).toEqual([])
 })
 
-test('of an outbox that is not served any more nothing need be known', async () => {
+test('ids of an outbox that is no longer served are forgotten', async () => {
   const { pool, capture, outbox } = await setup({ ddl, yaml: claimed })
   await pool.query('insert into source default values')
   await capture()

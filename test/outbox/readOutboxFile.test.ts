@@ -8,7 +8,7 @@ import { parseOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 const examples = readdirSync('mappings/examples').filter((name) => name.endsWith('.yaml'))
 const textOf = (name: string) => readFileSync(`mappings/examples/${name}`, 'utf8')
 
-test('outbox.schema.json is current (to write it anew: npm test -- test/outbox/readOutboxFile -u)', async () => {
+test('outbox.schema.json is current (to update it: npm test -- test/outbox/readOutboxFile -u)', async () => {
   await expect(outboxJsonSchema()).toMatchFileSnapshot('../../mappings/outbox.schema.json')
 })
 
@@ -17,13 +17,13 @@ test.each(examples)('the example %s is valid and names its schema', (name) => {
   expect(textOf(name).split('\n')[0]).toBe('# yaml-language-server: $schema=../outbox.schema.json')
 })
 
-test('partner_view.yaml reads and writes what the standard table has', () => {
+test('partner_view.yaml reads and writes the columns of the standard table', () => {
   const { table } = parseOutboxFile('partner_view.yaml', textOf('partner_view.yaml'))
   const standard = standardOutboxTable('outbox_a')
   expect(table).toEqual({ ...standard, file: 'partner_view.yaml', idPromised: true, order: table?.order })
 })
 
-test('every problem is told at once, with its line, its column and the nearest word', () => {
+test('every problem is reported at once, with line, column and the nearest known word', () => {
   expect(
     problems(`
 tabel: message
@@ -89,7 +89,7 @@ test.each([
   expect(found[0]).toContain(message)
 })
 
-test('a file with any one character changed is valid or names a line of it, and never throws', () => {
+test('a file with one character changed is valid or has problems with line and column, and parsing never throws', () => {
   fc.assert(
     fc.property(
       fc
@@ -120,8 +120,8 @@ function problems(text: string): string[] {
 
 test.each([
   'state: { status: t, new: [a, b] }', // read, and never written
-  'created_at: made\nstate: { status: t, new: [a, b], queued: c }', // known by its time; the type was read before
+  'created_at: made\nstate: { status: t, new: [a, b], queued: c }', // the row is recognised by its time, and its type was read before
   'state: none\norder: o\nwrite: { o: now }',
-])('a column that is read may be written, where that changes nothing of a row that was taken: %s', (text) => {
+])('a column that is read may be written if that does not affect captured rows: %s', (text) => {
   expect(problems(`table: t\nid: id\ntype: t\npayload: p\n${text}`)).toEqual([])
 })

@@ -14,7 +14,7 @@ const ddl = `
   insert into sale values (1, 5, 1234567890.10), (2, 5, 0.00), (3, 5, 1e20);
   insert into sale_line values (10, 1, 'bolt', 2.50), (11, 1, 'nut', 3), (12, 2, 'nut', 100000000000000000000.01)`
 
-/** Without `payload`: it is the id. */
+/** Has no `payload`, so the payload is the id. */
 const table = 'table: sale\nid: id\ntype: { constant: order }\nstate: { status: state, new: new }'
 
 const query = `select s.id, p.code as "customerId", s.total,
@@ -30,7 +30,7 @@ const sourcesOf = (sql: string) => {
 const open = () => setup({ ddl, yaml: table })
 const shown = (records: readonly OutboxRecord[]) => records.map(({ payload, unreadable }) => payload ?? unreadable)
 
-test('a query gives the payload of each record in the order of the rows, and numbers keep their digits', async () => {
+test('a query returns the payload of each record in the order of the rows, and numbers keep their digits', async () => {
   const { outbox } = await open()
   const rows = await readWaitingRows(outbox, 10)
   expect(rows.map(({ payload }) => payload)).toEqual(['{"id":1}', '{"id":2}', '{"id":3}'])
@@ -53,7 +53,7 @@ test('plain records are returned as they are, without a statement', async () => 
   expect([connects.mock.calls, queries.mock.calls]).toEqual([[], []])
 })
 
-test('a record with no row in the result, or with two, is unreadable with the file and its id; others are read', async () => {
+test('a record with no row or two rows in the result is unreadable, with file and id, and others are read', async () => {
   const { outbox } = await open()
   const rows = await readWaitingRows(outbox, 10)
   const joined = 'select s.id, l.product from sale s join sale_line l on l.sale = s.id where s.id = any($1)'
@@ -64,7 +64,7 @@ test('a record with no row in the result, or with two, is unreadable with the fi
   ])
 })
 
-test('ids are found however they are written, by the type that the query asks for', async () => {
+test('ids are compared by the type that the query uses, in any notation', async () => {
   const { outbox, pool } = await setup({
     ddl: `create table thing (id uuid, n numeric); insert into thing values ('aaaaaaaa-0000-4000-8000-000000000001', 1)`,
   })
@@ -80,7 +80,7 @@ test('ids are found however they are written, by the type that the query asks fo
   expect(shown(read)).toEqual([thing, noId, noId, thing])
 })
 
-test('one record for which the query fails is found among many, and only that one is unreadable', async () => {
+test('if the query fails for one of many records, only that record is unreadable', async () => {
   const { outbox, pool } = await open()
   await pool.query(`insert into sale select n, 5, n, 'new' from generate_series(4, 40) n`)
   const failing = sourcesOf('select s.id, 100 / (s.id - 17) as part from sale s where s.id = any($1)')
@@ -97,7 +97,7 @@ test('one record for which the query fails is found among many, and only that on
 })
 
 test.each([
-  ['a table that is not there', 'select id from nothing where id = any($1)', /test.yaml: .*"nothing" does not exist/],
+  ['a table that does not exist', 'select id from nothing where id = any($1)', /test.yaml: .*"nothing" does not exist/],
   ['no column id', 'select total from sale where id = any($1)', /column r.id does not exist/],
   ['a second parameter', 'select id from sale where id = any($1) and total > $2', /parameter/],
 ])('a query with %s fails for its type', async (_, sql, message) => {
@@ -112,7 +112,7 @@ test.each([
   expect(refusal).toMatchObject({ type: 'order', blame: 'type' })
 })
 
-test('without an installation only a document with a schema in its name holds up its type', async () => {
+test('if its table is not captured, a document fails its type, but only with a schema in its name', async () => {
   const { outbox, pool } = await setup({ ddl })
   const insert = (document: string) =>
     pool.query(
@@ -134,7 +134,7 @@ test('without an installation only a document with a schema in its name holds up
   expect(await read()).toEqual(['{"id":2,"total":0.00}'])
 })
 
-test('a lock on the view of captured tables blames the moment, not a type', async () => {
+test('a lock on the view of captured tables is a temporary error, not one of the type', async () => {
   const { outbox, pool, connect } = await setup({
     ddl: 'create schema outboxd_capture; create table outboxd_capture.captured (document text)',
   })

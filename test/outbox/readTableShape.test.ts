@@ -16,7 +16,7 @@ async function refusal(ddl: string, text: string): Promise<string> {
   )
 }
 
-test('an id column without a unique index: refused', async () => {
+test('an id column without a unique index is refused', async () => {
   const { pool, outbox, capture } = await setup({ ddl: table(taken), yaml: yaml('') })
   await pool.query(`insert into source (doc_no) select 'doc ' || n % 10 from generate_series(1, 30) n`)
   await expect(capture()).rejects.toThrow(
@@ -24,7 +24,7 @@ test('an id column without a unique index: refused', async () => {
   )
   await pool.query('delete from source a using source b where a.doc_no = b.doc_no and a.ctid > b.ctid')
   await pool.query('create unique index on source (doc_no)')
-  expect(await mayHaveWaitingRows(outbox)).toBe(true) // looked up anew after each refusal
+  expect(await mayHaveWaitingRows(outbox)).toBe(true) // the table is inspected again after each refusal
   expect(await capture()).toHaveLength(10)
 })
 
@@ -58,7 +58,7 @@ test.each([
   ],
   ['a table with heirs', `${table(`${taken}, primary key (doc_no)`)}; create table heir () inherits (source)`],
   ['a view', `${table(taken)}; alter table source rename to below; create view source as select * from below`],
-])('%s needs a promise, which is believed there alone', async (_, ddl) => {
+])('%s needs id_unique: promised, which an ordinary table may not use instead of an index', async (_, ddl) => {
   expect(await refusal(ddl, yaml(''))).toContain('promise that (id_unique: promised)')
   expect(await refusal(ddl, yaml('id_unique: promised'))).toBe('accepted')
   expect(await refusal(table(taken), yaml('id_unique: promised'))).toContain('no unique index')
@@ -71,7 +71,7 @@ test.each([
   ['not_before <= now()', 'now'],
   ['not_before <= current_timestamp', 'current_timestamp'],
   ["status = 'x' or random() > 0.5", 'random'],
-])('a filter that comes true without a change of the row (%s): refused', async (filter, name) => {
+])('a filter that can become true without a change of the row is refused: %s', async (filter, name) => {
   const message = await refusal(table(unique), remembered(filter))
   expect(message).toContain(`has a filter with ${name}, which changes although the row does not`)
   expect(message).toContain('Mark rows on capture (set: [queued])')
@@ -82,11 +82,11 @@ test.each([
   "not_before > '2026-01-01T00:00:00Z'",
   "o.payload ->> 'a' = '1'",
   "status = 'now()'",
-])('where the ledger remembers, the filter %s is taken', async (filter) => {
+])('the filter %s is accepted if the ledger remembers what was captured', async (filter) => {
   expect(await refusal(table(unique), remembered(filter))).toBe('accepted')
 })
 
-test('where rows say that they are taken, a filter may come true with time', async () => {
+test('with marked rows, a filter may become true with time', async () => {
   const { pool, capture } = await setup({
     ddl: table(`${taken}${unique}`),
     yaml: yaml('filter: not_before <= clock_timestamp()'),
@@ -102,20 +102,20 @@ test.each([
   ['table: elswhere', 'there is no table "elswhere"', 'did you mean "erp.elsewhere"?'],
   ['schema: public\ntable: elsewhere', 'there is no table "public"."elsewhere"', 'did you mean "erp.elsewhere"?'],
   ['schema: ero\ntable: elsewhere', 'there is no table "ero"."elsewhere"', 'did you mean "erp.elsewhere"?'],
-])('a table that is not there, %j, is answered with the one that may be meant', async (name, missing, hint) => {
+])('for an unknown table, %j, the message suggests the one that is probably meant', async (name, missing, hint) => {
   const ddl = `${table(`${taken}${unique}`)}; create schema erp; create table erp.elsewhere (id bigint)`
   const message = await refusal(ddl, yaml('').replace('table: source', name))
   expect(message).toContain(missing)
   expect(message).toContain(hint)
 })
 
-test('where no table is near, none is named', async () => {
+test('no table is suggested if none has a similar name', async () => {
   expect(await refusal(table(unique), yaml('').replace('table: source', 'table: nothing_like_it'))).not.toContain(
     'mean',
   )
 })
 
-test('a column that is not there is answered with the one that may be meant', async () => {
+test('for an unknown column, the message suggests the one that is probably meant', async () => {
   expect(await refusal(table(`${taken}${unique}`), yaml('key: statsu'))).toMatch(
     /has no column "statsu" \(key\); it has doc_no, .*; did you mean "status"\?/,
   )

@@ -4,12 +4,12 @@ import { Outbox } from '../../src/outbox/outbox.ts'
 import { createPool } from '../../src/postgres/database.ts'
 import { type Setup, setup, tableOf } from './setup.ts'
 
-/** Rows that are never seen, or never wait, without anything that fails. */
+/** Row-level security can hide rows without any error. */
 
 const columns = `id bigint primary key, payload jsonb default '{}', taken boolean default false`
 const yaml = 'table: source\nid: id\ntype: { constant: data }\npayload: payload\n'
 
-/** The outbox as a role sees it that row-level security holds for. */
+/** The outbox as seen by a role that is subject to row-level security. */
 async function asClerk({ url, pool }: Setup, state: string) {
   const name = new URL(url).pathname.slice(1)
   const role = `clerk_${name.slice(5)}`
@@ -21,7 +21,7 @@ async function asClerk({ url, pool }: Setup, state: string) {
   return new Outbox(clerks, tableOf(`${yaml}${state}`), 1_000, pool)
 }
 
-test('row-level security hides rows: refused, or remarked', async () => {
+test('row-level security without a policy for us is refused, and with one it is remarked', async () => {
   const given = await setup({ ddl: `create table source (${columns})` })
   const outbox = await asClerk(given, 'state: none')
   await expect(outbox.readIdentity()).rejects.toThrow(
@@ -33,7 +33,7 @@ test('row-level security hides rows: refused, or remarked', async () => {
   ])
 })
 
-test('a policy for updates shows no rows, and one for selects lets none be updated: both are refused', async () => {
+test('a table with only a policy for updates, or only one for selects, is refused', async () => {
   const given = await setup({ ddl: `create table source (${columns})` })
   const outbox = await asClerk(given, 'state: { flag: taken, set: [queued] }')
   await given.pool.query('set role none; create policy visible on source for update using (true)')

@@ -28,14 +28,14 @@ function table(rows: TableSlice['unknown']) {
   return { ...createSearchForRowNamingTransaction(readRowsUnderWay, () => nowMs), asked, wait }
 }
 
-test('a row that names a transaction is found behind others, over several looks of a second each', async () => {
+test('a row that names a transaction is found after others, in several calls of about a second each', async () => {
   const { find, asked } = table([row('1', null), row('2', null), row('3', 'tx-3')])
   expect(await find()).toEqual(unknown)
   expect(await find()).toEqual({ kind: 'named', outboxId: '3' })
   expect(asked).toEqual([null, '1', '2'])
 })
 
-test('a row that comes later is found: that there was none holds for ten times as long as the search took', async () => {
+test('the result "none" is kept for ten times as long as the search took, then a later row is found', async () => {
   const rows = [row('1', null)]
   const { find, wait } = table(rows)
   expect(await find()).toEqual(none)
@@ -46,7 +46,7 @@ test('a row that comes later is found: that there was none holds for ten times a
   expect(await find()).toEqual({ kind: 'named', outboxId: '2' })
 })
 
-test('who has rows in hand is told of one that came with them, and who looks again and again at once after that', async () => {
+test('findNow searches again even while a result is kept, and find then returns the row that it found', async () => {
   const rows = [row('1', null), row('2', null), row('3', null)]
   const { find, findNow, asked } = table(rows)
   const named = { kind: 'named', outboxId: '1' }
@@ -56,11 +56,11 @@ test('who has rows in hand is told of one that came with them, and who looks aga
   expect(asked).toEqual([null, '1', '2', null, '1', '2', null, null])
 })
 
-test('rows that say only that they are under way are none: nobody sends them twice', async () => {
+test('rows under way without a transaction are not found', async () => {
   expect(await table([row('1', null)]).find()).toEqual(none)
 })
 
-test('after a slice that takes too long the next search begins anew, and what was found holds no longer each time', async () => {
+test('after a slice that takes too long the next search starts over, and its result is not kept longer', async () => {
   let nowMs = 0
   const asked: (string | null)[] = []
   const readRowsUnderWay = async (after: string | null): Promise<TableSlice> => {
@@ -77,7 +77,7 @@ test('after a slice that takes too long the next search begins anew, and what wa
   expect(asked).toEqual([null, '1', null, '1'])
 })
 
-test('a table that cannot be read in slices stops nobody; one that cannot be read at all is told', async () => {
+test('a timeout while reading a slice counts as none, and any other error is thrown', async () => {
   const failing = (code: string) =>
     createSearchForRowNamingTransaction(
       () => Promise.reject(Object.assign(new Error(code), { code })),

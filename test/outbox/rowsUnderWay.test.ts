@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { readRowsUnderWay } from '../../src/outbox/rowsUnderWay.ts'
 import { setup } from './setup.ts'
 
-/** The comparison with the ledger goes on past a row that raises an error when it is looked into. */
+/** The comparison with the ledger goes on after a row that raises an error when it is read. */
 
 const ddl = `create table source (id bigint primary key, n int, state text default 'new',
   ratio int generated always as (10 / n) virtual)`
@@ -14,7 +14,7 @@ state: { status: state, new: new, queued: taken, completed: done }
 `
 const said = `insert into source (id, n, state) values (1, 1, 'taken'), (2, 0, 'taken'), (3, 5, 'taken'), (4, 0, 'done')`
 
-test('a captured row fails in the comparison: found by its id', async () => {
+test('a row under way whose contents raise an error is found by its id', async () => {
   const { pool, outbox } = await setup({ ddl, yaml: table })
   await pool.query(said)
   const slice = await readRowsUnderWay(outbox, await outbox.open(), { after: null, upTo: null })
@@ -25,7 +25,7 @@ test('a captured row fails in the comparison: found by its id', async () => {
   ])
 })
 
-test('a filter that raises: nobody knows whether the row is ours, and those around it are found', async () => {
+test('a row for which the filter raises an error is left out, and others are found', async () => {
   const { pool, outbox } = await setup({ ddl, yaml: `${table}filter: ratio > 3\n` })
   await pool.query(said)
   expect(

@@ -13,7 +13,7 @@ write: { tx: transaction_id }
 `
 const columns = "payload jsonb not null default '{\"a\": 1}', state text default 'new', tx text"
 
-test('rows that name a transaction are read, whatever their states are', async () => {
+test('captured rows that name a transaction are read in any state', async () => {
   const { pool, outbox, capture } = await setup({
     ddl: `create table source (id bigint primary key, ${columns})`,
     yaml: marked,
@@ -30,7 +30,7 @@ test('rows that name a transaction are read, whatever their states are', async (
   ])
 })
 
-test('another row of the same id says nothing; one that was edited says what it says, unless it waits', async () => {
+test('a different row with the id is left out, and an edited row is read unless it waits', async () => {
   const { pool, outbox, capture } = await setup({
     ddl: `create table source (id bigint primary key, kind text not null default 'data', ${columns})`,
     yaml: marked.replace('{ constant: data }', '{ column: kind }'),
@@ -46,7 +46,7 @@ test('another row of the same id says nothing; one that was edited says what it 
   ])
 })
 
-test('a filter and a stamp that fail for a row: it says what it says, and so do those around it', async () => {
+test('a row for which the filter and the stamp raise an error is read, and so are others', async () => {
   const { pool, outbox, capture } = await setup({
     ddl: `create table source (id bigint primary key, n int, state text default 'new', tx text,
       ratio int generated always as (10 / n) virtual)`,
@@ -63,7 +63,7 @@ test('a filter and a stamp that fail for a row: it says what it says, and so do 
 test.each([
   ['uuid', '0196aa00-0000-7000-8000-000000000001'],
   ['text', 'a b'],
-])('by an id of type %s, beside one that is no id of the table', async (type, id) => {
+])('a row is found by an id of type %s, even beside an id that does not fit that type', async (type, id) => {
   const { pool, outbox, capture } = await setup({
     ddl: `create table source (id ${type} primary key, ${columns})`,
     yaml: marked,
@@ -76,7 +76,7 @@ test.each([
   ])
 })
 
-test('a transaction in a column of jsonb, as text', async () => {
+test('a transaction in a jsonb column is read as text', async () => {
   const { pool, outbox, capture } = await setup({
     ddl: `create table source (id bigint primary key, payload jsonb default '{}', state text default 'new', tx jsonb)`,
     yaml: marked,

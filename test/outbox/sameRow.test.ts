@@ -10,16 +10,16 @@ import { openCaptureLock } from '../support/ledger.ts'
 import { testActor } from '../support/testActor.ts'
 import { anyRows, type Setup, setup, tableOf } from './setup.ts'
 
-/** An id that was used before: the row is known by more than its id. */
+/** If an id is used again, the stamp tells the new row from the former one. */
 
 const columns = `type text default 'data', key text, payload jsonb default '{}', created_at timestamptz`
 const forms = {
-  'rows that say they are taken, and when they were recorded': {
+  'rows with a mark and created_at': {
     yaml: 'created_at: created_at\nstate: { flag: taken, set: [queued] }\nwrite: { said: state }',
   },
-  'rows that say they are taken': { yaml: 'state: { flag: taken, set: [queued] }\nwrite: { said: state }' },
+  'rows with a mark': { yaml: 'state: { flag: taken, set: [queued] }\nwrite: { said: state }' },
   'the order of transactions': { yaml: 'created_at: created_at\nstate: none\nwrite: { said: state }' },
-  'the order of transactions, and content': { yaml: 'state: none\nwrite: { said: state }' },
+  'the order of transactions, without created_at': { yaml: 'state: none\nwrite: { said: state }' },
 }
 const tableForm = ({ yaml }: { yaml: string }) => ({
   ddl: `create table source (id bigint primary key, ${columns}, taken boolean default false, said text)`,
@@ -30,7 +30,7 @@ const insert = (id: number, created: string, n: number) =>
 const problems = 'select kind, subject, detail from outboxd.problem'
 
 for (const [name, form] of Object.entries(forms)) {
-  test(`${name}: another row of a known id is neither sent nor told the outcome of the first, and a person hears`, async () => {
+  test(`${name}: a different row with a known id is not sent, gets no outcome of the first, and is reported`, async () => {
     const { pool, capture, captureRecords, outbox } = await setup(tableForm(form))
     await pool.query(insert(1, '2026-11-01', 1))
     expect(await capture()).toEqual(['1'])
@@ -43,17 +43,17 @@ for (const [name, form] of Object.entries(forms)) {
     expect(told).toMatchObject({ kind: 'done', rows: [{ kind: byContent ? 'differs' : 'another' }] })
     const { rows } = await pool.query('select id, said from source where id = 1')
     expect(rows).toEqual([{ id: '1', said: null }])
-    const subject = byContent && form.yaml.includes('none') ? '' : '1' // rows that the ERP edits may be thousands
+    const subject = byContent && form.yaml.includes('none') ? '' : '1' // one problem for the table, because the ERP may edit thousands of rows
     expect((await pool.query(problems)).rows).toMatchObject([{ kind: 'row_conflict', subject }])
     expect(await captureRecords()).toEqual([])
     expect((await pool.query('select count(*)::int as n from outboxd.submission')).rows).toEqual([{ n: 2 }])
   })
 
-  test(`a row comes a second time (${name}): still the same record`, async () => {
+  test(`${name}: a row whose mark was removed is still the same record`, async () => {
     const { pool, capture, outbox } = await setup(tableForm(form))
     await pool.query(insert(1, '2026-11-01', 1))
     expect(await capture()).toEqual(['1'])
-    // The crash between the ledger's commit and the mark, or the ERP that sets the row back.
+    // As after a crash between the ledger's commit and the mark, or if the ERP removes the mark.
     await pool.query('update source set taken = false, said = null')
     await capture()
     if (form.yaml.includes('created_at')) await pool.query(`update source set taken = false, payload = '{"n": 9}'`)
@@ -67,10 +67,8 @@ for (const [name, form] of Object.entries(forms)) {
   })
 }
 
-test('a row that is put aside does not stop the others, and is looked at again after a while', async () => {
-  const { pool, capture, outbox } = await setup(
-    tableForm(forms['rows that say they are taken, and when they were recorded']),
-  )
+test('a conflicting row that gets a new id is captured', async () => {
+  const { pool, capture, outbox } = await setup(tableForm(forms['rows with a mark and created_at']))
   await pool.query(insert(1, '2026-11-01', 1))
   await capture()
   await pool.query(`truncate source; ${insert(1, '2026-11-02', 2)}`)
@@ -78,15 +76,13 @@ test('a row that is put aside does not stop the others, and is looked at again a
   const claimed = await claimRows(outbox, { ...anyRows, skipped: [{ outboxId: '1', isCaptured: false }] })
   expect(claimed.outboxIds).toEqual([])
   await claimed[Symbol.asyncDispose]()
-  // The ERP gives the row an id of its own.
+  // The ERP gives the row a new id.
   await pool.query('update source set id = 7 where id = 1')
   expect(await capture()).toEqual(['7'])
 })
 
-test('a conflicting row is deleted, renumbered or put right: the conflict ends', async () => {
-  const { pool, capture, outbox } = await setup(
-    tableForm(forms['rows that say they are taken, and when they were recorded']),
-  )
+test('a conflict ends if the row is deleted, gets a new id or its former created_at', async () => {
+  const { pool, capture, outbox } = await setup(tableForm(forms['rows with a mark and created_at']))
   const ids = [1, 2, 3, 4]
   await pool.query(ids.map((id) => insert(id, '2026-11-01', 1)).join(';'))
   await capture()
@@ -102,8 +98,8 @@ test('a conflicting row is deleted, renumbered or put right: the conflict ends',
   expect(await named()).toEqual(['4'])
 })
 
-test("a skipped row's outbox is replaced: the new row is captured", async () => {
-  const given = await setup(tableForm(forms['rows that say they are taken, and when they were recorded']))
+test('after a different outbox is adopted, rows skipped in the former one are not skipped', async () => {
+  const given = await setup(tableForm(forms['rows with a mark and created_at']))
   const { pool } = given
   const captureLock = openCaptureLock(pool)
   await given.capture()
@@ -123,7 +119,7 @@ test("a skipped row's outbox is replaced: the new row is captured", async () => 
   expect((await pool.query('select from outboxd.skipped_row')).rowCount).toBe(0)
 })
 
-test('two rows of one id in a batch: `row_conflict`', async () => {
+test('two rows with one id in a batch are a `row_conflict`, and neither is captured', async () => {
   const yaml = 'id_unique: promised\ncreated_at: created_at\nstate: { flag: taken, set: [queued] }'
   const { yaml: whole } = tableForm({ yaml })
   const { pool, capture } = await setup({
@@ -137,7 +133,7 @@ test('two rows of one id in a batch: `row_conflict`', async () => {
   ])
 })
 
-test('by a sequence: numbers that begin anew, where nobody would look, are noticed', async () => {
+test('by a sequence: a restarted sequence is noticed, although its rows are behind the cursor', async () => {
   const { pool, capture, outbox } = await setup({
     ddl: `create table source (id bigint generated always as identity primary key, ${columns})`,
     yaml: 'table: source\nid: id\ntype: type\npayload: payload\nstate: none\nsequence: id',
@@ -148,12 +144,12 @@ test('by a sequence: numbers that begin anew, where nobody would look, are notic
   await pool.query(`truncate source restart identity; insert into source default values`)
   await expect(capture()).rejects.toThrow('the ids of the outbox public.source')
   await expect(capture()).rejects.toThrow('outboxd adopt --new')
-  expect(await mayHaveWaitingRows(outbox)).toBe(true) // so that the daemon claims, and says it
+  expect(await mayHaveWaitingRows(outbox)).toBe(true) // so that the daemon claims, and reports it
 })
 
 for (const [name, createdAt] of [
-  ['known by when they were recorded', 'created_at: created_at\n'],
-  ['known by their contents', ''],
+  ['with created_at', 'created_at: created_at\n'],
+  ['without created_at', ''],
 ]) {
   const bySequence = {
     ddl: `create table source (id bigint generated always as identity primary key, ${columns})`,
@@ -162,7 +158,7 @@ for (const [name, createdAt] of [
   const fill = (n: number, rows: number) =>
     `insert into source (created_at, payload) select now(), '{"n": ${n}}' from generate_series(1, ${rows})`
 
-  test(`by a sequence, rows ${name}: numbers that began anew and have passed the position meanwhile are noticed, and nothing is lost`, async () => {
+  test(`by a sequence, rows ${name}: a restarted sequence that has passed the cursor is noticed, and no row is lost`, async () => {
     const given = await setup(bySequence)
     const { pool, capture, outbox } = given
     await pool.query(fill(1, 5))
@@ -176,7 +172,7 @@ for (const [name, createdAt] of [
     expect(await capture()).toHaveLength(9)
   })
 
-  test(`by a sequence, rows ${name}: numbers that began anew are noticed although every record was rejected`, async () => {
+  test(`by a sequence, rows ${name}: a restarted sequence is noticed even if every record was rejected`, async () => {
     const { pool, capture } = await setup(bySequence)
     await pool.query(fill(1, 5))
     await rests(capture)
@@ -185,12 +181,12 @@ for (const [name, createdAt] of [
     await expect(capture()).rejects.toThrow('outboxd adopt --new')
   })
 
-  test(`by a sequence, rows ${name}: an operator who says that the rows are the same is believed`, async () => {
+  test(`by a sequence, rows ${name}: after adopt --same, capture goes on`, async () => {
     const given = await setup(bySequence)
     const { pool, capture } = given
     await pool.query(fill(1, 5))
     await rests(capture)
-    // What a rewrite of the table by the ERP may look like.
+    // The ERP may rewrite the table in this way.
     await pool.query(
       `alter sequence source_id_seq restart 6; update source set created_at = '2020-01-01', payload = '{}'; ${fill(2, 2)}`,
     )
@@ -202,7 +198,7 @@ for (const [name, createdAt] of [
     expect(await capture()).toEqual(['8'])
   })
 
-  test(`by a sequence, rows ${name}: rows that the ERP edits or deletes, and a sequence that is altered, stop nothing`, async () => {
+  test(`by a sequence, rows ${name}: edited or deleted rows and an altered sequence do not stop capture`, async () => {
     const { pool, capture } = await setup(bySequence)
     await pool.query(fill(1, 30))
     await rests(capture)
@@ -213,7 +209,7 @@ for (const [name, createdAt] of [
   })
 }
 
-test('by a sequence that was set back by hand and has passed the position: known by their times, rows are not taken for those that were', async () => {
+test('by a sequence, rows with created_at: a sequence that was set back and has passed the cursor is noticed', async () => {
   const { pool, capture } = await setup({
     ddl: `create table source (id bigint generated always as identity primary key, ${columns})`,
     yaml: 'table: source\nid: id\ntype: type\npayload: payload\ncreated_at: created_at\nstate: none\nsequence: id',
@@ -227,8 +223,8 @@ test('by a sequence that was set back by hand and has passed the position: known
 })
 
 for (const [name, createdAt] of [
-  ['their times', 'created_at: cr\n'],
-  ['their contents', ''],
+  ['with created_at', 'created_at: cr\n'],
+  ['without created_at', ''],
 ]) {
   const bySequence = {
     ddl: `create table source (id bigint generated by default as identity primary key, k text, d timestamptz default now(), f text,
@@ -238,7 +234,7 @@ for (const [name, createdAt] of [
   const fill = (what: string, rows: number) =>
     `insert into source (f) select '${what}' || n from generate_series(1, ${rows}) n`
 
-  test(`by a sequence, rows known by ${name}: emptied and filled beyond the position in one transaction is told, by a daemon that ran too`, async () => {
+  test(`by a sequence, rows ${name}: a table emptied and filled past the cursor in one transaction is noticed`, async () => {
     const { pool, capture, outbox } = await setup(bySequence)
     await pool.query(fill('first', 10))
     await rests(capture)
@@ -249,23 +245,23 @@ for (const [name, createdAt] of [
     await expect(claimRows(after, anyRows)).rejects.toThrow('the ids of the outbox public.source')
   })
 
-  test(`a sequence is set back to the cursor (${name}): the daemon notices`, async () => {
+  test(`by a sequence, rows ${name}: a sequence set back and drawn up to the cursor is noticed`, async () => {
     const { pool, capture, outbox } = await setup(bySequence)
     await pool.query(fill('first', 10))
     await rests(capture)
     expect(await mayHaveWaitingRows(outbox)).toBe(false)
     await pool.query('delete from source')
     await pool.query(`begin; select setval('source_id_seq', 1, false); ${fill('second', 10)}; commit`)
-    expect(await mayHaveWaitingRows(outbox)).toBe(true) // so that it claims, and says it
+    expect(await mayHaveWaitingRows(outbox)).toBe(true) // so that the daemon claims, and reports it
     if (createdAt) await expect(capture()).rejects.toThrow('the ids of the outbox public.source')
     else {
       expect(await capture()).toEqual([])
       expect((await pool.query(problems)).rows).toMatchObject([{ kind: 'row_conflict', subject: '' }])
-      expect(await mayHaveWaitingRows(outbox)).toBe(false) // said once
+      expect(await mayHaveWaitingRows(outbox)).toBe(false) // reported once
     }
   })
 
-  test(`a number far ahead of the sequence (${name}): later ones are not missed`, async () => {
+  test(`by a sequence, rows ${name}: after an id far ahead of the sequence, later rows are not missed`, async () => {
     const { pool, capture, outbox } = await setup(bySequence)
     await pool.query(`insert into source (id, f) values (1000, 'imported')`)
     expect(await capture()).toEqual(['1000'])
@@ -280,12 +276,12 @@ for (const [name, createdAt] of [
     expect((await pool.query(problems)).rows).toEqual([])
   })
 
-  test(`by a sequence, rows known by ${name}: adopt --same gets out of a position beyond what was drawn, and nothing is lost`, async () => {
+  test(`by a sequence, rows ${name}: adopt --same repairs a cursor ahead of the sequence, and no row is lost`, async () => {
     const given = await setup(bySequence)
     const { pool, capture } = given
     await pool.query(`${fill('first', 2)}; insert into source (id, f) values (1000, 'imported')`)
     await rests(capture)
-    await pool.query(`update outboxd.outbox_cursor set position = '{1000}'; ${fill('second', 1)}`) // as it was left by versions before
+    await pool.query(`update outboxd.outbox_cursor set position = '{1000}'; ${fill('second', 1)}`) // as an earlier version left it
     await expect(capture()).rejects.toThrow('its sequence stands at 3')
     await adoptAs(given, 'same')
     expect(await capture()).toEqual(['3'])
@@ -295,8 +291,8 @@ for (const [name, createdAt] of [
   })
 }
 
-test('rows without created_at that the ERP edits by the thousand: told once for the table, and nothing is held up', async () => {
-  const given = await setup(tableForm(forms['the order of transactions, and content']))
+test('thousands of edited rows without created_at are one problem for the table, and new rows are captured', async () => {
+  const given = await setup(tableForm(forms['the order of transactions, without created_at']))
   const { pool, capture, outbox } = given
   await pool.query(`insert into source (id, key) select n, 'k' || n from generate_series(1, 1500) n`)
   while ((await capture(500)).length > 0);
@@ -323,8 +319,8 @@ test('rows without created_at that the ERP edits by the thousand: told once for 
   expect((await pool.query('select said from source where id = 1')).rows).toEqual([{ said: 'completed' }])
 })
 
-test('a row that says it is taken is told its outcome though the ERP has edited it since', async () => {
-  const { pool, capture, outbox } = await setup(tableForm(forms['rows that say they are taken']))
+test('a marked row gets its outcome even if the ERP has edited it since', async () => {
+  const { pool, capture, outbox } = await setup(tableForm(forms['rows with a mark']))
   await pool.query(insert(1, '2026-11-01', 1))
   await capture()
   const [first] = (await pool.query('select row_stamp as stamp from outboxd.submission')).rows
@@ -335,8 +331,8 @@ test('a row that says it is taken is told its outcome though the ERP has edited 
   expect((await pool.query('select said from source')).rows).toEqual([{ said: 'completed' }])
 })
 
-test('a ledger belongs to one table, by its database, schema and id, and refuses another', async () => {
-  const { pool, capture } = await setup(tableForm(forms['rows that say they are taken']))
+test('a ledger belongs to one table and id column, and refuses a different one', async () => {
+  const { pool, capture } = await setup(tableForm(forms['rows with a mark']))
   await capture()
   const other = new Outbox(pool, 'outbox', 1_000, pool)
   const why =
@@ -348,7 +344,7 @@ test('a ledger belongs to one table, by its database, schema and id, and refuses
 
 test.each(
   Object.entries(forms),
-)('%s: a row of which nothing could be read when it was captured is the same once it is read', async (_, form) => {
+)('%s: a row that was unreadable when it was captured is the same record once it can be read', async (_, form) => {
   const { pool, capture } = await setup(tableForm(form))
   await pool.query(insert(1, '2026-11-01', 1))
   await capture()
@@ -358,8 +354,8 @@ test.each(
   expect((await pool.query(problems)).rows).toEqual([])
 })
 
-test('a ledger of before knows its rows by when they were recorded', async () => {
-  const { pool, capture } = await setup(tableForm(forms['rows that say they are taken, and when they were recorded']))
+test('records of an earlier version, without a stamp, are recognised by created_at', async () => {
+  const { pool, capture } = await setup(tableForm(forms['rows with a mark and created_at']))
   await pool.query(`${insert(1, '2026-11-01', 1)}; ${insert(2, '2026-11-01', 1)}`)
   await capture()
   await pool.query('update outboxd.submission set row_stamp = null')
@@ -370,13 +366,13 @@ test('a ledger of before knows its rows by when they were recorded', async () =>
   expect(rows).toEqual([{ row_stamp: expect.stringMatching(/^at:\w{8} 2026-11-01T00:00:00.000000Z$/) }])
 })
 
-/** An operator says whose rows they are. */
+/** Adopts the outbox as an operator does. */
 async function adoptAs({ pool, outbox }: Setup, rows: 'same' | 'new'): Promise<void> {
   const identity = await outbox.readIdentity()
   await adoptOutbox({ ledger: pool, actor: testActor }, { identity, rows, start: null })
 }
 
-/** Until nothing is left, and the position has passed what is taken. */
+/** Captures until no row is left and the cursor has passed the captured rows. */
 async function rests(capture: () => Promise<string[]>): Promise<void> {
   while ((await capture()).length > 0);
   await capture()

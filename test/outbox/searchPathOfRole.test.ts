@@ -4,7 +4,7 @@ import { Outbox } from '../../src/outbox/outbox.ts'
 import { createPool } from '../../src/postgres/database.ts'
 import { anyRows, setup, tableOf } from './setup.ts'
 
-/** The outbox as a daemon has it: in sessions that look names up in the catalog only, but for what runs the client's code. */
+/** The outbox in a daemon's sessions, which look names up only in the catalog, unless the client's code runs. */
 async function asDaemon(given: { ddl: string; path: string; yaml: string }) {
   const { url, pool, ledger } = await setup()
   const database = new URL(url).pathname.slice(1)
@@ -32,7 +32,7 @@ async function asDaemon(given: { ddl: string; path: string; yaml: string }) {
 const yaml = `table: source\nid: id\ntype: { constant: data }\npayload: { columns: [id] }\nstate: { status: status, new: new, queued: taken }`
 const columns = `id bigint generated always as identity primary key`
 
-test('a table without code of the client’s is used by the catalog’s names only, wherever the search path finds it', async () => {
+test('a table without the client’s code is used with catalog names only, so planted functions do not run', async () => {
   const { outbox, take, pool } = await asDaemon({
     ddl: `create schema app; create table app.source (${columns}, status text not null default 'new');
       create function app.left(text, integer) returns text language plpgsql as $$begin raise 'planted'; end$$;
@@ -46,7 +46,7 @@ test('a table without code of the client’s is used by the catalog’s names on
   expect((await outbox.open()).shape).toMatchObject({ qualified: '"app"."source"', hasCustomCode: false })
 })
 
-test('triggers, filters and types of the client’s are run by the role’s own search path', async () => {
+test('the client’s triggers, filters and types use the role’s own search path', async () => {
   const { outbox, take, pool } = await asDaemon({
     ddl: `create extension citext; create schema app; create table app.journal (n bigint);
       create table app.source (${columns}, status citext not null default 'NEW');
@@ -65,7 +65,7 @@ test('triggers, filters and types of the client’s are run by the role’s own 
 test.each([
   ['a trigger of updates', `create trigger note before update on source for each row execute function note()`, true],
   [
-    'one that sets its search path',
+    'a trigger that sets its search path',
     `create trigger note before update on source for each row execute function closed()`,
     false,
   ],
@@ -84,7 +84,7 @@ test.each([
     `create table other (id bigint primary key); alter table source add column other bigint references other, add check (id > 0)`,
     false,
   ],
-])('%s: whether the role’s search path is needed', async (_, ddl, isNeeded) => {
+])('whether a table with $0 needs the role’s search path: $2', async (_, ddl, isNeeded) => {
   const { pool } = await setup({
     ddl: `create table source (${columns}, status text not null default 'new');
       create function is_ours(bigint) returns boolean language sql immutable as 'select true';

@@ -5,7 +5,7 @@ import { mayHaveWaitingRows, readWaitingRows } from '../../src/outbox/readRows.t
 import { testActor } from '../support/testActor.ts'
 import { rests, type Setup, setup } from './setup.ts'
 
-/** Another outbox.yaml takes rows in that the one before left out: they may lie behind the position. */
+/** A changed outbox.yaml includes rows that the former one left out. They may be behind the cursor. */
 
 const ddl = `create table source (id bigint generated always as identity primary key, status text default 'released',
   payload jsonb default '{}', synced_at timestamptz)`
@@ -19,13 +19,13 @@ const forms = {
     before: `state: none\nsequence: id\n${released}`,
     after: `state: none\nsequence: id\n${widened}`,
   },
-  'the values of a row that waits': {
+  'the values of waiting rows': {
     before: 'state: { status: status, new: released, completed: done }\n',
     after: 'state: { status: status, new: [released, draft], completed: done }\n',
   },
 }
 
-/** Rows 4 and 5 are taken, and the position has passed 1 to 3. */
+/** Rows 4 and 5 are captured, and the cursor has passed 1 to 3. */
 async function passed(before: string): Promise<Setup> {
   const given = await setup({ ddl, yaml: `${common}${before}` })
   await given.pool.query(
@@ -37,7 +37,7 @@ async function passed(before: string): Promise<Setup> {
 }
 
 for (const [name, { before, after }] of Object.entries(forms)) {
-  test(`${name}: rows that the description takes in later are counted and taken, and none a second time`, async () => {
+  test(`${name}: rows that a changed outbox.yaml includes are counted and captured, and no row twice`, async () => {
     const { describedAs } = await passed(before)
     const { outbox, capture } = describedAs(`${common}${after}`)
     expect(await readBacklog(outbox)).toMatchObject({ waiting: 3 })
@@ -49,7 +49,7 @@ for (const [name, { before, after }] of Object.entries(forms)) {
   })
 }
 
-test('daemons with two descriptions each keep a position of their own', async () => {
+test('daemons with two different outbox.yaml files each have their own cursor', async () => {
   const { before, after } = forms['a filter, in the order of transactions']
   const { pool, capture, describedAs } = await passed(before)
   const wide = describedAs(`${common}${after}`)
@@ -63,7 +63,7 @@ test('daemons with two descriptions each keep a position of their own', async ()
   expect(await positions()).toEqual(standing)
 })
 
-test('rows before the start position stay out when the description changes', async () => {
+test('rows before the start position stay excluded when outbox.yaml changes', async () => {
   const { before, after } = forms['a filter, in the order of transactions']
   const { ledger, outbox, describedAs } = await passed(before)
   const start = { id: '3', at: null }
@@ -73,7 +73,7 @@ test('rows before the start position stay out when the description changes', asy
   expect(await wide.capture()).toEqual(['3'])
 })
 
-test('a start position that is moved back brings the rows between', async () => {
+test('a start position that is moved back includes the rows after it', async () => {
   const { before, after } = forms['a filter, by a sequence']
   const given = await setup({ ddl, yaml: `${common}${after}` })
   const start = async (id: string) => {
@@ -90,7 +90,7 @@ test('a start position that is moved back brings the rows between', async () => 
   expect(await readBacklog(given.describedAs(`${common}${before}`).outbox)).toMatchObject({ waiting: 0 })
 })
 
-test('a position of a version that did not say what it rests on is not believed: the table is read from its beginning', async () => {
+test('a cursor of an earlier version, without its filter, is ignored, and the table is read from its beginning', async () => {
   const { before, after } = forms['a filter, by a sequence']
   const { pool, describedAs } = await passed(before)
   await pool.query(`update outboxd.outbox_cursor set outbox = substring(outbox from '^\\d+\\.\\d+\\.\\w+')`)
@@ -98,7 +98,7 @@ test('a position of a version that did not say what it rests on is not believed:
   expect(await capture()).toEqual(['1', '2', '3'])
 })
 
-test('many known rows before a position that begins anew are not counted as waiting', async () => {
+test('after the cursor starts over, known rows are not counted as waiting', async () => {
   const { before, after } = forms['a filter, by a sequence']
   const { pool, describedAs } = await passed(before)
   await pool.query(`insert into source (status) select 'released' from generate_series(6, 9000);

@@ -13,22 +13,22 @@ export interface Setup {
   url: string
   /** The outbox's database. */
   pool: pg.Pool
-  /** The ledger's, the same unless the outbox's has another encoding. */
+  /** The ledger's database, which is the same unless `encoding` is given. */
   ledger: pg.Pool
   outbox: Outbox
-  /** Claims, keeps in the ledger and marks, as capture does. @returns the ids taken, in order */
+  /** Claims rows, stores them in the ledger and marks them, like the daemon. @returns the captured ids in order */
   capture(limit?: number, exceptKeys?: readonly string[]): Promise<string[]>
-  /** The same, with the records. */
+  /** Like `capture`, but returns the records. */
   captureRecords(limit?: number, exceptKeys?: readonly string[]): Promise<OutboxRecord[]>
-  /** Tells rows these states. */
+  /** Writes these states back to their rows. */
   report(...statuses: RowStatus[]): Promise<WriteBackResult<RowStatus>>
-  /** A connection of its own, for a transaction. */
+  /** Opens a separate connection, for a transaction. */
   connect(): Promise<pg.Client>
-  /** The same table and ledger as a daemon with another outbox.yaml has them. */
+  /** The same table and ledger, as a daemon with a different outbox.yaml uses them. */
   describedAs(yaml: string): Pick<Setup, 'outbox' | 'capture' | 'captureRecords' | 'report'>
 }
 
-/** A claim that leaves nothing where it is. */
+/** A claim of any waiting rows. */
 export const anyRows: RowsRequest = {
   limit: 10,
   keyRowsMax: 1_000,
@@ -40,7 +40,7 @@ export const anyRows: RowsRequest = {
 /**
  * A database with a table made by `ddl`, read as `yaml` says; without yaml, section 10's.
  *
- * @param encoding of a database for the outbox alone
+ * @param encoding creates a separate database for the outbox, with this encoding
  */
 export async function setup({
   ddl = '',
@@ -109,7 +109,7 @@ function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
   }
 }
 
-/** Transactions of other databases on the same server, too, hold a position in the order of transactions back for a while. */
+/** Waits until no row is left. Transactions of other databases on the server also hold back the cursor for a while. */
 export async function rests({ capture, outbox }: Pick<Setup, 'capture' | 'outbox'>): Promise<void> {
   await expect
     .poll(async () => [await capture(), await mayHaveWaitingRows(outbox)], { timeout: 50_000 })

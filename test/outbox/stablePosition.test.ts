@@ -14,7 +14,7 @@ const shape = {
   isIdNumbered: false,
 }
 
-/** The test answers each read when it likes. */
+/** A reader whose queries the test answers in any order. */
 function setup() {
   const answers: ((highest: string, ...writers: string[]) => void)[] = []
   const query = () =>
@@ -28,7 +28,7 @@ function setup() {
   return { read: async () => (await reader.read()).upTo, answer }
 }
 
-test('a number is settled when the writers that were open at it have ended', async () => {
+test('a number is stable once the writers that were open when it was read have ended', async () => {
   const { read, answer } = setup()
   const reads = [read()]
   answer(0, '8', 'a')
@@ -38,7 +38,7 @@ test('a number is settled when the writers that were open at it have ended', asy
   expect(await reads[1]).toBe('8')
 })
 
-test('an answer that comes late settles nothing, because its writers may be older', async () => {
+test('an answer that comes late makes no number stable, because its writers may be older', async () => {
   const { read, answer } = setup()
   const [earlier, later] = [read(), read()]
   answer(1, '8', 'writes 7')

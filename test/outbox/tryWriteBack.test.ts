@@ -14,7 +14,7 @@ async function withRow(): Promise<Setup> {
 
 const everything = async ({ pool }: Setup) => (await pool.query('select * from outbox order by id')).rows
 
-test('a row is told each state that it may come to, and is as it was', async () => {
+test('the trial writes each state that a record may get to one row, and leaves the row unchanged', async () => {
   const given = await withRow()
   const before = await everything(given)
   await given.pool.query(`create function note() returns trigger language plpgsql as $$ begin
@@ -25,7 +25,7 @@ test('a row is told each state that it may come to, and is as it was', async () 
   expect((await given.pool.query('select last_value::int as n from told')).rows).toEqual([{ n: 8 }])
 })
 
-test('what the table refuses is named with its words, the other states are tried all the same', async () => {
+test('a state that the table refuses is reported with the error, and the other states are still tried', async () => {
   const given = await withRow()
   await given.pool.query(`alter table outbox add constraint known check (status <> 'rejected');
     create function meddle() returns trigger language plpgsql as $$ begin
@@ -53,7 +53,7 @@ test('a constraint that is checked at the commit is tried, too', async () => {
   })
 })
 
-test('it waits for nobody: a row that is locked is not tried', async () => {
+test('the trial does not wait for a locked row', async () => {
   const given = await withRow()
   const form = await given.connect()
   await form.query('begin; select from outbox for update')
@@ -86,7 +86,7 @@ test('row-level security without a policy for our updates is refused before anyt
   await given.pool.query(`drop owned by ${role}; drop role ${role}`)
 })
 
-test('check called the example sales_order a problem: a row that the ledger remembers is not marked as it is taken, and still waits then', async () => {
+test('check reported the example sales_order, whose rows are marked only at the end, as a problem', async () => {
   const yaml = readFileSync('mappings/examples/sales_order.yaml', 'utf8')
   const { pool, outbox } = await setup({ ddl: exampleDdl.salesOrder, yaml })
   await pool.query(
@@ -97,7 +97,7 @@ test('check called the example sales_order a problem: a row that the ledger reme
   expect(await tryWriteBack(outbox)).toMatchObject({ refusals: [{ state: 'completed' }] })
 })
 
-test('a trigger changes what identifies the row: `check` finds it', async () => {
+test('a trigger that changes what identifies the row is found', async () => {
   const given = await setup({
     ddl: `create table source (id bigint generated always as identity primary key, amount int, changed_at timestamptz default now(),
         synced_at timestamptz, sync_error text);
@@ -110,7 +110,7 @@ state: { timestamp: synced_at, set: [completed] }\nwrite: { sync_error: { what: 
   const trial = await tryWriteBack(given.outbox)
   expect(trial).toMatchObject({
     kind: 'tried',
-    // An edit of a rejected or failed row is its repair, so what the trigger changes there does no harm.
+    // An edit of a rejected or failed row is its repair, so the trigger's change does no harm there.
     refusals: [
       { state: 'uncertain', why: expect.stringContaining('by which outboxd recognises the row') },
       { state: 'discarded', why: expect.stringContaining('by which outboxd recognises the row') },
@@ -121,7 +121,7 @@ state: { timestamp: synced_at, set: [completed] }\nwrite: { sync_error: { what: 
   expect(await tryWriteBack(named.outbox)).toMatchObject({ kind: 'tried', refusals: [] })
 })
 
-test('a trigger sets the mark back, or a view ignores it: `check` finds it', async () => {
+test('a trigger that removes the mark, or a view that ignores it, is found', async () => {
   const yaml = (state: string) =>
     `table: source\nid: id\nid_unique: promised\ntype: { constant: data }\npayload: { columns: [amount] }\nstate: ${state}`
   const columns = '(id bigint primary key, amount int, done boolean default false, done_at timestamptz)'
@@ -157,7 +157,7 @@ test('`check` finds a trigger that sets the column back which shows that a row e
   })
 })
 
-test('a time that has no mark for `rejected` of its own is no problem', async () => {
+test('a timestamp without its own mark for `rejected` is not a problem', async () => {
   const { pool, outbox } = await setup({
     ddl: 'create table source (id bigint primary key, done_at timestamptz, trouble text); insert into source values (1)',
     yaml: `table: source\nid: id\ntype: { constant: data }\npayload: { columns: [id] }

@@ -4,7 +4,7 @@ import { createPeriodicTableComparison } from '../../src/outbox/comparison.ts'
 import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { type Setup, setup } from '../outbox/setup.ts'
 
-/** A status that nobody knows: such a row is never taken, and somebody has to hear of it. */
+/** A row with an unknown status is never captured, so it has to be reported. */
 
 const compare = (given: Setup, { sliceRows = 2, slicesMax = 100 } = {}) =>
   createPeriodicTableComparison({ ...given, who: 'test', sliceRows, slicesMax }).runOnce(0, () => true)
@@ -14,14 +14,14 @@ const withoutCheck = 'alter table outbox drop constraint if exists outboxd_knows
 const insert = (...statuses: string[]) =>
   statuses.map((status) => `insert into outbox (type, payload, status) values ('data', '{}', '${status}')`).join(';')
 
-test('our own table refuses a status that nobody knows', async () => {
+test('our own table refuses an unknown status', async () => {
   const { pool } = await setup()
   for (const status of ['NEW', 'pending', 'new ', ''])
     await expect(pool.query(insert(status))).rejects.toThrow('outboxd_knows_status')
   await pool.query(insert('new', 'completed'))
 })
 
-test('a table of before: its rows stay as they are and are told, new ones are refused, and migrating again changes nothing', async () => {
+test('after migrating an older table, its unknown statuses stay and are reported, and new ones are refused', async () => {
   const given = await setup()
   const { pool, url } = given
   await pool.query(`${withoutCheck}; ${insert('NEW', 'new')}`)
@@ -50,21 +50,21 @@ const ddl = `create table source (id bigint generated always as identity primary
   status text, done boolean)`
 const forms: [string, string, RegExp | null][] = [
   [
-    'marked as taken',
+    'marked on capture',
     'state: { status: status, new: [open, again], queued: taken, completed: sent }',
     /"draft" \(2 rows, the first is 1\), NULL \(1 row, the first is 3\)/,
   ],
   ['marked at the end', 'state: { status: status, new: open, completed: sent }', /"draft" \(2 rows.*NULL \(1 row/],
-  ['where NULL waits', 'state: { status: status, new: [null, open], completed: sent }', /^((?!NULL).)*$/],
-  ['with no word for what becomes of rows', 'state: { status: status, new: open }', null],
+  ['with NULL for waiting rows', 'state: { status: status, new: [null, open], completed: sent }', /^((?!NULL).)*$/],
+  ['without values for other states', 'state: { status: status, new: open }', null],
   ['a flag that is NULL', 'state: { flag: done, set: [queued] }', /NULL \(5 rows, the first is 1\)/],
-  ['a flag where NULL waits', 'state: { flag: done, new: [null, false], set: [queued] }', null],
+  ['a flag with NULL for waiting rows', 'state: { flag: done, new: [null, false], set: [queued] }', null],
   ['none', 'state: none', null],
 ]
 
 test.each(
   forms,
-)('a described status, %s: rows with none of its values are told, but for those outside the filter', async (_, state, want) => {
+)('rows whose state has an unknown value are reported, unless the filter excludes them: %s', async (_, state, want) => {
   const given = await setup({ ddl, yaml: described + state })
   await given.pool.query(`insert into source (status) values ('draft'), ('draft'), (null), ('sent'), ('open');
     insert into source (status, mine) values ('archived', true)`)
@@ -74,14 +74,14 @@ test.each(
   for (const each of found) expect(each).not.toMatch(/archived|sent"|open"/)
 })
 
-test("a row's flag is NULL: `unknown_status`", async () => {
+test('a row whose flag is NULL is an `unknown_status`', async () => {
   const given = await setup({ ddl, yaml: `${described}state: { flag: done, set: [queued] }` })
   await given.pool.query('insert into source (done) values (false), (null)')
   await compare(given)
   expect(await told(given)).toEqual([expect.stringContaining('unknown_status: rows have a status')])
 })
 
-test('a table that is too large for one comparison is read on by the next, and the problem stays until its end was reached', async () => {
+test('several comparisons read a large table, and the problem stays until the end was reached', async () => {
   const given = await setup()
   await given.pool.query(`${withoutCheck}; ${insert('NEW', 'completed', 'completed', 'NEW', 'pending')}`)
   const comparison = createPeriodicTableComparison({ ...given, who: 'test', sliceRows: 2, slicesMax: 1 })
@@ -101,7 +101,7 @@ test('a table that is too large for one comparison is read on by the next, and t
   expect(await told(given)).toEqual([])
 })
 
-test('a row without an id is not captured and breaks no order, and `unknown_status` counts it', async () => {
+test('a row without an id is not captured, does not affect the order, and is counted by `unknown_status`', async () => {
   const given = await setup({
     ddl: `create table source (id bigint, region int, key text, taken boolean default false) partition by list (region);
       create table part partition of source for values in (1)`,

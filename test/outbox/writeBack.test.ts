@@ -30,7 +30,7 @@ async function trigger({ pool }: Setup, id: string, what: string): Promise<void>
     create trigger meddle before update on outbox for each row execute function meddle()`)
 }
 
-test('rows that are locked are passed over, with the process that has them; the others are told', async () => {
+test('a locked row is skipped, with the process that locks it, and other rows are written', async () => {
   const given = await withRows(3)
   const form = await given.connect()
   await form.query('begin')
@@ -49,7 +49,7 @@ test('rows that are locked are passed over, with the process that has them; the 
   expect(await given.report(status('2'))).toMatchObject({ rows: [{ kind: 'written' }] })
 })
 
-test('a row that says already that it is completed counts as told, and one that is gone is said to be gone', async () => {
+test('a row that is already completed counts as written and is not changed, and a missing row counts as gone', async () => {
   const given = await withRows(1)
   await given.report(status('1'))
   expect(await given.report(status('1', 'failed'), status('99'))).toMatchObject({
@@ -58,7 +58,7 @@ test('a row that says already that it is completed counts as told, and one that 
   expect(await statusOf(given, '1')).toBe('completed')
 })
 
-test('a trigger that refuses one row lets nothing be written, and says so with its words', async () => {
+test('if a trigger refuses one row, no row is written, and the result has its message', async () => {
   const given = await withRows(2)
   await trigger(given, '2', `raise exception 'period is closed'`)
   expect(await given.report(status('1'), status('2'))).toMatchObject({
@@ -76,10 +76,10 @@ test.each([
   '25006',
   '53200',
   '57P01',
-])('a trigger fails one row as a failing database would (%s): only this row waits', async (code) => {
+])('a trigger’s error is a refusal of the row, even with the code of a failing database (%s)', async (code) => {
   const given = await withRows(2)
   await trigger(given, '2', `raise exception using errcode = '${code}', message = 'closed'`)
-  // The daemon drops its session, whose lock keeps other writers out until the server has noticed that.
+  // The daemon drops its session. The session's lock keeps other writers out until the server has noticed.
   const reportWhenFree = (...due: ReturnType<typeof status>[]) =>
     until(
       () => given.report(...due),
@@ -89,7 +89,7 @@ test.each([
   expect(await reportWhenFree(status('1'))).toMatchObject({ kind: 'done' })
 })
 
-test('a constraint that is checked at the commit refuses, too', async () => {
+test('a constraint that is checked at the commit is a refusal', async () => {
   const given = await withRows(1)
   await given.pool.query(`create function refuse() returns trigger language plpgsql as $$
     begin raise exception 'at the end' using errcode = '23514'; end $$;
@@ -97,7 +97,7 @@ test('a constraint that is checked at the commit refuses, too', async () => {
   expect(await given.report(status('1'))).toMatchObject({ kind: 'refused', code: '23514' })
 })
 
-test('a lock that a trigger waits for is a lock', async () => {
+test('if a trigger waits for a lock, the refusal names a lock as the cause', async () => {
   const given = await withRows(1)
   await given.pool.query('create table customer (id int primary key); insert into customer values (1)')
   await trigger(given, '1', 'perform from customer where id = 1 for update')
@@ -115,9 +115,9 @@ test.each([
      begin raise exception 'closed'; end $$;
      create trigger refuse before update on outbox for each statement execute function refuse()`,
   ],
-])('%s: that is no row’s fault, and thrown', async (_, sql) => {
+])('if %s, the error is thrown and not blamed on a row', async (_, sql) => {
   const given = await withRows(1)
-  await given.report(status('1', 'accepted')) // it is open
+  await given.report(status('1', 'accepted')) // the row shows an open state
   const name = new URL(given.url).pathname.slice(1)
   await given.pool.query(sql.replace(':name', name))
   const { createPool } = await import('../../src/postgres/database.ts')
@@ -128,7 +128,7 @@ test.each([
   await expect(writeBackRows(outbox, async () => [status('1')])).rejects.toThrow()
 })
 
-test('a table that is locked as a whole is no row’s fault', async () => {
+test('if the whole table is locked, the error is thrown and not blamed on a row', async () => {
   const given = await withRows(1)
   const form = await given.connect()
   await form.query('begin; lock table outbox in share mode')
@@ -136,7 +136,7 @@ test('a table that is locked as a whole is no row’s fault', async () => {
 })
 
 describe('an update that changes nothing is noticed', () => {
-  test('where a trigger suppresses it', async () => {
+  test('if a trigger suppresses it', async () => {
     const given = await withRows(2)
     await trigger(given, '2', 'return null')
     expect(await given.report(status('1'), status('2'))).toMatchObject({
@@ -144,7 +144,7 @@ describe('an update that changes nothing is noticed', () => {
     })
   })
 
-  test('if a trigger sets the state back, so that the row still waits', async () => {
+  test('if a trigger sets the state back', async () => {
     const given = await withRows(2)
     await trigger(given, '2', 'new.status := old.status; return new')
     expect(await given.report(status('1'), status('2'))).toMatchObject({
@@ -152,7 +152,7 @@ describe('an update that changes nothing is noticed', () => {
     })
   })
 
-  test('where row-level security has no policy for it', async () => {
+  test('if row-level security has no policy for it', async () => {
     const given = await withRows(1)
     const role = `clerk_${new URL(given.url).pathname.slice(6)}`
     await given.pool.query(`create role ${role} login; grant select, update on outbox to ${role};
@@ -172,7 +172,7 @@ describe('an update that changes nothing is noticed', () => {
 })
 
 describe('a later state is never written over by an earlier one', () => {
-  test('nobody reads what to tell while another tells', async () => {
+  test('a second write-back is refused as busy while another one runs', async () => {
     const given = await withRows(1)
     const inner: string[] = []
     await writeBackRows(given.outbox, async () => {
@@ -183,7 +183,7 @@ describe('a later state is never written over by an earlier one', () => {
     expect(await statusOf(given, '1')).toBe('accepted')
   })
 
-  test('a stopped instance wakes up late: it overwrites no later state', async () => {
+  test('an instance that was suspended and resumes does not overwrite a later state', async () => {
     const given = await withRows(1)
     const late = writeBackRows(given.outbox, async () => {
       await given.pool.query(`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = 7163

@@ -13,7 +13,7 @@ const status = (state: State, more: { error?: string; transactionId?: string; er
   ...more,
 })
 
-test('a status column gets its own values; what the file does not map is not written', async () => {
+test('a status column gets its own values, and a state without a value is not written', async () => {
   const { pool, report, capture } = await setup({
     ddl: `create type progress as enum ('PENDING', 'BUSY', 'SENT', 'ERROR');
       create table message (id int primary key, status progress not null default 'PENDING', note varchar(5), tx text, code text,
@@ -39,7 +39,7 @@ write: { note: error, tx: transaction_id, code: error_code, at: now }`,
   expect(await row()).toMatchObject({ status: 'SENT', tx: 'TX-1' })
 })
 
-test('a row that does not map is no longer new, whether or not the file has a word for it', async () => {
+test('a row that does not map is marked, even if outbox.yaml has no value for rejected', async () => {
   const { pool, capture } = await setup({
     ddl: `create table message (id int primary key, state text default 'N', body bytea)`,
     yaml: `
@@ -82,7 +82,7 @@ state: { flag: sent, set: [completed, discarded]${more} }`,
   expect(await sent()).toBe(done)
 })
 
-test('a time is set once, and emptied when the record ends otherwise; rows that fail do not keep new ones waiting', async () => {
+test('a timestamp is set once and cleared when the state changes, and failed rows do not delay new rows', async () => {
   const { pool, report, capture } = await setup({
     ddl: 'create table message (id int primary key, done_at timestamptz, given_up date)',
     yaml: `
@@ -107,7 +107,7 @@ write: { given_up: { what: now, on: [failed, rejected] } }`,
   expect(await row()).toEqual(first)
 })
 
-test('columns that the table does not have, and types that cannot serve, are named all at once', async () => {
+test('all columns that the table does not have are named at once', async () => {
   const { outbox } = await setup({
     ddl: 'create table message (id int primary key, created int, body xml)',
     yaml: `
@@ -126,7 +126,7 @@ write: { nots: error }`,
   )
 })
 
-test('a status column with only a waiting value: read, not written', async () => {
+test('a status column with only a value for waiting rows is read and not written', async () => {
   const { pool, capture, report } = await setup({
     ddl: `create table sale (id bigint generated always as identity primary key, body jsonb, progress text default 'open', trouble text)`,
     yaml: `table: sale\nid: id\ntype: { constant: data }\npayload: body\nstate: { status: progress, new: open }\nwrite: { trouble: error }\n`,
@@ -139,7 +139,7 @@ test('a status column with only a waiting value: read, not written', async () =>
   expect(await capture()).toEqual([])
 })
 
-describe('every form that marks on capture marks a row whatever its first state is', () => {
+describe('every form that marks on capture marks a row in any first state', () => {
   const write = '\nwrite: { trouble: { what: error, on: [rejected, discarded] } }'
   const forms = [
     'state: { status: progress, new: open, queued: taken }',
@@ -163,7 +163,7 @@ describe('every form that marks on capture marks a row whatever its first state 
   })
 })
 
-test('a JSON column that is written at some states only is kept as it is at the others', async () => {
+test('a JSON column that is written only at some states keeps its value at other open states', async () => {
   const { pool, report } = await setup({
     ddl: `create table sale (id int primary key, progress text, trouble jsonb, words json, at jsonb)`,
     yaml: `table: sale\nid: id\ntype: { constant: data }\npayload: { columns: [id] }
