@@ -23,7 +23,7 @@ beforeEach(() => fixture.reset())
 
 const rowsOf = (text: string) => text.split('<tr>').slice(2)
 
-test('it says who did what, to which record, when and why, the newest first', async () => {
+test('the audit page shows who did what to which record, when and why, newest first', async () => {
   const id = await fixture.end(failedE003, { outboxId: '7', key: 'K' })
   await replay.action(fixture.context(), [id], { as: 'alice', reason: 'ticket <b>1</b>' })
   await pause.action(fixture.context(), { as: 'bob', reason: 'year-end', for: '2h' })
@@ -33,7 +33,7 @@ test('it says who did what, to which record, when and why, the newest first', as
   expect(replayed).toMatch(new RegExp(`alice<.*replay.*/records/${id}">outbox:7</a>.*ticket &lt;b&gt;1`, 's'))
 })
 
-test('it is narrowed by name, key and time; what is mistaken is said', async () => {
+test('the audit page is filtered by name, key and time, and an invalid filter is explained', async () => {
   const id = await fixture.end(failedE003, { outboxId: '7', key: 'K' })
   await replay.action(fixture.context(), [id], { as: 'alice' })
   await pause.action(fixture.context(), { as: 'bob', reason: 'x' })
@@ -49,7 +49,7 @@ test('it is narrowed by name, key and time; what is mistaken is said', async () 
   expect(text).toContain('since soon: give a date')
 })
 
-test('what does not fit on a page is on the next ones: each is there once', async () => {
+test('several pages list each act once', async () => {
   const ids = await Promise.all(
     Array.from({ length: 130 }, (_, i) => fixture.ledger.capture([{ error: 'x', outboxId: `r${i}` }])),
   )
@@ -65,7 +65,7 @@ test('what does not fit on a page is on the next ones: each is there once', asyn
   expect(new Set(seen).size).toBe(130)
 })
 
-test('the CSV is what the command makes', async () => {
+test('the CSV equals the output of the command', async () => {
   await fixture.end(
     { state: 'completed', transactionId: 'tx-1' },
     { outboxId: '7', key: 'K', amounts: { total: '1.50' } },
@@ -79,7 +79,7 @@ test('the CSV is what the command makes', async () => {
   expect(parse(text, { columns: true })).toMatchObject([{ outbox_id: '7', amounts: 'total=1.50' }])
 })
 
-test('a CSV that cannot be read is no CSV; one that breaks off is cut off, and both are in the log', async () => {
+test('a CSV that cannot be read gets 500, one that fails halfway is aborted, and both are logged', async () => {
   const ids = await Promise.all(
     Array.from({ length: 130 }, (_, i) => fixture.ledger.capture([{ error: 'x', outboxId: `r${i}` }])),
   )
@@ -104,12 +104,12 @@ const acts = async () =>
     )
   ).rows
 
-test('a search by text is an act in the log: with who, and the records that it looked at, but not with the text', async () => {
+test('a search by text is an act in the log, with the operator and the records that it read, but not the text', async () => {
   const one = await fixture.end(failedE003, { outboxId: '7', key: 'K', payload: payloadOf({ field2: '"Erika"' }) })
   await fixture.end(failedE003, { outboxId: '8', key: 'L' })
   await served.get('/records?containing=Erik&key=K')
-  await served.get('/records?containing=Erik&key=K') // from memory: seen once more all the same
-  await served.get('/records?containing=Erikx&key=K') // what is not there is told, too
+  await served.get('/records?containing=Erik&key=K') // from the cache, and logged again
+  await served.get('/records?containing=Erikx&key=K') // a search without a result is logged too
   await served.get('/records?containing=Erik&by-cause=on')
   await served.post('/records/choose', { do: 'replay-all', containing: 'Erik' }, '/records')
   const known = { submission: one, outboxId: '7', type: 'data' }
@@ -123,7 +123,7 @@ test('a search by text is an act in the log: with who, and the records that it l
   expect(JSON.stringify(await acts())).not.toContain('Erik')
 })
 
-test('a search of many names those that it found, and counts what it does not name', async () => {
+test('the act of a large search names 100 found records and counts the others', async () => {
   await fixture.ledger.pool.query(`insert into outboxd.submission (id, outbox_id, type, recorded_at, state, idempotency_key, ended_at, payload)
     select gen_random_uuid(), n, 'data', now(), 'failed', gen_random_uuid(), now(), case when n > 30 then '{"a":"Erika"}' else '{}' end
     from generate_series(1, 150) n`)
@@ -137,7 +137,7 @@ test('a search of many names those that it found, and counts what it does not na
   expect(searched).toMatch(/search.* and 115 more/s)
 })
 
-test('a download is an act in the log before its first byte: of the audit with its span and key, of a value with its record', async () => {
+test('a download is an act in the log: of the audit with its span and key, of a value with its record', async () => {
   const id = await fixture.end(failedE003, { outboxId: '7', key: 'K', payload: payloadOf() })
   const known = { submission: id, outboxId: '7', type: 'data' }
   await served.get('/audit.csv?since=2h&key=K')
@@ -150,10 +150,10 @@ test('a download is an act in the log before its first byte: of the audit with i
     { act: 'show', detail: known },
     { act: 'download', detail: { file: 'payload.txt', records: [known] } },
   ])
-  expect(JSON.stringify(await acts())).not.toContain('"K"') // a person's data that is erased is not to stay here
+  expect(JSON.stringify(await acts())).not.toContain('"K"') // a key may be a person's data, which an erasure would not remove from here
 })
 
-test('a download says its file and its time, as text, as CSV and on the page', async () => {
+test('text, CSV and page show the file and the span of a download', async () => {
   const id = await fixture.end(failedE003, { outboxId: '7', key: 'K', payload: payloadOf() })
   await served.get('/audit.csv?since=2026-01-01&until=2026-02-01')
   await served.get('/audit.csv')
@@ -186,7 +186,7 @@ test('a download of all records is an act about a key only if a record of that k
   expect(await downloads('record=outbox:7')).toBe(2)
 })
 
-test('acts are found by key and by record, and say which record it was, on the page, as text, as CSV and as JSON', async () => {
+test('page, text, CSV and JSON find acts by key and by record, and name the record', async () => {
   const id = await fixture.end(failedE003, { outboxId: '7', key: 'K' })
   await fixture.end(failedE003, { outboxId: '8', key: 'L' })
   await served.post(`/records/${id}/show`, {}, `/records/${id}`)
@@ -216,7 +216,7 @@ test('acts are found by key and by record, and say which record it was, on the p
   expect(await audit.action(fixture.context(), { record: 'seven' })).toBe(2)
 })
 
-/** The steps of records that this is true of cannot be read any more. */
+/** Makes the events that match a condition unreadable. */
 async function breakSteps() {
   const { pool } = fixture.ledger
   await pool.query('alter table outboxd.submission_event rename to kept_event')

@@ -8,7 +8,7 @@ import { type FaultProxy, startFaultProxy } from '../support/faultProxy.ts'
 import { until } from '../support/until.ts'
 import { openConsole } from './openConsole.ts'
 
-/** The databases are away, or not what they should be: the pages say so in plain words, and recover by themselves. */
+/** If a database is away, locked or not migrated, the pages say so in plain words, and recover by themselves. */
 
 let fixture: Fixture
 let proxy: FaultProxy
@@ -27,14 +27,14 @@ afterAll(async () => {
 const variables = (url: string) => ({ DATABASE_URL: url, STATE_DATABASE_URL: url })
 const pages = ['/', '/records', '/records/1', '/audit']
 
-/** Waits until a page that is open is told that there is something, or that there is none. */
+/** Waits until the version that an open page asks for has this status. */
 const isTold = (url: string, status: 200 | 503) =>
   until(
     () => fetch(`${url}/now/version`),
     (answer) => answer.status === status,
   )
 
-test('a ledger that was not migrated: each page says what to do, and shows itself when it is done', async () => {
+test('if the ledger was not migrated, each page says what to do, and works after the migration', async () => {
   await using database = await createDatabase('template0')
   await using served = await openConsole(testContext(variables(database.url)))
   for (const path of pages) {
@@ -50,7 +50,7 @@ test('a ledger that was not migrated: each page says what to do, and shows itsel
 })
 
 describe('a database that cannot be reached', () => {
-  test('when the console starts is waited for', async () => {
+  test('at the start of the console is reported, and the console waits for it', async () => {
     await proxy.setFault({ kind: 'refuse' })
     await using served = await openConsole(testContext(variables(proxied)))
     const { status, text } = await served.get('/records')
@@ -62,7 +62,7 @@ describe('a database that cannot be reached', () => {
     expect(await served.get('/records')).toMatchObject({ status: 200 })
   })
 
-  test('meanwhile is said by the page that is open and by those that are opened, without its password, and they recover', async () => {
+  test('later is reported on open and new pages, without the password, and they recover', async () => {
     await using served = await openConsole(testContext(variables(proxied)))
     await isTold(served.url, 200)
     await proxy.setFault({ kind: 'refuse' })
@@ -80,7 +80,7 @@ describe('a database that cannot be reached', () => {
 })
 
 test.skipIf(lacksBrowser('a page that a database kept away'))(
-  'a page that was opened while the database was away shows itself in the browser when it is back',
+  'in a browser, a page that was opened while the database was away recovers by itself',
   async () => {
     await proxy.setFault({ kind: 'refuse' })
     await using served = await openConsole(testContext(variables(proxied)))
@@ -96,7 +96,7 @@ test.skipIf(lacksBrowser('a page that a database kept away'))(
   },
 )
 
-test('a ledger that somebody has locked: the page that is open says so within seconds, one that is opened too, and they recover', async () => {
+test('if the ledger is locked, open and new pages say so within 12 s, and recover', async () => {
   await using served = await openConsole(testContext(variables(fixture.ledger.url)))
   await isTold(served.url, 200)
   const locking = await fixture.ledger.pool.connect()
@@ -116,7 +116,7 @@ test('a ledger that somebody has locked: the page that is open says so within se
   )
 })
 
-test('the console ends at once, though pages are open and the database does not answer', async () => {
+test('the console stops within 10 s even if pages are open and the database does not answer', async () => {
   const served = await openConsole(testContext(variables(proxied)))
   await isTold(served.url, 200)
   await proxy.setFault({ kind: 'half-open' })

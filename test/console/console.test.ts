@@ -27,12 +27,12 @@ test.each([
   expect(text).toContain('href="/records"')
 })
 
-test('the page Now begins with the sentence that status begins with', async () => {
+test('the page Now has the first message of status', async () => {
   const { text } = await served.get('/')
   expect(text).toContain('No daemon is running, so nothing is sent')
 })
 
-test('what looks, moves or is drawn comes from here, and nothing else is there to be had', async () => {
+test('the console serves its own style, script and icon, and no other file', async () => {
   const types = { 'console.css': 'text/css', 'console.js': 'javascript', 'console.svg': 'image/svg+xml' }
   for (const [name, type] of Object.entries(types)) {
     const { status, headers } = await served.get(`/assets/${name}`)
@@ -43,7 +43,7 @@ test('what looks, moves or is drawn comes from here, and nothing else is there t
     expect(await served.get(path)).toMatchObject({ status: 404 })
 })
 
-test('each page that is live has a version of what it shows, which changes with that', async () => {
+test('each live page has a version, which changes with its contents', async () => {
   await fixture.reset()
   const id = await fixture.end({ state: 'failed', errorCode: 'E003', error: 'the service was down' })
   for (const path of ['/', `/records/${id}`]) {
@@ -65,13 +65,13 @@ test.each([
   '/records/%00',
   '/audit?who=%00',
   '/audit.csv?key=%00',
-])('%s is answered with what is wrong with it: no text in a database holds U+0000', async (path) => {
+])('%s gets 400 because it contains U+0000, which Postgres cannot store', async (path) => {
   const { status, text } = await served.get(path)
   expect(status).toBe(400)
   expect(text).toContain('contains the character U+0000')
 })
 
-test('a reason with U+0000 in it is refused before anything is done', async () => {
+test('a reason with U+0000 is refused and pauses nothing', async () => {
   const { status } = await served.post('/pause', { reason: 'a\0b' }, '/pause?reason=why')
   expect(status).toBe(400)
   expect((await fixture.ledger.pool.query('select from outboxd.pause')).rowCount).toBe(0)

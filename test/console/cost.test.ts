@@ -5,7 +5,7 @@ import { type Fixture, failedE003, openFixture } from '../commands/fixture.ts'
 import { until } from '../support/until.ts'
 import { type OpenedConsole, openConsole } from './openConsole.ts'
 
-/** What the console costs the database, by whoever looks: it is counted for this long, while other tests may run. */
+/** How long statements of the console are counted. Other tests may run meanwhile. */
 const countedMs = 5_000
 const perSecondMost = 5
 /** As assets/console.js. */
@@ -23,7 +23,7 @@ afterAll(async () => {
   await fixture[Symbol.asyncDispose]()
 })
 
-/** Asks what a page of a browser would: the page, and then its version again and again. */
+/** Asks for a page and then again and again for its version, like the browser. */
 async function look(path: string, signal: AbortSignal): Promise<void> {
   const [, watched = ''] = /data-watch="([^"]+)"/.exec((await served.get(path)).text) ?? []
   expect(watched, path).not.toBe('')
@@ -31,7 +31,7 @@ async function look(path: string, signal: AbortSignal): Promise<void> {
   signal.addEventListener('abort', () => clearInterval(looking))
 }
 
-test('sixty who look at everything that there is cost fewer than five statements a second, and nobody nothing', async () => {
+test('60 open pages cost fewer than five statements a second, and closed pages none', async () => {
   const ids = [await fixture.end(failedE003), await fixture.end(failedE003)]
   const pages = ['/', ...ids.map((id) => `/records/${id}`)]
   const gone = new AbortController()
@@ -43,7 +43,7 @@ test('sixty who look at everything that there is cost fewer than five statements
   await until(
     async () => {
       const before = asked.mock.calls.length
-      await after(3_500) // a round of every topic
+      await after(3_500) // longer than one round of every topic
       return asked.mock.calls.length - before
     },
     (more) => more === 0,

@@ -22,7 +22,7 @@ test('a payload is shown as the request that it would become', async () => {
   expect(text).toContain('&#34;total_amount&#34;: 12.30')
 })
 
-test('one that does not map has every field’s error; of several it is said how many map', async () => {
+test('a payload that does not map is shown with each field’s error, and of several the page counts those that map', async () => {
   const bad = payloadOf({ amount: '12.345', customerId: '"longer than ten"' })
   const one = await served.post('/mapping', { type: 'data', payload: bad }, '/mapping')
   expect(one.text).toMatch(/customer_id<\/code>.*has 15 characters/)
@@ -31,7 +31,7 @@ test('one that does not map has every field’s error; of several it is said how
   expect(two.text).toContain('1 of 2 records map.')
 })
 
-test('what is no payload, or of no type, is refused in words; what was typed stays', async () => {
+test('an empty payload or an unknown type gets 400 with a message, and the typed text is kept and escaped', async () => {
   for (const payload of [' ', ['{}', '{}']])
     expect(await served.post('/mapping', { type: 'data', payload }, '/mapping')).toMatchObject({
       status: 400,
@@ -46,7 +46,7 @@ test('what is no payload, or of no type, is refused in words; what was typed sta
   expect(text).not.toContain('</textarea><script>')
 })
 
-test('a row that waits can be chosen; its values are masked until somebody asks, who is logged', async () => {
+test('the values of a waiting row are masked until an operator asks for them, which is logged', async () => {
   const row = await fixture.row(payloadOf({ field2: '"Erika"' }))
   const path = `/mapping?outbox=${row}`
   expect((await served.get('/mapping')).text).toContain(`href="${path}"`)
@@ -63,7 +63,7 @@ test('a row that waits can be chosen; its values are masked until somebody asks,
   })
 })
 
-test('a row is logged under its own id, however it was typed', async () => {
+test('the log has the row’s own id, in any form that the operator typed', async () => {
   const row = await fixture.row(payloadOf({ field2: '"Erika"' }))
   const { headers } = await served.post('/mapping/show', { outbox: `+0${row} ` }, '/mapping')
   expect(headers.location).toBe(`/mapping?outbox=${row}`)
@@ -74,7 +74,7 @@ test('a row is logged under its own id, however it was typed', async () => {
   expect(rows).toEqual([{ record: `outbox:${row}`, id: row }])
 })
 
-test('a form of more than 500 kB, or of more than 1,000 payloads, is refused in words before it is read', async () => {
+test('a form of more than 500 kB or 1,000 payloads is refused with a message', async () => {
   const long = await served.post('/mapping', { type: 'data', payload: `{"a":"${'x'.repeat(500_000)}"}` }, '/mapping')
   expect(long).toMatchObject({ status: 413, text: expect.stringContaining('500 kB') })
   const many = await served.post('/mapping', { type: 'data', payload: '{}\n'.repeat(1_001) }, '/mapping')
@@ -83,13 +83,13 @@ test('a form of more than 500 kB, or of more than 1,000 payloads, is refused in 
   expect(other.status).toBe(413)
 })
 
-test('the files are shown with their rules', async () => {
+test('the page shows the mapping files with their rules', async () => {
   const { text } = await served.get('/mapping')
   expect(text).toMatch(/customer_id<\/code>.*customerId<\/code>.*string; at most 10 characters; required/)
   expect(text).toContain('No row waits in the outbox.')
 })
 
-test('files that are wrong are said to be so, each with its line', async () => {
+test('the page shows each problem of the mapping files with its line', async () => {
   const dir = mappingFiles({ 'data.yaml': 'type: data\nendpoint: dat\nfields: {}\nbody: {}\n' })
   await using broken = await openConsole(fixture.context(null, { MAPPINGS_DIR: dir }))
   expect((await broken.get('/mapping')).text).toMatch(/data\.yaml:2:\d+/)

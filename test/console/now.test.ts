@@ -26,20 +26,20 @@ beforeEach(() => fixture.reset())
 
 const query = (sql: string, values: unknown[] = []) => fixture.ledger.pool.query(sql, values)
 
-/** The page once it says what is looked for: what it shows is a second old at most, and some of it ten. */
+/** The page once it contains `wanted`. Its contents are at most a second old, some of them ten. */
 const pageWith = (wanted: string | RegExp, path = '/') =>
   until(
     async () => (await served.get(path)).text,
     (text) => (typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text)),
   )
 
-test('a new ledger: no daemon lives, nothing waits, nothing was asked, no minute was written', async () => {
+test('for a new ledger the page says that no daemon runs, nothing is paused and nothing needs attention', async () => {
   const text = await pageWith('No daemon is running, so nothing is sent')
   for (const words of ['No record needs attention.', 'Nothing is paused.', 'None running.'])
     expect(text).toContain(words)
 })
 
-test('what needs attention stands by its cause, with a link to exactly these, and what the service wrote is text', async () => {
+test('records that need attention are grouped by cause, each with a link to exactly these records', async () => {
   for (const _ of [1, 2]) await fixture.end({ ...failedE003, error: '<b>down</b>' })
   await fixture.end(uncertain)
   const text = await pageWith(/1 uncertain, 2 failed/)
@@ -49,7 +49,7 @@ test('what needs attention stands by its cause, with a link to exactly these, an
   expect(text + causes).not.toContain('<b>down')
 })
 
-test('a record that was sent and that the service is asked about stands at the service, not among those to send', async () => {
+test('a record that outboxd asks the service about counts as at the service, not as sending', async () => {
   await fixture.end({ state: 'sending', transactionId: 'tx-1', pollInMs: 60_000 })
   await fixture.end({ state: 'accepted', transactionId: 'tx-2', pollInMs: 60_000 })
   const text = await pageWith('href="/records?state=sending,accepted"')
@@ -57,7 +57,7 @@ test('a record that was sent and that the service is asked about stands at the s
   expect(text).toMatch(/state=sending"><span[^>]*>0<\/span> <span[^>]*>sending</)
 })
 
-test('an outbox that cannot be read is said to be so, with what is known of it; the ledger’s half stands', async () => {
+test('if the outbox cannot be read, the page says so and still shows the ledger', async () => {
   await query('alter table outbox rename to outbox_away')
   try {
     await using opened = await openConsole(fixture.context())
@@ -73,7 +73,7 @@ test('an outbox that cannot be read is said to be so, with what is known of it; 
   }
 })
 
-test('a pause says since when, until when and why; who pauses is named and sees it at once, and another console hears of it within 3 s', async () => {
+test('a pause shows at once with its operator, and in another console within 1.5 s', async () => {
   const preview = await served.get('/pause?reason=closing&for=2h')
   expect(preview.text).toContain('Would pause until ')
   expect((await query('select from outboxd.pause')).rowCount).toBe(0)
@@ -85,14 +85,14 @@ test('a pause says since when, until when and why; who pauses is named and sees 
     async () => (await reading.get('/')).text,
     (page) => page.includes('paused (operator)'),
   )
-  expect(performance.now() - pausedMs).toBeLessThan(1_500) // and a page looks every 1.5 s
+  expect(performance.now() - pausedMs).toBeLessThan(1_500) // an open page asks every 1.5 s
   const resumed = await served.get('/resume')
   expect(resumed.text).toContain('Would resume; the pause is: closing')
   await served.post('/resume', {}, '/resume')
   expect((await served.get('/')).text).toContain('Nothing is paused.')
 })
 
-test('a pause without a reason, or for no time that there is, is refused in words, and changes nothing', async () => {
+test('a pause without a reason or with an invalid duration gets 400 with a message, and changes nothing', async () => {
   const { status, text } = await served.post('/pause', { reason: ' ', for: 'soon' }, '/pause?reason=closing')
   expect(status).toBe(400)
   expect(text).toContain('why: must not be empty')
@@ -100,13 +100,13 @@ test('a pause without a reason, or for no time that there is, is refused in word
   expect((await query('select from outboxd.pause')).rowCount).toBe(0)
 })
 
-test('who may only read has no form for it, and is refused one', async () => {
+test('a read-only console has no form for a pause, and refuses one', async () => {
   expect((await reading.get('/')).text).not.toContain('action="/pause"')
   expect((await reading.get('/pause?reason=closing')).text).not.toContain('Pause now')
   expect((await reading.post('/pause', { reason: 'closing' }, '/')).status).toBe(403)
 })
 
-test('the budget is the window that it is: what is free, and what each request was made for', async () => {
+test('the page shows the free budget and the purpose of each request in the window', async () => {
   await query(
     `update outboxd.slot set set_at = now(), free_at = now() + interval '60 s', spent_on_submissions = (id <= 3)::int,
        spent_on_polls = (id between 4 and 5)::int, spent_on_others = (id = 6)::int where id <= 9`,
@@ -116,7 +116,7 @@ test('the budget is the window that it is: what is free, and what each request w
   expect(text).toContain('3 submissions, 2 polls, 1 tokens and trials, 1 under way, 2 held back.')
 })
 
-test('the page is made of less than three and a half statements a second: others are left for what else is looked at', async () => {
+test('the page costs between 2 and 3.5 statements a second', async () => {
   await fixture.end(failedE003)
   const config = readDatabaseConfig(fixture.context().env)
   let nowMs = 0
@@ -128,7 +128,7 @@ test('the page is made of less than three and a half statements a second: others
           nowMs - startMs
       )(nowMs),
   }
-  // A connection takes its `query` from here when it is made.
+  // A new connection takes its `query` from this prototype.
   const asked = vi.spyOn(pg.Query.prototype, 'submit')
   await using databases = await openDatabasesOf(config)
   const parts = { databases: async () => databases, clock, config }

@@ -18,7 +18,7 @@ const slot = (given: Partial<BusySlot>): BusySlot => ({
 })
 const countsOf = (...busy: BusySlot[]) => summarizeBudget({ nowMs, windowMs: 60_000, capacity: 100, busy })
 
-test('each request counts as what it was made for; the rest is free', () => {
+test('each request counts for its purpose, and the remaining slots are free', () => {
   const { counts, free, nextFreeMs } = countsOf(
     slot({ submissions: 1 }),
     slot({ polls: 1, freeMs: nowMs + 7_000 }),
@@ -30,13 +30,13 @@ test('each request counts as what it was made for; the rest is free', () => {
   expect({ free, nextFreeMs }).toEqual({ free: 95, nextFreeMs: 7_000 })
 })
 
-test('what a slot for several requests was not used for is held back', () => {
+test('the unused permits of a slot for several requests count as held back', () => {
   const { counts, free } = countsOf(slot({ permits: 12, submissions: 5, polls: 4 }))
   expect(counts).toMatchObject({ submissions: 5, polls: 4, heldBack: 3 })
   expect(free).toBe(88)
 })
 
-test('what an older version left noted of a former use never makes more requests than a slot stands for', () => {
+test('a slot never counts for more requests than its permits, even with counts of an older version', () => {
   expect(countsOf(slot({ submissions: 1, polls: 1, others: 1 })).counts).toMatchObject({
     submissions: 1,
     polls: 0,
@@ -44,7 +44,7 @@ test('what an older version left noted of a former use never makes more requests
   })
 })
 
-test('a share below the target is said to be so in words, and none where nothing was asked', () => {
+test('a share below the target is marked in words, and without requests there is no share', () => {
   const none = { requests: 0, failed: 0, answered: 0, slow: 0 }
   const empty = { submit: none, status: none }
   const text = serviceTargetsSection({
@@ -58,7 +58,7 @@ test('a share below the target is said to be so in words, and none where nothing
   expect(text.match(/>none</g)).toHaveLength(4)
 })
 
-test('more causes than are read at a glance are counted', () => {
+test('of ten causes, eight are listed and the others counted', () => {
   const cause: FailureCause = {
     ...{ cause: 'aaaaaaaa', count: 1, state: 'failed', code: null, mayHaveArrived: true, shape: 'x', types: ['data'] },
     ...{ firstMs: nowMs, lastMs: nowMs, firstOutboxId: '1' },
@@ -73,13 +73,13 @@ test('more causes than are read at a glance are counted', () => {
   expect(text).toContain('Only the newest 1,000 records that need attention were read.')
 })
 
-test('the page never says that no record needs attention beside a count that says otherwise', () => {
+test('the page says that no record needs attention only if the count is 0', () => {
   const none = { causes: [], lookedAt: 0, isCut: false }
   expect(attentionSection(none, 3, nowMs).toString()).toContain('3 records. The causes follow within 10 seconds.')
   expect(attentionSection(none, 0, nowMs).toString()).toContain('No record needs attention.')
 })
 
-test('the page does not wait for an outbox that does not answer: it says so, and then what it answered', async () => {
+test('the page does not wait for a slow outbox: it says so, and shows the answer once it comes', async () => {
   const answer = Promise.withResolvers<OutboxStatus>()
   let asked = 0
   let elapsedMs = 0
@@ -106,7 +106,7 @@ test('the page does not wait for an outbox that does not answer: it says so, and
   elapsedMs = 500
   answer.resolve(readOutbox)
   expect(await read()).toEqual(readOutbox)
-  // It took half a second: it is left alone for forty times as long.
+  // The read took half a second, so the next one comes after forty times as long.
   elapsedMs = 20_400
   await read()
   expect(asked).toBe(1)
@@ -115,7 +115,7 @@ test('the page does not wait for an outbox that does not answer: it says so, and
   expect(asked).toBe(2)
 })
 
-test('what is shared is read once for all who ask, again when it is old, and again at once after it failed', async () => {
+test('a shared read serves all callers once, and is repeated when it is old or after it failed', async () => {
   let reads = 0
   let fails = true
   const read = shareRecentRead(systemClock, 50, async () => {

@@ -6,22 +6,22 @@ import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import type { TestContext } from '../support/context.ts'
 import { until } from '../support/until.ts'
 
-/** A browser's manners towards a console. */
+/** Requests to a console, made as a browser makes them. */
 export interface Visitor {
   readonly url: string
   get(path: string): Promise<Answered>
-  /** Posts a form as its page would: with the token of the page at `from`. */
+  /** Posts a form as its page does, with the token of the page at `from`. */
   post(path: string, fields?: Record<string, string | readonly string[]>, from?: string): Promise<Answered>
-  /** Asks as it is told, with no manners at all. */
+  /** Sends a request exactly as given, without cookies or token. */
   ask(path: string, asked?: Asked): Promise<Answered>
-  /** What the browser keeps. */
+  /** The browser's cookies. */
   readonly cookies: Map<string, string>
 }
 
 /** A console that listens on a port of loopback, as the command starts it. */
 export interface OpenedConsole extends Visitor, AsyncDisposable {
   readonly context: TestContext
-  /** Ends it as SIGTERM does. @returns the command's exit code */
+  /** Stops the console as SIGTERM does. @returns the command's exit code */
   stop(): Promise<number>
 }
 
@@ -29,7 +29,7 @@ export interface Asked {
   method?: string
   headers?: Record<string, string | string[]>
   body?: string
-  /** Such as 127.0.0.2: who asks. */
+  /** The local address to connect from, such as 127.0.0.2. */
   from?: string
 }
 
@@ -42,14 +42,14 @@ export interface Answered {
 /** The token in a page with a form. */
 export const tokenIn = ({ text }: Answered): string => /name="csrf" value="([^"]+)"/.exec(text)?.[1] ?? ''
 
-/** What a browser adds to a form of the console's own page. */
+/** Headers that a browser adds to a form of the console's own page. */
 export const asForm = (url: string) => ({
   'content-type': 'application/x-www-form-urlencoded',
   origin: url,
   'sec-fetch-site': 'same-origin',
 })
 
-/** @param context of the fixture, with the variables of the database; ended by disposal */
+/** Starts the command. @param context of the fixture, with the variables of the database; disposal stops it */
 export async function openConsole(
   context: TestContext,
   options: Partial<OptionsOf<typeof serveConsole>> = {},
@@ -65,7 +65,7 @@ export async function openConsole(
   return { ...visit(url), context, stop, [Symbol.asyncDispose]: async () => void (await stop()) }
 }
 
-/** A browser that knows nothing of the console yet. */
+/** A browser that has not visited the console yet. */
 export function visit(url: string): Visitor {
   const cookies = new Map<string, string>()
   const ask = async (path: string, { method = 'GET', headers = {}, body, from }: Asked = {}) => {

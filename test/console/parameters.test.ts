@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Fixture, failedE003, openFixture } from '../commands/fixture.ts'
 import { type OpenedConsole, openConsole } from './openConsole.ts'
 
-/** Whatever stands in an address or a form, the answer is a page, or says what is wrong with it: never a fault of ours. */
+/** Any address or form gets a page or a message about its mistake, never a 5xx. */
 
 let fixture: Fixture
 let served: OpenedConsole
@@ -37,14 +37,14 @@ const names = {
   '/resume': ['all', 'reason'],
 }
 
-/** The addresses whose answer is a fault of ours. */
+/** The addresses that get a 5xx. */
 async function faultsAt(paths: readonly string[]): Promise<string[]> {
   const faults: string[] = []
   for (const path of paths) if ((await served.get(path)).status >= 500) faults.push(path)
   return faults
 }
 
-test.each(Object.entries(names))('%s answers whatever its parameters are', async (path, fields) => {
+test.each(Object.entries(names))('%s gets no 5xx with any parameters', async (path, fields) => {
   const paths = fields.flatMap((field) =>
     values.map((value) => {
       const query = [[field, value], ...(field === 'event' ? [['act', value]] : [])]
@@ -54,7 +54,7 @@ test.each(Object.entries(names))('%s answers whatever its parameters are', async
   expect(await faultsAt(paths)).toEqual([])
 })
 
-test('the address of a record does, too', async () => {
+test('no address of a record gets a 5xx', async () => {
   const paths = values.flatMap((value) =>
     ['', '/payload.txt'].map((end) => `/records/${encodeURIComponent(value)}${end}`),
   )
@@ -66,7 +66,7 @@ test.each([
   '99999999999999999999d',
   "x'\\",
   '\u202e😀',
-])('so does each form, with %j in its fields', async (value) => {
+])('no form gets a 5xx with %j in its fields', async (value) => {
   const forms: [string, Record<string, string>][] = [
     ['/mapping', { type: value, payload: value }],
     ['/mapping/show', { outbox: value }],

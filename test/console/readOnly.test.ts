@@ -4,7 +4,7 @@ import { type Fixture, failedE003, openFixture, payloadOf } from '../commands/fi
 import { dropRole, grantRole } from '../support/grantRole.ts'
 import { type OpenedConsole, openConsole } from './openConsole.ts'
 
-/** `console --read-only` under the role that `migrate --print-grants ROLE --read-only` makes: it may write nothing. */
+/** `console --read-only` with the role of `migrate --print-grants ROLE --read-only`, which may not write. */
 
 const role = `look_${randomBytes(4).toString('hex')}`
 let fixture: Fixture
@@ -22,14 +22,14 @@ afterAll(async () => {
   await fixture[Symbol.asyncDispose]()
 })
 
-test('shows every page', async () => {
+test('a read-only console shows every page', async () => {
   for (const path of ['/', '/records', '/records?by-cause=on', '/mapping', '/audit', '/audit.csv'])
     expect(await served.get(path), path).toMatchObject({ status: 200 })
 })
 
 const actsLogged = async () => (await fixture.ledger.pool.query('select from outboxd.operator_act')).rowCount
 
-test('shows the values of a record, says before where that is logged, and writes nothing to the ledger', async () => {
+test('a read-only console shows the values of a record and logs that itself instead of in the ledger', async () => {
   const id = await fixture.end(failedE003, { outboxId: '1', payload: payloadOf({ field2: '"Erika"' }) })
   const path = `/records/${id}`
   expect((await served.get(path)).text).toContain('this console’s own log notes it')
@@ -40,7 +40,7 @@ test('shows the values of a record, says before where that is logged, and writes
   expect(await actsLogged()).toBe(0)
 })
 
-test('so it does with a row that waits', async () => {
+test('a read-only console shows the values of a waiting row and logs that itself instead of in the ledger', async () => {
   const row = await fixture.row(payloadOf({ field2: '"Erika"' }))
   const path = `/mapping?outbox=${row}`
   expect((await served.get(path)).text).toContain('this console’s own log notes it')
@@ -50,7 +50,7 @@ test('so it does with a row that waits', async () => {
   expect(await actsLogged()).toBe(0)
 })
 
-test('a search and a download are lines of that log, too', async () => {
+test('a read-only console logs searches and downloads itself instead of in the ledger', async () => {
   const id = await fixture.end(failedE003, { outboxId: '41', payload: payloadOf({ field2: '"Otto"' }) })
   await served.get('/records?containing=Ott')
   await served.get('/audit.csv')

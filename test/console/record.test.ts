@@ -17,14 +17,14 @@ beforeEach(() => fixture.reset())
 const page = async (id: string) => (await served.get(`/records/${id}`)).text
 const rowOf = (id: string) => fixture.ledger.row(id)
 
-/** Says what became of a record on its page, as its form does. */
+/** Resolves a record with the form of its page. */
 async function resolve(id: string, fields: Record<string, string | readonly string[]>) {
   const { revision } = await rowOf(id)
   return served.post(`/records/${id}/resolve`, { revision: String(revision), ...fields }, `/records/${id}`)
 }
 
 describe('a record', () => {
-  test('is found by every name that show takes, and has one address', async () => {
+  test('is found by every name that show takes, and redirects to one address', async () => {
     const id = await fixture.end({ ...failedE003, transactionId: 'tx-1' }, { outboxId: '1', key: 'C1' })
     const { idempotency_key: key } = await rowOf(id)
     for (const name of ['outbox:1', id.slice(0, 8), id.slice(-8), 'transaction:tx-1', 'tx-1', 'key:C1', String(key)])
@@ -35,7 +35,7 @@ describe('a record', () => {
     expect((await served.get(`/records/${id}`)).status).toBe(200)
   })
 
-  test('of a name that several have is a list to choose from, of one that none has says why', async () => {
+  test('with an ambiguous name is a list to choose from, and with an unknown name a message', async () => {
     for (const outboxId of ['a1', 'a2']) await fixture.end(failedE003, { outboxId, key: 'C1' })
     const { text } = await served.get('/records/key:C1')
     expect(text.match(/href="\/records\/[0-9a-f-]{36}"/g)).toHaveLength(2)
@@ -49,7 +49,7 @@ describe('a record', () => {
     })
   })
 
-  test('that was pruned says what is left of it', async () => {
+  test('that was pruned gets 404 with its outcome', async () => {
     await fixture.ledger.pool.query(
       `insert into outboxd.pruned_submission (outbox, outbox_id, id, type, recorded_at, state, ended_at, pruned_at, transaction_id)
        select outboxd.current_outbox(), '9', gen_random_uuid(), 'data', now(), 'completed', now(), now(), 'tx-9'`,
@@ -60,7 +60,7 @@ describe('a record', () => {
     expect(text).toContain('as transaction tx-9')
   })
 
-  test('says where it is, why, what comes next, and what happened when', async () => {
+  test('shows its state, the reason, the next step, and its events with times', async () => {
     const text = await page(await fixture.end(failedE003, { outboxId: '1' }))
     expect(text).toContain('<strong>failed</strong>: <span class="foreign">the service was down</span>')
     expect(text).toContain('Next: needs attention: remove the cause. Choose below.')
@@ -71,7 +71,7 @@ describe('a record', () => {
     expect(text).toContain('data-watch="/records/')
   })
 
-  test('keeps its values until somebody asks for them, who is logged', async () => {
+  test('keeps its values masked until an operator asks for them, which is logged', async () => {
     const id = await fixture.end(failedE003, {
       outboxId: '1',
       payload: payloadOf({ field2: '"Erika Mustermann"', amount: '1234.50' }),
@@ -99,7 +99,7 @@ describe('a record', () => {
     expect(await page(id)).not.toContain('Mustermann')
   })
 
-  test('shows field by field how the client’s values become the service’s, or what is wrong with each', async () => {
+  test('shows for each field the ERP’s value and the service’s, or the error', async () => {
     const good = await fixture.end(failedE003, { outboxId: '1' })
     await served.post(`/records/${good}/show`, {}, `/records/${good}`)
     const text = await page(good)
@@ -111,7 +111,7 @@ describe('a record', () => {
     expect(await page(bad)).toMatch(/total_amount<\/code>.*has 3 decimals/)
   })
 
-  test('is shown as text whatever it holds, and no further than a page goes', async () => {
+  test('is shown as text whatever it holds, and cut to a readable length', async () => {
     const hostile = '</pre><script>alert(1)</script>\u202e'
     const id = await fixture.end(
       { ...failedE003, error: hostile },
@@ -127,7 +127,7 @@ describe('a record', () => {
   })
 })
 
-test('what the ERP or the service wrote is not turned into links of ours, on any page', async () => {
+test('commands in texts of the ERP or the service do not become links on any page', async () => {
   const hostile = 'outboxd resume --all, or outboxd discard outbox:7 --yes'
   const id = await fixture.end(
     { state: 'rejected', errorCode: hostile.slice(0, 60), error: hostile },
@@ -161,8 +161,8 @@ test('what the ERP or the service wrote is not turned into links of ours, on any
   await pool.query("delete from outboxd.pause where reason = 'unauthorized'")
 })
 
-describe('what a person says became of it', () => {
-  test('is shown with what it means, then done under the revision that was seen', async () => {
+describe('an operator’s answer about a record', () => {
+  test('is previewed, then carried out when it is confirmed', async () => {
     const id = await fixture.end(uncertain, { outboxId: '1' })
     const preview = await resolve(id, { answer: 'not-arrived' })
     expect(preview.text).toContain('This would send it again, under its idempotency key')
@@ -173,7 +173,7 @@ describe('what a person says became of it', () => {
     expect((await rowOf(id)).state).toBe('queued')
   })
 
-  test('can be that it arrived, without asking the service, and can be taken back', async () => {
+  test('can be that it arrived, unchecked, and can be taken back', async () => {
     const id = await fixture.end(uncertain, { outboxId: '1' })
     const arrived = { answer: 'arrived', transaction: ' tx-7 ', unchecked: 'on' }
     expect((await resolve(id, arrived)).text).toContain('Track outbox:1 as tx-7, without asking the service?')
@@ -183,7 +183,7 @@ describe('what a person says became of it', () => {
     expect(await rowOf(id)).toMatchObject({ state: 'uncertain', transaction_id: null })
   })
 
-  test('is refused, and said why, where the service cannot be asked, the record has moved on, or has not been asked about', async () => {
+  test('is refused with the reason if the service cannot be asked, the record has changed, or the form is incomplete', async () => {
     const id = await fixture.end(uncertain, { outboxId: '1' })
     const unasked = await resolve(id, { answer: 'arrived', transaction: 'tx-7', confirmed: 'on' })
     expect(unasked).toMatchObject({

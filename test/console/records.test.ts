@@ -42,7 +42,7 @@ function confirm({ text }: { text: string }, fields: Fields) {
 }
 
 describe('the list', () => {
-  test('is of what needs attention, until something else is asked for', async () => {
+  test('shows records that need attention, unless a filter is given', async () => {
     await fixture.end(failedE003, { outboxId: '1' })
     await fixture.end(uncertain, { outboxId: '2' })
     await fixture.end({ state: 'completed' }, { outboxId: '3' })
@@ -52,7 +52,7 @@ describe('the list', () => {
     expect((await served.get('/records?code=E999')).text).toContain('No record matches')
   })
 
-  test('has an address without what is empty, and a form that holds what was asked for', async () => {
+  test('redirects to an address without empty filters, and its form keeps the filters', async () => {
     await fixture.end(failedE003, { outboxId: '1' })
     const { status, headers } = await served.get('/records?type=&state=failed&state=rejected&key=C1&since=')
     expect({ status, to: headers.location }).toEqual({
@@ -64,14 +64,14 @@ describe('the list', () => {
     expect(text).toMatch(/value="failed" checked/)
   })
 
-  test('says what is wrong with a filter, by the option that its field names', async () => {
+  test('explains an invalid filter with the name of its option', async () => {
     const { status, text } = await served.get('/records?since=yesterday')
     expect(status).toBe(400)
     expect(text).toContain('--since yesterday: give a date or time')
     expect(text).toContain('In its state since <code>--since</code>')
   })
 
-  test('is paged by its order, each record once, in either order', async () => {
+  test('has pages with each record once, in either order', async () => {
     for (const outboxId of ['1', '2', '3', '4', '5', '6', '7']) await fixture.end(failedE003, { outboxId })
     await fixture.end({ state: 'queued' }, { outboxId: '8' })
     for (const order of ['', '&newest=on']) {
@@ -90,7 +90,7 @@ describe('the list', () => {
     }
   })
 
-  test('shows what a record holds as text', async () => {
+  test('shows a record’s contents as escaped text', async () => {
     await fixture.end(
       {
         state: 'rejected',
@@ -105,7 +105,7 @@ describe('the list', () => {
     expect(text).toContain('&lt;script&gt;alert(1)&lt;/script&gt; \\u202egnp.exe')
   })
 
-  test('by cause it has a line for all that share one, which leads to them', async () => {
+  test('by cause has one line for the records of each cause, with a link to them', async () => {
     for (const outboxId of ['1', '2']) await fixture.end(failedE003, { outboxId })
     await fixture.end(uncertain, { outboxId: '3' })
     const { text } = await served.get('/records?by-cause=on')
@@ -115,7 +115,7 @@ describe('the list', () => {
 })
 
 describe('a change to many', () => {
-  test('of ticked records is for as many as a page has, by their own ids', async () => {
+  test('takes at most 200 ticked records, only by their ids', async () => {
     const { rows } = await fixture.ledger.pool.query<{ id: string }>(`insert into outboxd.submission
       (id, outbox_id, type, recorded_at, state, idempotency_key, ended_at)
       select gen_random_uuid(), n, 'data', now(), 'failed', gen_random_uuid(), now() from generate_series(1, 201) n returning id`)
@@ -126,7 +126,7 @@ describe('a change to many', () => {
     expect((await choose({ do: 'discard-ticked', id: ids.slice(1) })).text).toContain('discard 200 records')
   })
 
-  test('of all that match is for 2,000, tried before it is confirmed: the number is what would be done', async () => {
+  test('takes at most 2,000 matching records, and the preview counts those that would change', async () => {
     const payloads = [payloadOf(), payloadOf({ amount: '12.345' })]
     for (let done = 0; done < 2_100; done += 700)
       await fixture.ledger.capture(
@@ -142,7 +142,7 @@ describe('a change to many', () => {
     expect((await confirm(preview, {})).text).toContain('Replayed 1000 records.')
   })
 
-  test('is previewed with its cost, confirmed by its number, done, and told', async () => {
+  test('is previewed with its cost, then confirmed and carried out', async () => {
     const ids = [await fixture.end(failedE003, { outboxId: '1' }), await fixture.end(failedE003, { outboxId: '2' })]
     const other = await fixture.end(failedE003, { outboxId: '3' })
     const preview = await choose({ do: 'replay-ticked', id: ids })
@@ -159,7 +159,7 @@ describe('a change to many', () => {
     expect(rows).toEqual([actor, actor])
   })
 
-  test('is done to what was previewed: what took a step since is left alone and named, what came since is not touched', async () => {
+  test('affects only previewed records, and skips those that have changed since', async () => {
     const first = await fixture.end(failedE003, { outboxId: '1' })
     const second = await fixture.end(failedE003, { outboxId: '2' })
     const preview = await choose({ do: 'discard-all', state: 'failed', limit: '1' })
@@ -172,7 +172,7 @@ describe('a change to many', () => {
     expect(await Promise.all([first, second, later].map(stateOf))).toEqual(['discarded', 'failed', 'failed'])
   })
 
-  test('is not done twice, nor to a record that may not be changed so, whatever the form says', async () => {
+  test('is not carried out twice, nor for a record in a wrong state', async () => {
     const completed = await fixture.end({ state: 'completed' }, { outboxId: '2' })
     const id = await fixture.end(failedE003, { outboxId: '1' })
     const preview = await choose({ do: 'replay-ticked', id })
@@ -185,7 +185,7 @@ describe('a change to many', () => {
     expect(await stateOf(completed)).toBe('completed')
   })
 
-  test('a discard says why', async () => {
+  test('needs exactly one reason for a discard', async () => {
     const id = await fixture.end(failedE003, { outboxId: '1' })
     const preview = await choose({ do: 'discard-ticked', id })
     const refused = await confirm(preview, { reason: ' ' })
@@ -195,7 +195,7 @@ describe('a change to many', () => {
     expect(await stateOf(id)).toBe('failed')
   })
 
-  test('what may have arrived is spared until that is asked for, and what it risks is said', async () => {
+  test('skips records that may have arrived unless that is confirmed, and names the risk', async () => {
     await fixture.end({ ...failedE003, mayHaveArrived: true }, { outboxId: '1' })
     await fixture.end(failedE003, { outboxId: '2' })
     const preview = await choose({ do: 'replay-all', state: 'failed' })
@@ -206,7 +206,7 @@ describe('a change to many', () => {
     expect(text).toContain('1 record may have arrived. The service would then have it twice, unless')
   })
 
-  test('counts and costs what would be done alone, as the command does, and names what still does not map', async () => {
+  test('counts only records that would change, like the command, and names those that still do not map', async () => {
     const rejected = { state: 'rejected', error: 'x' } as const
     for (const outboxId of ['1', '2', '3', '4'])
       await fixture.end({ ...rejected, errorCode: null }, { outboxId, payload: payloadOf({ amount: '12.345' }) })
@@ -219,12 +219,12 @@ describe('a change to many', () => {
     expect(preview.text).toContain('The replay costs about 8 requests')
     expect(preview.text).toContain('<button class="main">Replay 4 records</button>')
     expect(preview.text).toContain('4 records would be skipped')
-    expect(preview.text.match(/still cannot be sent/g)).toHaveLength(1) // a reason stands once, with all that share it
+    expect(preview.text.match(/still cannot be sent/g)).toHaveLength(1) // each reason is printed once for all its records
     expect(listed(preview.text)).toEqual(['5', '6', '7', '8'])
     expect((await confirm(preview, {})).text).toContain('Replayed 4 records.')
   })
 
-  test('what cannot be changed so is said, and so is what still does not map', async () => {
+  test('says if no record can be changed or none is ticked, with the reasons', async () => {
     const completed = await fixture.end({ state: 'completed' }, { outboxId: '1' })
     const failed = await fixture.end(failedE003, { outboxId: '2', payload: '{"customerId":"C1"}' })
     const preview = await choose({ do: 'replay-ticked', id: [completed, failed] })
@@ -236,7 +236,7 @@ describe('a change to many', () => {
     expect(none).toMatchObject({ status: 400, text: expect.stringContaining('No record is ticked') })
   })
 
-  test('its button promises no number: of what is listed, some cannot be replayed', async () => {
+  test('has a button without a number, because some of the listed records cannot be replayed', async () => {
     await fixture.end(failedE003, { outboxId: '1' })
     await fixture.end(uncertain, { outboxId: '2' })
     const { text } = await served.get('/records')
@@ -244,7 +244,7 @@ describe('a change to many', () => {
     expect(text).toContain('value="replay-all">Replay all that match …</button>')
   })
 
-  test('is nothing for whoever only reads', async () => {
+  test('is refused in a read-only console', async () => {
     const id = await fixture.end(failedE003, { outboxId: '1' })
     await using reader = await openConsole(fixture.context(), { readOnly: true })
     const { text } = await reader.get('/records')

@@ -12,11 +12,11 @@ test.each<[string, Error, Partial<ReturnType<typeof explainConsoleError>>]>([
     coded('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:5432'),
     { status: 503, isPassing: true },
   ],
-  ['one that shuts down', coded('57P01', 'terminating connection'), { status: 503, isPassing: true }],
-  ['the outbox’s', unusable(coded('08006', 'lost')), { status: 503, isPassing: true }],
+  ['a database that shuts down', coded('57P01', 'terminating connection'), { status: 503, isPassing: true }],
+  ['the outbox’s database that is away', unusable(coded('08006', 'lost')), { status: 503, isPassing: true }],
   ['a ledger of another version', coded('42703', 'column "x" does not exist'), { status: 503, isPassing: true }],
   [
-    'what takes too long, which is not asked again by itself',
+    'a statement timeout, which is not retried by itself',
     coded('57014', 'canceling statement due to statement timeout'),
     { status: 503, isPassing: false },
   ],
@@ -26,13 +26,17 @@ test.each<[string, Error, Partial<ReturnType<typeof explainConsoleError>>]>([
     { status: 503, isPassing: true },
   ],
   [
-    'a lock of the ERP’s',
+    'a lock on the outbox',
     unusable(coded('55P03', 'canceling statement due to lock timeout')),
     { status: 503, isPassing: false },
   ],
-  ['what is refused', new RequestRefused(403, 'no'), { status: 403, isPassing: false, words: 'no' }],
-  ['a mistake of ours', new TypeError('x is undefined'), { status: 500, isPassing: false, words: 'X is undefined.' }],
-])('%s', (_, error, trouble) => {
+  ['a refused request', new RequestRefused(403, 'no'), { status: 403, isPassing: false, words: 'no' }],
+  [
+    'an error in our code',
+    new TypeError('x is undefined'),
+    { status: 500, isPassing: false, words: 'X is undefined.' },
+  ],
+])('the console explains %s', (_, error, trouble) => {
   expect(explainConsoleError(error)).toMatchObject(trouble)
   expect(explainConsoleError(error).words).not.toContain('secret')
 })

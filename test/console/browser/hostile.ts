@@ -1,12 +1,12 @@
 import type { Page } from 'playwright-core'
 
-/** In whatever somebody else writes: what would run, what would be an element, what turns the direction of writing. */
+/** A text that would run a script, add an element or turn the direction of writing if a page did not escape it. */
 export const hostile = `"'><script>alert(1)</script><img src=x onerror=alert(2) data-hostile><b data-hostile>\u202eesrever\u2066 javascript:alert(3)`
 
-/** Nearly as much as PAYLOAD_MAX_BYTES lets through, without a blank to break it at. */
+/** Nearly as long as PAYLOAD_MAX_BYTES allows, without a blank to break the line at. */
 export const longText = 'y'.repeat(900_000)
 
-/** What a page lets somebody else's text do to it: be an element, turn what stands beside it, be endless. */
+/** Lists the harm that a hostile text does to a page: an element, turned text beside it, an endless page. */
 export function readHarm(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(`(() => {
     const harm = []

@@ -6,7 +6,7 @@ import { checkout } from '../../support/program.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Colours are other in the dark, and what stands where is other on a phone: axe-core takes its time, and looks at each once. */
+/** Dark mode changes the colours and a phone the layout. axe-core is slow, so it examines each of these once. */
 const looks = [
   ['light', (width: number) => width > 1_000],
   ['dark', (width: number) => width < 1_000],
@@ -17,7 +17,7 @@ const narrowest = 320
 const folderPrefix = 'outboxd-pictures-'
 const keptMs = 3_600_000
 
-/** A folder for the pictures of this run, which stays after it for an hour or longer: until a later run. */
+/** Creates a folder for the pictures of this run. A later run deletes folders that are older than an hour. */
 export function createPicturesFolder(): string {
   const [parent, uid] = ['/tmp', process.getuid?.()]
   for (const name of readdirSync(parent).filter((each) => each.startsWith(folderPrefix))) {
@@ -31,10 +31,10 @@ export function createPicturesFolder(): string {
 }
 
 /**
- * Looks at a page as different people do: in light and dark, on a wide screen and on a phone.
+ * Examines a page in light and dark, on a wide screen and on a phone.
  *
- * @param picture where a picture goes, by the width and the scheme; without it none is taken
- * @returns what axe-core finds, and what is wider than the screen
+ * @param picture returns the path of a picture by width and scheme; without it no pictures are taken
+ * @returns violations that axe-core finds, and elements wider than the screen
  */
 export async function readLook(page: Page, picture?: (seen: string) => string): Promise<string[]> {
   const found: string[] = []
@@ -55,9 +55,9 @@ export async function readLook(page: Page, picture?: (seen: string) => string): 
   return found
 }
 
-/** What makes somebody scroll the page sideways; a table that is too wide scrolls within itself. */
+/** Lists elements that make the page scroll sideways. A table that is too wide scrolls within itself. */
 export async function readOverflow(page: Page): Promise<string[]> {
-  // Plots are drawn anew for a width after it has changed.
+  // Plots are redrawn after the width has changed.
   const fits = page.waitForFunction(`${widerThanScreen}.length === 0`, undefined, { timeout: 2_000 })
   return fits.then(
     () => [],
@@ -67,7 +67,7 @@ export async function readOverflow(page: Page): Promise<string[]> {
 
 const docsPictures = join(checkout, 'docs', 'pictures')
 
-/** Renews the picture of a page that docs show, where they show one. */
+/** Takes the picture of a page again if docs/pictures has one. */
 export async function takeDocsPicture(page: Page, name: string): Promise<void> {
   const path = join(docsPictures, `${name}.png`)
   if (!existsSync(path)) return
@@ -79,7 +79,7 @@ export async function takeDocsPicture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path, animations: 'disabled' })
 }
 
-/** What axe-core has against a page, each with where it stands. */
+/** Lists the violations that axe-core finds on a page, with their elements. */
 async function readViolations(page: Page): Promise<string[]> {
   await page.evaluate(`typeof axe === 'undefined' && (() => { ${axe} })()`)
   return page.evaluate<string[]>(`axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>

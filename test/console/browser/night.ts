@@ -8,28 +8,28 @@ import { type Program, startProgram } from '../../support/program.ts'
 import { until } from '../../support/until.ts'
 import { fillPast } from './past.ts'
 
-/** An ERP's database, the service, a daemon, a console, and a browser before it: all of them real. */
+/** An ERP's database, the service, a daemon, a console and a browser, all of them real. */
 export interface Night extends AsyncDisposable {
-  /** The ERP's and the ledger's. */
+  /** The database of both the ERP and the ledger. */
   readonly pool: pg.Pool
   readonly browser: Browser
-  /** The console's, such as http://127.0.0.1:9465. */
+  /** The console's origin, such as http://127.0.0.1:9465. */
   readonly origin: string
   /** The daemon's and the console's environment. */
   readonly env: Record<string, string>
-  /** The ERP writes a record. @returns its outbox id */
+  /** Writes a record into the outbox as the ERP does. @returns its outbox id */
   insert(payload: Record<string, unknown>, more?: { type?: string; key?: string }): Promise<string>
-  /** Waits until the outbox row says so. */
+  /** Waits until the outbox row has this status. */
   becomes(outboxId: string, status: string): Promise<void>
-  /** The sandbox's control API. */
+  /** Calls the sandbox's control API. */
   control(method: string, path: string, body?: unknown): Promise<unknown>
-  /** The id of what the service accepted last. */
+  /** The id of the transaction that the service accepted last. */
   lastTransaction(): Promise<string>
-  /** One more person's window. */
+  /** Opens a window of another operator. */
   openWindow(options?: BrowserContextOptions): Promise<Window>
 }
 
-/** What takes minutes takes seconds. */
+/** Short times, so that the test takes seconds instead of minutes. */
 const impatient = {
   RATE_LIMIT_REQUESTS: '300',
   RATE_LIMIT_WINDOW_SECONDS: '60',
@@ -37,7 +37,7 @@ const impatient = {
   UNAVAILABLE_PAUSE_SECONDS: '1',
 }
 
-/** The console acts for Ada. */
+/** Starts all parts. The console's operator is Ada. */
 export async function startNight(): Promise<Night> {
   await using stack = new AsyncDisposableStack()
   const [database, service, browser] = await Promise.all([
@@ -100,7 +100,7 @@ export async function startNight(): Promise<Night> {
   }
 }
 
-/** `outboxd console` as a process of its own, on a free port. Resolves when it listens. */
+/** Starts `outboxd console` as a process on a free port. Resolves when it listens. */
 export async function startConsoleProcess(
   env: Record<string, string>,
   args: readonly string[],

@@ -1,10 +1,10 @@
 import type pg from 'pg'
 import { fillLedger } from '../../../tools/bench/harness/fillLedger.ts'
 
-/** Days before this night, as daemons would have left them: records that are done, and what targets are made of. */
+/** Fills the ledger with completed records and request counts of earlier days, as daemons would have left them. */
 export async function fillPast(database: { url: string; pool: pg.Pool }): Promise<void> {
   await fillLedger(database, { first: 1_000_000, count: 2_000, oldestDays: 2, newestDays: 0.05 })
-  // The daemon learns from it when to ask: the service of this night is quick.
+  // The daemon learns polling times from these records. The service of this test is fast.
   await database.pool.query('update outboxd.submission set polls = 1, not_done_ms = 0, done_ms = 300')
   await database.pool.query(
     `insert into outboxd.request_hour (hour, kind, requests, failed, answered, slow)

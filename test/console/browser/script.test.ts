@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { lacksBrowser, openBrowser } from '../../support/browser.ts'
 import { checkout } from '../../support/program.ts'
 
-/** assets/console.js before a server whose every answer the test decides. */
+/** assets/console.js in a browser, with a server whose answers the test decides. */
 describe.skipIf(lacksBrowser("the console's script"))('a page that is live', () => {
   let browser: Browser
   beforeAll(async () => {
@@ -15,7 +15,7 @@ describe.skipIf(lacksBrowser("the console's script"))('a page that is live', () 
   })
   afterAll(() => browser?.close())
 
-  test('is renewed when it is told, and what is unfolded stays so', async () => {
+  test('is updated when its version changes, and an open element stays open', async () => {
     const { page, server } = await open(`<details id="d"><summary>first</summary>inside</details>`)
     await page.locator('summary').click()
     await page.locator('h1').click()
@@ -24,7 +24,7 @@ describe.skipIf(lacksBrowser("the console's script"))('a page that is live', () 
     expect(await page.getByText('inside').isVisible()).toBe(true)
   })
 
-  test('shows what changes while it is being read again, too', async () => {
+  test('also shows a change during its update', async () => {
     const { page, server } = await open('first')
     const letGo = server.holdAnswers()
     server.change('second')
@@ -34,7 +34,7 @@ describe.skipIf(lacksBrowser("the console's script"))('a page that is live', () 
     await page.getByText('third').waitFor()
   })
 
-  test('leaves alone what somebody types in, and takes it over when they leave it', async () => {
+  test('does not update a field while the user types in it, and updates once the focus leaves', async () => {
     const { page, server } = await open('<label>reason <input></label> first')
     const reason = page.getByLabel('reason')
     await reason.fill('half a sen')
@@ -45,7 +45,7 @@ describe.skipIf(lacksBrowser("the console's script"))('a page that is live', () 
     await page.getByText('second').waitFor()
   })
 
-  test('says that it is old while the server is away, and nothing any more when it is back', async () => {
+  test('says that it is old while the server is away, and removes that message afterwards', async () => {
     const { page, server } = await open('first')
     server.goAway()
     await page.getByText('What is shown is old').waitFor()
@@ -54,7 +54,7 @@ describe.skipIf(lacksBrowser("the console's script"))('a page that is live', () 
     expect(await page.locator('#said').textContent()).toBe('')
   })
 
-  test('shows times in the zone of whoever looks, in columns of one width, and UTC on hover', async () => {
+  test('shows times in the browser’s zone, and UTC on hover', async () => {
     const time = (more: string, words: string) =>
       `<time ${more} datetime="2026-11-22T04:06:07.890Z" title="2026-11-22 04:06:07Z">${words}</time>`
     const { page, server } = await open(time('', '2026-11-22 04:06:07Z') + time('data-age', '2 h ago'))
@@ -82,14 +82,14 @@ describe.skipIf(lacksBrowser("the console's script"))('a page that is live', () 
 
 interface LivePage {
   url: string
-  /** Other contents, of another version. */
+  /** Changes the contents and the version. */
   change(contents: string): void
-  /** The page as it is now is answered when this is let go. @returns what lets go */
+  /** Delays the answers of the page. @returns a function that releases them */
   holdAnswers(): () => void
-  /** Waits until the page has been asked for again. */
+  /** Waits until the browser has asked for the page again. */
   isAsked(): Promise<void>
   isFollowed(): Promise<void>
-  /** Answers nothing until something changes. */
+  /** Answers nothing until the next `change`. */
   goAway(): void
   close(): void
 }

@@ -6,7 +6,7 @@ import { hostile, longText, readHarm } from './hostile.ts'
 import { createPicturesFolder, readLook, readOverflow, takeDocsPicture } from './lookAt.ts'
 import { type Night, startNight } from './night.ts'
 
-/** The night of somebody who is called: each test is what happens next, on the same parts. */
+/** The night of an operator on call. The tests run in order, on the same processes. */
 describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
   let night: Night
   let window: Window
@@ -23,10 +23,10 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
 
   const click = (name: string, role: 'button' | 'link' = 'button') => page.getByRole(role, { name }).first().click()
 
-  test('the service goes down, and the page says so within 3 s without being loaded again', async () => {
+  test('the open page says within 3 s that the service is down', async () => {
     await page.evaluate('window.isTheSame = true')
     const saidMs: number[] = []
-    // Anew where a machine that is busy with other tests was slow: a page that is always late is late three times.
+    // Repeated up to three times, because a machine that is busy with other tests may be slow once.
     while (saidMs.length < 3 && !saidMs.some((ms) => ms < 3_000)) {
       await night.control('PATCH', 'settings', { down: true })
       const outboxId = await night.insert({ field2: 'while it is down' })
@@ -39,7 +39,7 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     expect(await page.evaluate('window.isTheSame')).toBe(true)
   })
 
-  test('a rejected record is found and understood, corrected in the ERP, replayed, and seen to complete', async () => {
+  test('the operator finds a rejected record, the ERP corrects it, and its replay completes', async () => {
     const outboxId = await night.insert({ amount: 12.345 }, { key: 'order 4711' })
     await night.becomes(outboxId, 'rejected')
     await untilSays(page, '1 record')
@@ -62,7 +62,7 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     await untilSays(page, 'the service finished it')
   })
 
-  test('a record of which nobody knows whether it arrived is resolved, and seen to complete', async () => {
+  test('the operator resolves an uncertain record, and it completes', async () => {
     const dropped = { kind: 'drop', when: 'after', endpoint: 'submit', bodyContains: 'unanswered', times: 1 }
     await night.control('POST', 'faults', dropped)
     const outboxId = await night.insert({ field2: 'unanswered' })
@@ -75,7 +75,7 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     await untilSays(page, 'the service finished it')
   })
 
-  test('many failed: what a replay would do is shown, cancelled, shown again and done', async () => {
+  test('the operator previews a replay of failed records, cancels it, previews it again and confirms it', async () => {
     await night.control('PATCH', 'settings', { failureShare: 1 })
     const ids = await Promise.all(Array.from({ length: 5 }, (_, i) => night.insert({ field2: `in a bad hour ${i}` })))
     for (const id of ids) await night.becomes(id, 'failed')
@@ -96,7 +96,7 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     for (const id of ids) await night.becomes(id, 'completed')
   })
 
-  test('somebody pauses, says why, and resumes; another window shows it', async () => {
+  test('a pause with its reason and its end show in another window', async () => {
     await using other = await night.openWindow()
     const theirs = await other.open('/')
     await page.goto('/')
@@ -111,7 +111,7 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     expect(other.complaints).toEqual([])
   })
 
-  test('the audit tells all of it: who, what, and why', async () => {
+  test('the audit lists each of these acts with operator and reason', async () => {
     await page.goto('/audit')
     const told = await page.locator('tbody tr').allTextContents()
     const lines = [
@@ -154,11 +154,13 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
       ['audit', () => '/audit'],
       ['pause', () => '/pause?reason=the+service+is+being+upgraded&for=2h'],
     ]
-    test.each(pages)('%s can be read by everybody, in light and dark, wide and narrow', async (name, path) => {
+    test.each(
+      pages,
+    )('%s passes axe-core and fits the screen, in light and dark, wide and narrow', async (name, path) => {
       const looked = await window.open(path(waiting))
       expect(await readLook(looked, (seen) => join(folder, `${name}-${seen}.png`))).toEqual([])
       if (process.env.PICTURES) {
-        // The causes are up to 10 s older than the counts.
+        // The causes may be up to 10 s older than the counts.
         if (name === 'now') await looked.locator('#person table').waitFor()
         await takeDocsPicture(looked, name)
       }
@@ -166,7 +168,7 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     })
   })
 
-  test('what others wrote is text on every page, whatever it is, and as short as can be read', async () => {
+  test('hostile and long texts of the ERP and the service are harmless text on every page', async () => {
     await night.control('POST', 'faults', {
       ...{ kind: 'answer', endpoint: 'submit', status: 400, bodyContains: 'onerror' },
       body: { code: 'E001', message: hostile, [hostile]: hostile },
@@ -203,12 +205,12 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     expect(narrow.complaints.filter((complaint) => !/status of 40[04]/.test(complaint))).toEqual([])
   })
 
-  test('no page has complained', () => {
+  test('no page has logged an error', () => {
     expect(window.complaints).toEqual([])
   })
 })
 
-/** Waits until the page says something. @returns how long that took, milliseconds */
+/** Waits until the page contains `words`. @returns how long that took, in milliseconds */
 async function untilSays(page: Page, words: string): Promise<number> {
   const beganMs = performance.now()
   await page.locator('main', { hasText: words }).waitFor()

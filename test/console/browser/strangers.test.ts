@@ -8,7 +8,7 @@ import { lacksBrowser, openBrowser, openWindow, type Window } from '../../suppor
 import { type Guarded, openGuarded } from '../guard/openGuarded.ts'
 import { readLook } from './lookAt.ts'
 
-/** What a browser does with what strangers try; what the server does with requests of any form is in test/console/guard. */
+/** Attacks in a browser. test/console/guard tests the server with requests of any form. */
 describe.skipIf(lacksBrowser('the console before strangers'))('a stranger', () => {
   const password = 'four words nobody says together'
   let browser: Browser
@@ -29,7 +29,7 @@ describe.skipIf(lacksBrowser('the console before strangers'))('a stranger', () =
   test.each([
     'evil.example',
     '127.0.0.1',
-  ])('cannot use the browser of somebody who has the console open, from a page at %s', async (host) => {
+  ])('cannot read, post to or frame the console from a page at %s in an operator’s browser', async (host) => {
     const page = await visitSite(host, sitePage(open.url))
     const results = await page.evaluate<Record<string, unknown>>('attack()')
     expect(results).toEqual({ read: 'TypeError', posted: 'TypeError', framed: 'nothing' })
@@ -38,14 +38,14 @@ describe.skipIf(lacksBrowser('the console before strangers'))('a stranger', () =
     expect(open.changes).toEqual([])
   })
 
-  test('cannot have the console by a name that leads to this machine', async () => {
+  test('cannot reach the console by a foreign host name that leads to this machine', async () => {
     const page = await browser.newPage()
     const answer = await page.goto(`${open.url.replace('127.0.0.1', 'evil.example')}/change`)
     expect({ status: answer?.status(), forms: await page.locator('form').count() }).toEqual({ status: 403, forms: 0 })
     await page.close()
   })
 
-  test('has to give the password, and is told when it is wrong', async () => {
+  test('needs the password, and sees a message if it is wrong', async () => {
     await using window = await newWindow(closed)
     const page = await window.open('/change')
     expect(page.url()).toBe(`${closed.url}/change`)
@@ -57,7 +57,7 @@ describe.skipIf(lacksBrowser('the console before strangers'))('a stranger', () =
     expect(await page.evaluate('document.cookie')).toBe('')
   })
 
-  test('has nothing of the cookie of another console, nor of one that has signed out', async () => {
+  test('cannot use the cookie of another console or of a session that has signed out', async () => {
     await using other = await openGuarded({ password: await hashPassword(password) })
     await using window = await newWindow(other)
     const page = await window.open('/login')
@@ -76,7 +76,7 @@ describe.skipIf(lacksBrowser('the console before strangers'))('a stranger', () =
     expect(await page.title()).toContain('Sign in')
   })
 
-  test('who sends a link to somebody who has signed in, sends them where it points', async () => {
+  test('can send a signed-in operator a link, which opens the page that it names', async () => {
     await using window = await newWindow(closed)
     const page = await window.open('/login')
     await signIn(page, 'Ada', password)
@@ -86,7 +86,7 @@ describe.skipIf(lacksBrowser('the console before strangers'))('a stranger', () =
     expect(page.url()).toBe(`${closed.url}/change?from=chat`)
   })
 
-  test('can read the page that asks for it, in light and dark, wide and narrow', async () => {
+  test('sees a sign-in page that passes axe-core and fits the screen, in light and dark, wide and narrow', async () => {
     await using window = await newWindow(closed)
     const page = await window.open('/login')
     expect(await readLook(page)).toEqual([])
@@ -117,7 +117,7 @@ async function signIn(page: Page, name: string, password: string): Promise<void>
   await Promise.all([page.waitForLoadState('load'), page.getByRole('button', { name: 'sign in' }).click()])
 }
 
-/** Another site's page: it reads, follows, posts to and frames the console, as whoever has it open. */
+/** A page of another site, which tries to read, post to and frame the console with the operator's cookies. */
 function sitePage(target: string): string {
   return `<!doctype html><title>another site</title>
 <form method="post" action="${target}/change"><input name="csrf" value="guessed"></form>

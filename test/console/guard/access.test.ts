@@ -6,7 +6,12 @@ const nothing = { password: null, trustHeader: null, trustProxy: [], names: [] }
 const problemsOf = (read: ReturnType<typeof readConsoleAccess>) => ('problems' in read ? read.problems.join('\n') : '')
 const hash = await hashPassword('correct horse battery staple')
 
-test.each(['127.0.0.1', 'localhost', '::1', '127.8.8.8'])('%s is open to whoever is on this machine', (host) => {
+test.each([
+  '127.0.0.1',
+  'localhost',
+  '::1',
+  '127.8.8.8',
+])('%s is open without a password, because only this machine reaches it', (host) => {
   expect(readConsoleAccess(host, nothing)).toMatchObject({ access: { kind: 'open' } })
 })
 
@@ -18,14 +23,14 @@ test.each([
   '',
   '127.0.0.1.evil.example',
   '[::]',
-])('beyond loopback (%j) it does not start without knowing who asks, and says what to do', (host) => {
+])('beyond loopback (%j) the console needs a password or a proxy, and the message names the variables', (host) => {
   const said = problemsOf(readConsoleAccess(host, nothing))
   expect(said).toContain('CONSOLE_PASSWORD_FILE=FILE')
   expect(said).toContain('CONSOLE_TRUST_HEADER=NAME and CONSOLE_TRUST_PROXY=ADDRESS')
   expect(said).toContain('ssh -L 9465:localhost:9465')
 })
 
-test('a password is asked for wherever it listens', () => {
+test('with a password file, the console asks for the password on loopback too', () => {
   for (const host of ['127.0.0.1', '0.0.0.0'])
     expect(readConsoleAccess(host, { ...nothing, password: `${hash}\n` })).toMatchObject({
       access: { kind: 'password' },
@@ -37,13 +42,13 @@ test.each([
   '',
   '$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$c29tZXNhbHRzb21lc2FsdA',
   '$2b$12$abc',
-])('a file with %j is no file of a password', (password) => {
+])('a password file with %j is refused', (password) => {
   expect(problemsOf(readConsoleAccess('127.0.0.1', { ...nothing, password }))).toContain(
     'outboxd console --hash-password',
   )
 })
 
-test('a header is believed of a proxy that is named alone', () => {
+test('a trusted header needs a named proxy, and cannot be combined with a password', () => {
   expect(problemsOf(readConsoleAccess('0.0.0.0', { ...nothing, trustHeader: 'x-user' }))).toContain(
     'needs CONSOLE_TRUST_PROXY',
   )
@@ -70,7 +75,7 @@ describe('the addresses of the proxy', () => {
     ['fd00::/64', 'fd00::1', true],
     ['fd00::/64', 'fd00:0:0:1::1', false],
     ['10.0.0.7', '', false],
-  ])('%s and %s', (net, address, is) => {
+  ])('with CONSOLE_TRUST_PROXY=%s, is %s the proxy: %s', (net, address, is) => {
     expect(isProxy([net], address)).toBe(is)
   })
 })

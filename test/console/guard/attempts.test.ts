@@ -22,7 +22,7 @@ test('an address has five tries, and then one a minute', () => {
   expect(tries(2, () => '10.0.0.1')).toBe(1)
 })
 
-test('ten thousand addresses have 30 together, and then one every two seconds', () => {
+test('10,000 addresses share 30 tries, and then one every two seconds', () => {
   const { tries, pass } = setup()
   const address = (i: number) => `10.${i >> 8}.${i & 255}.1`
   expect(tries(10_000, address)).toBe(30)
@@ -30,13 +30,13 @@ test('ten thousand addresses have 30 together, and then one every two seconds', 
   expect(tries(10_000, (i) => `11${address(i).slice(2)}`)).toBe(5)
 })
 
-test('a net of IPv6 is one address', () => {
+test('an IPv6 network counts as one address', () => {
   const { tries } = setup()
   expect(tries(100, (i) => `2001:db8::${i.toString(16)}`)).toBe(5)
   expect(tries(100, (i) => `2001:db8:0:1:${i.toString(16)}::1`)).toBe(5)
 })
 
-test('a browser that has signed in has five tries of its own, whatever is tried from its address and by all others', () => {
+test('a browser that has signed in before has five tries of its own, even if all other tries are used up', () => {
   const { attempts, tries, pass } = setup()
   tries(10_000, () => '127.0.0.1')
   tries(10_000, (i) => `10.1.${i >> 8}.${i & 255}`)
@@ -49,7 +49,7 @@ test('a browser that has signed in has five tries of its own, whatever is tried 
   expect(own()).toBe(1)
 })
 
-test('who signs in again and again is not stopped', () => {
+test('successful sign-ins use up no tries', () => {
   const { attempts } = setup()
   for (let i = 0; i < 1_000; i++) {
     expect(attempts.takeOrWaitMs('10.0.0.1')).toBe(0)

@@ -6,7 +6,7 @@ import { isNameOfThisConsole } from '../../../src/console/guard/refuseForeign.ts
 import { asForm, tokenIn, type Visitor } from '../openConsole.ts'
 import { type Guarded, openGuarded } from './openGuarded.ts'
 
-/** On loopback, where nobody is asked who they are. */
+/** A console on loopback, which needs no sign-in. */
 
 let served: Guarded
 beforeAll(async () => {
@@ -19,7 +19,7 @@ const pages = ['/change', '/nowhere']
 const tokenOf = async (visitor: Visitor) => tokenIn(await visitor.get('/change'))
 
 describe('the Host', () => {
-  test.each(['localhost', '127.0.0.1:1', '[::1]:9465', 'LOCALHOST:80'])('%s is ours', async (host) => {
+  test.each(['localhost', '127.0.0.1:1', '[::1]:9465', 'LOCALHOST:80'])('%s is accepted', async (host) => {
     expect(await served.ask('/change', { headers: { host } })).toMatchObject({ status: 200 })
   })
 
@@ -41,12 +41,12 @@ describe('the Host', () => {
     ['www.console.example', false],
     ['console.example.evil.example', false],
     [hostname(), false],
-  ])('with CONSOLE_NAME, %s is ours: %s', async (host, isOurs) => {
+  ])('with CONSOLE_NAME, %s is accepted: %s', async (host, isOurs) => {
     await using named = await openGuarded({ names: ['console.example'] })
     expect(await named.ask('/change', { headers: { host } })).toMatchObject({ status: isOurs ? 200 : 403 })
   })
 
-  test('beyond loopback this machine’s name is ours, and no name that only begins with it', () => {
+  test('beyond loopback, this machine’s name is accepted, but no name that only begins with it', () => {
     const own = hostname().toLowerCase()
     const isOurs = (name: string) =>
       isNameOfThisConsole(name, '10.0.0.5', { host: '0.0.0.0', names: ['console.example'] })
@@ -59,7 +59,7 @@ describe('the Host', () => {
     ])
   })
 
-  test('of a form is asked for, too', async () => {
+  test('is also checked for a form', async () => {
     const body = new URLSearchParams({ csrf: await tokenOf(served) }).toString()
     const headers = { ...asForm('http://evil.example'), host: 'evil.example' }
     expect(await served.ask('/change', { method: 'POST', headers, body })).toMatchObject({ status: 403 })
@@ -74,23 +74,23 @@ describe('a form', () => {
     return served.ask('/change', { method: 'POST', headers: { ...form, ...headers }, body })
   }
 
-  test('of our own page, with its token, is taken, and names who acts', async () => {
+  test('of the console’s own page, with its token, is accepted, and knows its operator', async () => {
     expect(await post(asForm(served.url))).toMatchObject({ status: 303 })
-    expect(await post({ origin: served.url })).toMatchObject({ status: 303 }) // over http a browser tells no more
+    expect(await post({ origin: served.url })).toMatchObject({ status: 303 }) // over HTTP a browser sends no more than this
     expect(served.changes).toEqual(['operator test', 'operator test'])
   })
 
   test.each<[string, Record<string, string>]>([
     ['another site', { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }],
-    ['another site, of which the browser does not say so', { origin: 'https://evil.example' }],
+    ['another site, without Sec-Fetch-Site', { origin: 'https://evil.example' }],
     ['another port of this machine', { origin: 'http://127.0.0.1:1', 'sec-fetch-site': 'same-site' }],
     ['a page without an origin', { origin: 'null' }],
     [
-      'a page of another origin than its browser says',
+      'a page whose Origin contradicts Sec-Fetch-Site',
       { origin: 'http://evil.example', 'sec-fetch-site': 'same-origin' },
     ],
-    ['nobody', {}],
-  ])('of %s is refused, though it has the token', async (_, headers) => {
+    ['an unknown page', {}],
+  ])('of %s is refused even with the token', async (_, headers) => {
     const { status, text } = await post(headers)
     expect(status).toBe(403)
     expect(text).toContain('A page of another site sent this form. Nothing was changed.')
@@ -109,19 +109,23 @@ describe('a form', () => {
     expect(await post(asForm(served.url), await tokenOf(other))).toMatchObject({ status: 403 })
   })
 
-  test.each(['application/json', 'text/plain', 'multipart/form-data; boundary=x'])('as %s is none', async (type) => {
+  test.each([
+    'application/json',
+    'text/plain',
+    'multipart/form-data; boundary=x',
+  ])('sent as %s is refused', async (type) => {
     const headers = { ...asForm(served.url), 'content-type': type }
     const body = JSON.stringify({ csrf: await tokenOf(served) })
     expect((await served.ask('/change', { method: 'POST', headers, body })).status).toBeGreaterThanOrEqual(400)
     expect(served.changes).toEqual([])
   })
 
-  test.each(['PUT', 'PATCH', 'DELETE', 'OPTIONS'])('is not sent by %s', async (method) => {
+  test.each(['PUT', 'PATCH', 'DELETE', 'OPTIONS'])('sent by %s is refused', async (method) => {
     const { status } = await served.ask('/change', { method, headers: asForm(served.url) })
     expect(status).toBeGreaterThanOrEqual(400)
   })
 
-  test('of more than 2 MB is not read', async () => {
+  test('of more than 2 MB is refused', async () => {
     const body = `csrf=${await tokenOf(served)}&payload=${'x'.repeat(2_000_000)}`
     expect(await served.ask('/change', { method: 'POST', headers: asForm(served.url), body })).toMatchObject({
       status: 413,
@@ -130,7 +134,7 @@ describe('a form', () => {
   })
 })
 
-describe('the page of another site', () => {
+describe('a page of another site', () => {
   const asked = (site: string, mode: string, dest: string) =>
     served.ask('/change', { headers: { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest } })
 
@@ -140,17 +144,17 @@ describe('the page of another site', () => {
     ['cross-site', 'no-cors', 'image'],
     ['cross-site', 'no-cors', 'script'],
     ['cross-site', 'cors', 'empty'],
-    ['same-site', 'cors', 'empty'], // of another port of this machine
-  ])('has nothing of ours: %s, %s, %s', async (site, mode, dest) => {
+    ['same-site', 'cors', 'empty'], // from another port of this machine
+  ])('cannot load the console: %s, %s, %s', async (site, mode, dest) => {
     expect(await asked(site, mode, dest)).toMatchObject({ status: 403 })
   })
 
-  test('may lead here by a link', async () => {
+  test('may link to the console', async () => {
     expect(await asked('cross-site', 'navigate', 'document')).toMatchObject({ status: 200 })
   })
 })
 
-test('with --read-only every form is refused, though it has its token', async () => {
+test('with --read-only every form is refused, even with its token', async () => {
   await using readOnly = await openGuarded({ isReadOnly: true })
   const { status, text } = await readOnly.post('/change', {}, '/change')
   expect(status).toBe(403)
@@ -159,7 +163,7 @@ test('with --read-only every form is refused, though it has its token', async ()
   expect((await readOnly.get('/change')).text).toContain('<strong>read only</strong>')
 })
 
-test('every answer has the headers that keep strangers out', async () => {
+test('every answer has the security headers', async () => {
   for (const path of [...pages, '/assets/console.js', '/now/version', '/']) {
     const { headers } = await served.ask(path)
     expect(headers['content-security-policy'], path).toBe(
@@ -171,7 +175,7 @@ test('every answer has the headers that keep strangers out', async () => {
   }
 })
 
-test('an address that cannot be read is refused in plain words that nothing can be made of', async () => {
+test('an invalid address gets 400 with a fixed text and security headers', async () => {
   const { status, headers, text } = await served.ask('/%ff')
   expect({ status, text }).toEqual({ status: 400, text: 'The address cannot be read.\n' })
   expect(headers).toMatchObject({
@@ -180,11 +184,11 @@ test('an address that cannot be read is refused in plain words that nothing can 
   })
 })
 
-test('headers of more than 16 kB are not read', async () => {
+test('headers of more than 16 kB get 431', async () => {
   expect(await served.ask('/change', { headers: { 'x-long': 'x'.repeat(17_000) } })).toMatchObject({ status: 431 })
 })
 
-test('1,000 connections that are held without an answer end, the oldest first; pages stay', async () => {
+test('the console still answers beside 1,100 unfinished connections', async () => {
   await using held = await openGuarded()
   const { hostname, port } = new URL(held.url)
   const sockets: Socket[] = []

@@ -19,7 +19,7 @@ afterAll(() => served[Symbol.asyncDispose]())
 const signIn = (visitor: Visitor, fields: Record<string, string> = {}) =>
   visitor.post('/login', { name: 'ann', password: right, ...fields }, '/login')
 
-test('nothing is shown before, but what the page to sign in is made of', async () => {
+test('before the sign-in, every page is the sign-in page, and only its style and script are served', async () => {
   for (const path of ['/', '/change', '/nowhere', '/records/1', '/now/version']) {
     const { status, text: shown } = await served.ask(path)
     expect({ path, status }).toEqual({ path, status: 401 })
@@ -30,7 +30,7 @@ test('nothing is shown before, but what the page to sign in is made of', async (
     expect(await served.ask(path)).toMatchObject({ status: 200 })
 })
 
-test('a form that is sent before changes nothing, though it has the token of the page to sign in', async () => {
+test('before the sign-in, a form changes nothing, even with the token of the sign-in page', async () => {
   const csrf = tokenIn(await served.ask('/login'))
   const body = new URLSearchParams({ csrf }).toString()
   const answered = await served.ask('/change', { method: 'POST', headers: asForm(served.url), body })
@@ -39,14 +39,14 @@ test('a form that is sent before changes nothing, though it has the token of the
   expect(served.changes).toEqual([])
 })
 
-test('a password of more than 8 kB is not read', async () => {
+test('a password of more than 8 kB gets 413', async () => {
   const answered = await signIn(visit(served.url), { password: 'x'.repeat(9_000) })
   expect(answered).toMatchObject({ status: 413 })
   expect(answered.headers['set-cookie']).toBeUndefined()
 })
 
-describe('who gives the password', () => {
-  test('gets to the page that was asked for, acts under the name that was given, and leaves', async () => {
+describe('an operator who gives the password', () => {
+  test('gets the page that was asked for, acts under the given name, and can sign out', async () => {
     const visitor = visit(served.url)
     const to = /name="to" value="([^"]+)"/.exec((await visitor.get('/change?a=1')).text)?.[1] ?? ''
     const answered = await signIn(visitor, { name: ' Ann  Ä. ', to })
@@ -60,7 +60,7 @@ describe('who gives the password', () => {
     expect(await visitor.post('/logout', {}, '/change')).toMatchObject({ status: 303, headers: { location: '/login' } })
     expect(await visitor.get('/change')).toMatchObject({ status: 401 })
     for (const [name, value] of kept) visitor.cookies.set(name, value)
-    expect(await visitor.get('/change')).toMatchObject({ status: 401 }) // the session is over, not its cookie alone
+    expect(await visitor.get('/change')).toMatchObject({ status: 401 }) // the session itself is over, not only its cookie
   })
 
   test.each([
@@ -71,7 +71,7 @@ describe('who gives the password', () => {
     '\t//evil.example',
     '/login',
     '',
-  ])('is not led to %j', async (to) => {
+  ])('is not redirected to %j', async (to) => {
     expect((await signIn(visit(served.url), { to })).headers.location).toBe('/')
   })
 
@@ -81,7 +81,7 @@ describe('who gives the password', () => {
     'a'.repeat(101),
     'a\u0007b',
     'ann\u202Enna',
-  ])('has to have a name: %j is none', async (name) => {
+  ])('needs a valid name, which %j is not', async (name) => {
     expect(await signIn(visit(served.url), { name })).toMatchObject({ status: 400 })
   })
 })
@@ -98,14 +98,14 @@ describe('a cookie', () => {
         return cookieHeader(visitor)
       },
     ],
-    ['that somebody made', async () => ({ cookie: `${cookieName()}=abc.def` })],
+    ['that an attacker made', async () => ({ cookie: `${cookieName()}=abc.def` })],
     ['that is not signed', async () => ({ cookie: `${cookieName()}=abc` })],
     ['of nonsense', async () => ({ cookie: `${cookieName()}=%ff%00; ;;=;` })],
-  ])('%s opens nothing', async (_, headers) => {
+  ])('%s is not a session', async (_, headers) => {
     expect(await served.ask('/change', { headers: await headers() })).toMatchObject({ status: 401 })
   })
 
-  test('of one who has signed in does not carry the token of another', async () => {
+  test('of one signed-in operator does not carry the token of another', async () => {
     const [ann, bob] = [visit(served.url), visit(served.url)]
     await signIn(ann)
     await signIn(bob, { name: 'bob' })
@@ -117,14 +117,14 @@ describe('a cookie', () => {
   })
 })
 
-test('a link on another site leads to where it points, for somebody who has signed in', async () => {
+test('a link from another site makes the browser ask again, so that a signed-in operator sees the page', async () => {
   const fromElsewhere = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
-  // The browser keeps a strict cookie back, and asks again from the page that it gets.
+  // The browser does not send a strict cookie here. It sends the cookie when the returned page refreshes itself.
   const { status, headers } = await served.ask('/change', { headers: fromElsewhere })
   expect({ status, refresh: headers.refresh }).toEqual({ status: 200, refresh: '0' })
 })
 
-test('with --read-only one can sign in and out, and change nothing', async () => {
+test('with --read-only an operator can sign in and out, and change nothing', async () => {
   await using readOnly = await openGuarded({ password: hash, isReadOnly: true })
   const visitor = visit(readOnly.url)
   expect(await signIn(visitor)).toMatchObject({ status: 303 })
@@ -133,7 +133,7 @@ test('with --read-only one can sign in and out, and change nothing', async () =>
   expect(readOnly.changes).toEqual([])
 })
 
-test('behind a proxy that says https the cookie is for https alone, and an address is who asked the proxy', async () => {
+test('behind an HTTPS proxy the cookie is Secure, and the log has the client’s address', async () => {
   await using proxied = await openGuarded({ password: hash, trustProxy: ['127.0.0.7'] })
   const ask = async (from: string) => {
     const csrf = tokenIn(await proxied.ask('/login', { from }))
@@ -148,14 +148,14 @@ test('behind a proxy that says https the cookie is for https alone, and an addre
   }
   expect((await ask('127.0.0.7')).headers['set-cookie']?.[0]).toContain('; Secure; ')
   expect(proxied.said.at(-1)).toBe('operator ann signed in to the console from 10.9.9.9')
-  expect(await ask('127.0.0.8')).toMatchObject({ status: 403 }) // its Origin is not its Host, and nobody's word counts
+  expect(await ask('127.0.0.8')).toMatchObject({ status: 403 }) // its Origin differs from its Host, and its forwarded headers are not trusted
 })
 
 test.each([
   '/x/..//evil.test',
   '/.//evil.test',
   '/%2e%2e//evil.test',
-])('whoever asked for %s is led nowhere else when they have signed in', async (to) => {
+])('after the sign-in an operator is not redirected to %s', async (to) => {
   const { headers } = await signIn(visit(served.url), { to })
   expect(headers.location).toBe('/')
 })
@@ -176,7 +176,7 @@ test('five wrong passwords from the same address do not keep out a browser that 
   expect(await signIn(ann)).toMatchObject({ status: 303 })
 })
 
-test('the cookie of a browser that has signed in is good for tries alone, and after another start of the console', async () => {
+test('the device cookie gives only tries, not a session, and survives a restart of the console', async () => {
   const ann = visit(served.url)
   await signIn(ann)
   const [, device = ''] = [...ann.cookies].find(([name]) => name.includes('device')) ?? []
@@ -189,7 +189,7 @@ test('the cookie of a browser that has signed in is good for tries alone, and af
   expect(await signIn(known)).toMatchObject({ status: 303 })
 })
 
-test('a session that asks for too much at once is refused the rest, and nobody else', async () => {
+test('a session gets at most 10 answers at once, and other sessions are not affected', async () => {
   await using busy = await openGuarded({ password: hash })
   const [ann, bob] = [visit(busy.url), visit(busy.url)]
   await signIn(ann)
@@ -204,7 +204,7 @@ test('a session that asks for too much at once is refused the rest, and nobody e
   expect(await ann.get('/change')).toMatchObject({ status: 200 })
 })
 
-test('who signs in anew ends the former session', async () => {
+test('signing in again ends the former session', async () => {
   const ann = visit(served.url)
   await signIn(ann)
   const former = new Map(ann.cookies)
@@ -221,10 +221,10 @@ test('who signs in anew ends the former session', async () => {
   expect(await served.ask('/change', { headers: { cookie } })).toMatchObject({ status: 401 })
 })
 
-/** LONG=1 tries ten thousand (`npm run test:long`). */
+/** LONG=1 makes 10,000 tries (`npm run test:long`). */
 const tried = process.env.LONG ? 10_000 : 1_000
 
-test(`${tried} tries of a password get nobody in, and neither stop the console nor use up what it works with`, async () => {
+test(`${tried} tries of passwords do not get in, and the console keeps answering`, async () => {
   await using attacked = await openGuarded({ password: hash })
   const ann = visit(attacked.url)
   await signIn(ann)
@@ -249,23 +249,23 @@ test(`${tried} tries of a password get nobody in, and neither stop the console n
   await looking
   const count = (status: number) => each.flat().filter((one) => one === status).length
   expect({ in: count(303), answered: count(429) + count(401) }).toEqual({ in: 0, answered: tried })
-  // One more a minute is tried, where the machine has much else to do.
+  // Each minute allows one more try, and a busy machine may take longer than a minute.
   expect([5, 6, 7]).toContain(count(401))
   expect(attacked.said.filter((line) => line.includes('wrong password'))).toHaveLength(count(401))
   expect(slowestMs).toBeLessThan(20_000)
-  // From the address of one who was in before, one still gets in.
+  // From another address, sign-in still works.
   expect(await signIn(visit(attacked.url))).toMatchObject({ status: 303 })
 })
 
 const sentAtOnce = 50
 
-/** Tries them on one connection, many sent at once. @returns the status of each */
+/** Tries passwords on one connection, `sentAtOnce` at a time. @returns the status of each */
 async function attack(url: string, csrf: string, passwords: readonly string[]): Promise<number[]> {
   const { hostname, port, host } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port), localAddress: '127.0.0.66' })
   const headers = Object.entries({ host, ...asForm(url) }).map(([name, value]) => `${name}: ${value}\r\n`)
   const statuses: number[] = []
-  let rest = '' // where an answer may begin that goes on in the next piece
+  let rest = '' // may contain the beginning of an answer that continues in the next chunk
   for (let next = 0; next < passwords.length; next += sentAtOnce) {
     for (const password of passwords.slice(next, next + sentAtOnce)) {
       const body = new URLSearchParams({ csrf, name: 'eve', password }).toString()

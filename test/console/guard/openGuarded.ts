@@ -9,11 +9,11 @@ import type { ConsoleParts } from '../../../src/console/parts.ts'
 import { type Visitor, visit } from '../openConsole.ts'
 
 export interface Guarded extends Visitor, AsyncDisposable {
-  /** Who changed something, one after the other. */
+  /** The operator of each change, in order. */
   readonly changes: string[]
-  /** What the console told whoever runs it. */
+  /** Lines that the console logged. */
   readonly said: string[]
-  /** Has the page `/slow` answered, whoever waits for it. */
+  /** Lets the page `/slow` answer all its requests. */
   answerSlow(): void
 }
 
@@ -25,7 +25,7 @@ export interface GuardedOptions {
   names?: string[]
 }
 
-/** The console, on loopback and without a database, with a page of the test's own: `/change` has a form that posts to itself. */
+/** Opens a console on loopback without a database, with test pages: `/change` has a form that posts to itself. */
 export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded> {
   const { password = null, trustHeader = null, trustProxy = [], isReadOnly = false, names = [] } = options
   const host = '127.0.0.1'

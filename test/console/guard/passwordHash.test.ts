@@ -6,7 +6,7 @@ import {
   readPasswordHash,
 } from '../../../src/console/guard/passwordHash.ts'
 
-test('a password is known again by its line, and no other is', async () => {
+test('a hash accepts its password in any Unicode form, and no other password', async () => {
   const line = await hashPassword('Käse und Brot am Abend')
   expect(line).toMatch(/^\$argon2id\$v=19\$m=47104,t=1,p=1\$[\w+/]{22}\$[\w+/]{43}$/)
   const hash = readPasswordHash(`${line}\n`) as PasswordHash
@@ -19,13 +19,13 @@ test('a password is known again by its line, and no other is', async () => {
 test.each([
   ['weak', '$argon2id$v=19$m=1024,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$NrVTxhYAUZm1AP0Rw/0uBUuXqAH9Y6Nlh6U5GJdhp8U'],
   [
-    'of another kind',
+    'of a different algorithm',
     '$argon2i$v=19$m=65536,t=3,p=1$c29tZXNhbHRzb21lc2FsdA$NrVTxhYAUZm1AP0Rw/0uBUuXqAH9Y6Nlh6U5GJdhp8U',
   ],
   [
-    'two',
+    'two lines',
     '$argon2id$v=19$m=47104,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$NrVTxhYAUZm1AP0Rw/0uBUuXqAH9Y6Nlh6U5GJdhp8U\n$argon2id$',
   ],
-])('a line that is %s is none', (_, line) => {
+])('a hash that is %s is refused', (_, line) => {
   expect(readPasswordHash(line)).toBeNull()
 })

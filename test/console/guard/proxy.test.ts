@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { asForm, tokenIn } from '../openConsole.ts'
 import { type Guarded, openGuarded } from './openGuarded.ts'
 
-/** A console that believes a proxy, which asks it from 127.0.0.7. */
+/** A console that trusts a proxy at 127.0.0.7. */
 
 const proxy = '127.0.0.7'
 
@@ -18,7 +18,7 @@ const asAnn = {
   'x-forwarded-proto': 'https',
 }
 
-test('who comes through the proxy acts under the name that it gives, whatever name the console has there', async () => {
+test('a request through the proxy acts under the name in its header, under any host name', async () => {
   const headers = { ...asAnn, host: 'console.example' }
   const csrf = tokenIn(await served.ask('/change', { from: proxy, headers }))
   const body = new URLSearchParams({ csrf }).toString()
@@ -30,14 +30,14 @@ test('who comes through the proxy acts under the name that it gives, whatever na
       body,
     })
   expect(await post(headers)).toMatchObject({ status: 303 })
-  expect(await post({ ...headers, host: '10.0.0.5:9465' })).toMatchObject({ status: 303 }) // as nginx sets it
+  expect(await post({ ...headers, host: '10.0.0.5:9465' })).toMatchObject({ status: 303 }) // as nginx sets the Host
   expect(served.changes.splice(0)).toEqual(['operator ann@example.com', 'operator ann@example.com'])
   expect(await post({ ...headers, 'sec-fetch-site': 'cross-site' })).toMatchObject({ status: 403 })
   expect(await post({ ...headers, 'x-forwarded-user': 'bob' })).toMatchObject({ status: 403 }) // with ann's token
   expect(served.changes).toEqual([])
 })
 
-test.each(['127.0.0.1', '127.0.0.8'])('%s is not the proxy, whatever it says', async (from) => {
+test.each(['127.0.0.1', '127.0.0.8'])('a request from %s is refused even with the proxy’s headers', async (from) => {
   for (const path of ['/change', '/now/version', '/assets/console.js']) {
     const answered = await served.ask(path, { from, headers: { ...asAnn, 'x-forwarded-for': proxy } })
     expect(answered).toMatchObject({ status: 403 })
@@ -47,10 +47,10 @@ test.each(['127.0.0.1', '127.0.0.8'])('%s is not the proxy, whatever it says', a
 
 test.each<[string, Record<string, string | string[]>]>([
   ['no name', {}],
-  ['an empty one', { 'x-forwarded-user': ' ' }],
-  ['two', { 'x-forwarded-user': ['ann', 'eve'] }],
-  ['one that is none', { 'x-forwarded-user': 'a'.repeat(101) }],
-])('a proxy that gives %s lets nobody in', async (_, headers) => {
+  ['an empty name', { 'x-forwarded-user': ' ' }],
+  ['two names', { 'x-forwarded-user': ['ann', 'eve'] }],
+  ['a name that is too long', { 'x-forwarded-user': 'a'.repeat(101) }],
+])('a request through the proxy with %s is refused', async (_, headers) => {
   const answered = await served.ask('/change', { from: proxy, headers })
   expect(answered).toMatchObject({ status: 401 })
   expect(answered.text).toContain('The proxy did not name the user')
