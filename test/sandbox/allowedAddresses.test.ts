@@ -34,7 +34,7 @@ test.each([
   '*',
   '::1/129',
   '10.0.0.1:8080',
-])('SANDBOX_ALLOWED_ADDRESSES=%s would match nobody, and is an error at the start', (entry) => {
+])('SANDBOX_ALLOWED_ADDRESSES=%s would match no address, and is refused at the start', (entry) => {
   const env = { SANDBOX_DATABASE_URL: 'postgres://x', SANDBOX_ALLOWED_ADDRESSES: `127.0.0.1,${entry}` }
   const read = readSettingsFromEnvironment(env, () => '')
   expect(read).toMatchObject({
@@ -43,7 +43,7 @@ test.each([
   })
 })
 
-test('an empty list, which would match nobody either, is an error too', () => {
+test('an empty list, which would match no address either, is refused', () => {
   const env = { SANDBOX_DATABASE_URL: 'postgres://x', SANDBOX_ALLOWED_ADDRESSES: ' , ' }
   expect(readSettingsFromEnvironment(env, () => '').kind).toBe('invalid')
 })

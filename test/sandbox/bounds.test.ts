@@ -17,19 +17,19 @@ const submit = (more: string) =>
   s.call('POST', '/api/v1/data', `{"customerId":"C1","data":{"field1":"value1","field2":"","more":${more}}}`)
 const events = async (): Promise<Json[]> => (await s.control('GET', '/events')).rows
 
-describe('what Postgres cannot keep is refused before anything is stored', () => {
+describe('a request that Postgres cannot store is refused before anything is stored', () => {
   test.each<[string, string, string]>([
-    ['half a character', '["\\ud800"]', 'items.0'],
-    ['the other half', '["\\udc00 and more"]', 'items.0'],
-    ['half a character in a key', '[{"a\\ud800":1}]', 'items.0'],
+    ['the first half of a surrogate pair', '["\\ud800"]', 'items.0'],
+    ['the second half of a surrogate pair', '["\\udc00 and more"]', 'items.0'],
+    ['half a surrogate pair in a key', '[{"a\\ud800":1}]', 'items.0'],
     ['a number beyond jsonb', '[1e131072]', 'items.0'],
     ['a number that jsonb would write with 131,072 digits', '[{"price":1e131071}]', 'items.0.price'],
     ['a number too small for jsonb', '[-1e-20000]', 'items.0'],
-    ['nothing, with 16,000 digits', '[0e-16000]', 'items.0'],
+    ['zero with 16,000 decimals', '[0e-16000]', 'items.0'],
     ['200,000 digits', `[${'9'.repeat(200_000)}]`, 'items.0'],
     ['101 digits', `[${'9'.repeat(101)}]`, 'items.0'],
     ['a number of 101 digits by its exponent', '[1e100]', 'items.0'],
-    ['101 arrays in each other', `${'['.repeat(101)}${']'.repeat(101)}`, `items${'.0'.repeat(99)}`],
+    ['101 nested arrays', `${'['.repeat(101)}${']'.repeat(101)}`, `items${'.0'.repeat(99)}`],
   ])('%s: 400 with the field', async (_what, items, field) => {
     const ordered = await create(items)
     const submitted = await submit(items)
@@ -40,12 +40,12 @@ describe('what Postgres cannot keep is refused before anything is stored', () =>
     expect(await events()).toEqual([])
   })
 
-  test('a thousand arrays in each other: 400', async () => {
+  test('60,000 nested arrays get 400', async () => {
     const deep = await create(`${'['.repeat(60_000)}${']'.repeat(60_000)}`)
     expect(deep.status).toBe(400)
   })
 
-  test('what is within the bounds is kept to the digit, and the event shows it', async () => {
+  test('numbers and texts within the bounds keep every digit, and an event is written', async () => {
     const items = `["\\ud83d\\ude00",{"${'x'.repeat(300)}":1e99},-1E-99,${'9'.repeat(100)},1.50,-0.0]`
     const created = await create(items)
     expect(created.status).toBe(201)
@@ -54,7 +54,7 @@ describe('what Postgres cannot keep is refused before anything is stored', () =>
     expect(await events()).toHaveLength(1)
   })
 
-  test('the largest event that there can be is given to a pg-boss worker', async () => {
+  test('a pg-boss worker gets the largest possible event', async () => {
     const items = Array(50_000).fill('1e99')
     expect((await create(`[${items.join()}]`)).status).toBe(201)
     const boss = new PgBoss({
@@ -73,7 +73,7 @@ describe('what Postgres cannot keep is refused before anything is stored', () =>
     }
   })
 
-  test('an idempotency key that no index could keep is 400, in every mode', async () => {
+  test('an idempotency key that is too long for an index gets 400 in every mode', async () => {
     const key = Array.from({ length: 4000 }, () => String.fromCharCode(33 + Math.random() * 90)).join('')
     expect((await s.call('POST', '/api/v1/data', submission(), { 'idempotency-key': key })).status).toBe(400)
     await s.control('PATCH', '/settings', { idempotency: 'ignore' })
@@ -81,7 +81,7 @@ describe('what Postgres cannot keep is refused before anything is stored', () =>
     await s.control('DELETE', '/settings')
   })
 
-  test('a customerId has ten characters where JavaScript counts twenty', async () => {
+  test('a customerId may have ten characters that JavaScript counts as twenty', async () => {
     expect((await s.call('POST', '/api/v1/data', submission({}, '😀'.repeat(10)))).status).toBe(200)
     expect((await s.call('POST', '/api/v1/data', submission({}, '😀'.repeat(11)))).status).toBe(400)
   })
@@ -91,7 +91,7 @@ test.each([
   '"\\ud800"',
   '"\\u0000"',
   '{"\\udc00":1}',
-])('a fault that answers %s cannot be kept, and is 400', async (body) => {
+])('a fault that answers %s cannot be stored, and gets 400', async (body) => {
   const fault = `{"kind":"answer","status":500,"body":${body}}`
   await expect(s.control('POST', '/faults', fault)).rejects.toThrow('"status":400')
   expect((await s.control('GET', '/faults')).rows).toEqual([])
@@ -101,12 +101,12 @@ test.each([
   ['GET', '/ledger?idempotencyKey=%00'],
   ['GET', '/ledger?endpoint=a%00'],
   ['PATCH', '/transactions/%00'],
-])('%s %s asks for what there cannot be, and is no mistake of the sandbox', async (method, path) => {
+])('%s %s contains NUL, and gets 400 instead of 500', async (method, path) => {
   const body = method === 'PATCH' ? { finish: 'completed' } : undefined
   await expect(s.control(method, path, body)).rejects.toThrow('"status":400')
 })
 
-test('a window of less than a millisecond is neither set nor asked about, and of one is read', async () => {
+test('a window of less than a millisecond is refused, and one of a millisecond is accepted', async () => {
   await s.call('POST', '/api/v1/data', submission())
   const least = /"status":400.*must be at least 0\.001: a millisecond/
   await expect(s.control('PATCH', '/settings', { rateLimitWindowSeconds: 1e-7 })).rejects.toThrow(least)
@@ -116,7 +116,7 @@ test('a window of less than a millisecond is neither set nor asked about, and of
 })
 
 describe('a list', () => {
-  test('of more than 64 MB is refused: fewer rows are asked for', async () => {
+  test('of more than 64 MB is refused, and the message says to ask for fewer rows', async () => {
     await s.database.pool.query(
       `insert into sandbox.ledger (arrived_at, endpoint, method, path, address, body, status, dropped, counted)
        select now(), 'submit', 'POST', '/api/v1/data', '127.0.0.1', repeat('x', 262144), 400, false, false

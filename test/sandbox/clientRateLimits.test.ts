@@ -36,7 +36,7 @@ test('remaining counts down, and up again as requests leave the window', () => {
   expect(window.take('a', second + 10).remaining).toBe(1)
 })
 
-test('clients do not take from each other', () => {
+test('each client has its own limit', () => {
   const window = new RateWindow(1, second)
   expect(window.take('a', 0).admitted).toBe(true)
   expect(window.take('b', 0).admitted).toBe(true)

@@ -27,7 +27,7 @@ const askToken = (id: string, secret: string) =>
 
 type Call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Reply>
 
-/** Calls as a client. */
+/** Returns a function that calls as a client. */
 async function as({ id, secret }: { id: string; secret: string }): Promise<Call> {
   const authorization = `Bearer ${(await askToken(id, secret)).json.access_token}`
   return (method, path, body, headers) => s.call(method, path, body, { authorization, ...headers })
@@ -35,8 +35,8 @@ async function as({ id, secret }: { id: string; secret: string }): Promise<Call>
 
 const statuses = (replies: readonly Reply[]) => replies.map(({ status }) => status)
 
-describe('what a client made', () => {
-  test('is read by it alone', async () => {
+describe('a transaction or order of a client', () => {
+  test('can be read only by that client', async () => {
     const [mine, theirs] = [await as(one), await as(two)]
     const { transactionId } = (await mine('POST', '/api/v1/data', submission())).json
     const { orderId } = (await mine('POST', '/api/v1/orders', order())).json
@@ -45,7 +45,7 @@ describe('what a client made', () => {
     }
   })
 
-  test('may have an id or an idempotency key that another chose, too; its own a second time is E002', async () => {
+  test('may use an id or an idempotency key of another client, but not one of its own again', async () => {
     const [mine, theirs] = [await as(one), await as(two)]
     const chosen = { ...submission(), transactionId: 'T-1' }
     const chosenOrder = { ...order(), orderId: 'a3bb189e-8bf9-4888-9912-ace4e6543009' }
@@ -64,7 +64,7 @@ describe('what a client made', () => {
   })
 })
 
-test('of two transactions of one id, that of the named client is changed', async () => {
+test('of two transactions with one id, a change affects that of the named client', async () => {
   await s.control('PATCH', '/settings?client=ci-2', { processingTime: 'constant:600' })
   const [mine, theirs] = [await as(one), await as(two)]
   const chosen = { ...submission(), transactionId: 'T-2' }
@@ -76,7 +76,7 @@ test('of two transactions of one id, that of the named client is changed', async
   expect((await read()).map(({ json }) => json.status)).toEqual(['completed', 'failed'])
 })
 
-test('where several have the id, whose is meant must be said: nothing is changed, and they are named', async () => {
+test('if several clients have the id, a change without a client gets 409, which names them', async () => {
   await s.control('PATCH', '/settings', { processingTime: 'constant:600' })
   const orderId = 'a3bb189e-8bf9-4888-9912-ace4e6543010'
   for (const call of [await as(one), await as(two)]) {
@@ -102,8 +102,8 @@ test('where several have the id, whose is meant must be said: nothing is changed
   }
 })
 
-describe('settings of its own', () => {
-  test('a limit, and customers', async () => {
+describe('settings of one client', () => {
+  test('have its own limit and unknown customers', async () => {
     const [mine, theirs] = [await as(one), await as(two)]
     const unknown = [
       await mine('POST', '/api/v1/data', submission({}, 'Z1')),
@@ -121,7 +121,7 @@ describe('settings of its own', () => {
     ])
   })
 
-  test('can be changed for it alone, also over a restart, and gone back on', async () => {
+  test('can be changed, survive a restart, and can be reset', async () => {
     const [mine, theirs] = [await as(one), await as(two)]
     const shown = await s.control('PATCH', '/settings?client=ci-2', { down: true, rateLimitRequests: 50 })
     expect(shown).toMatchObject({ down: true, rateLimitRequests: 50, changed: ['rateLimitRequests', 'down'] })
@@ -148,7 +148,7 @@ describe('parallel jobs share a sandbox', () => {
     return all
   }
 
-  test('each has a view of its own', async () => {
+  test('each job can list only its own requests', async () => {
     await made(await as(one))
     await made(await as(two))
     expect(await sizes('')).toEqual([6, 2, 2, 2])
@@ -166,7 +166,7 @@ describe('parallel jobs share a sandbox', () => {
     await expect(s.control('GET', '/ledger?client=ci-3')).rejects.toThrow('the clients are sandbox, ci-2')
   })
 
-  test('each resets what is its own and nothing else', async () => {
+  test('each job resets only its own data', async () => {
     await made(await as(one))
     const theirs = await as(two)
     await made(theirs)
@@ -180,7 +180,7 @@ describe('parallel jobs share a sandbox', () => {
     expect(await sizes('')).toEqual([3, 1, 1, 1])
   })
 
-  test('a fault may be for one of them, and what is left of it is not changed by the reset of another', async () => {
+  test('a fault may be for one client, and another client’s reset does not change its remaining count', async () => {
     const [mine, theirs] = [await as(one), await as(two)]
     await s.control('POST', '/faults', { kind: 'answer', status: 502, times: 3 })
     expect(statuses([await mine('GET', '/api/v1/data/none'), await theirs('GET', '/api/v1/data/none')])).toEqual([
@@ -204,7 +204,7 @@ describe('parallel jobs share a sandbox', () => {
   })
 })
 
-test('a token is refused while its client is gone, and after its revocation; those of others stay', async () => {
+test('a token is refused while its client is removed and after its revocation, and other tokens stay valid', async () => {
   await using database = await createDatabase('sandbox_template')
   const start = (clients: SandboxOptions['clients']) => startSandbox({ databaseUrl: database.url, port: 0, clients })
   const fetchToken = async (url: string, client_id: string, client_secret: string) => {

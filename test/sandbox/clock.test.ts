@@ -15,7 +15,7 @@ function onlyFor(token: string) {
   return { authorization: `Bearer ${token}` }
 }
 
-test('ten minutes on, transactions and orders are finished, and tell a time between then and now', async () => {
+test('after the clock is advanced ten minutes, transactions and orders have ended in between', async () => {
   const before = Date.parse((await on.control('GET', '/clock')).now)
   const { transactionId } = (await on.call('POST', '/api/v1/data', submission(), onlyFor(await on.token()))).json
   const { orderId } = (await on.call('POST', '/api/v1/orders', order(), onlyFor(await on.token()))).json
@@ -30,14 +30,14 @@ test('ten minutes on, transactions and orders are finished, and tell a time betw
   expect((await on.call('GET', `/api/v1/orders/${orderId}`, undefined, fresh)).json.status).toBe('completed')
 })
 
-test('ten minutes on, a token has ended, and a fresh one is valid', async () => {
+test('after the clock is advanced ten minutes, a token has expired and a new one is valid', async () => {
   const token = await on.token()
   await on.control('POST', '/clock', tenMinutes)
   expect((await on.call('GET', '/api/v1/data/none', undefined, onlyFor(token))).status).toBe(401)
   expect((await on.call('GET', '/api/v1/data/none', undefined, onlyFor(await on.token()))).status).toBe(404)
 })
 
-test('ten minutes on, a window that was full is empty', async () => {
+test('after the clock is advanced ten minutes, a full window is empty', async () => {
   await on.control('DELETE', '/ledger')
   await on.control('PATCH', '/settings', { rateLimitRequests: 2 })
   const ask = async () => on.call('GET', '/api/v1/data/none', undefined, onlyFor(await on.token()))
@@ -67,7 +67,7 @@ test('the times of the ledger, of an order, of its event and of the header Date 
   expect(Math.abs(Date.parse(created.headers.get('date') ?? '') - after)).toBeLessThan(60_000)
 })
 
-test('a restart keeps what the clock was moved on by', async () => {
+test('a restart keeps the clock’s offset', async () => {
   const { now, offsetSeconds } = await on.control('POST', '/clock', tenMinutes)
   await on.restart()
   const after = await on.control('GET', '/clock')
@@ -75,7 +75,7 @@ test('a restart keeps what the clock was moved on by', async () => {
   expect(Date.parse(after.now)).toBeGreaterThanOrEqual(Date.parse(now))
 })
 
-test('two that move it on at the same time both do', async () => {
+test('concurrent advances of the clock add up', async () => {
   const { offsetSeconds } = await on.control('GET', '/clock')
   await Promise.all(Array.from({ length: 10 }, () => on.control('POST', '/clock', { advanceSeconds: 0.5 })))
   expect((await on.control('GET', '/clock')).offsetSeconds).toBe(offsetSeconds + 5)
@@ -83,7 +83,7 @@ test('two that move it on at the same time both do', async () => {
   expect((await on.control('GET', '/clock')).offsetSeconds).toBe(offsetSeconds + 5)
 })
 
-test('it goes only on, to a time that can be written; only forgetting everything sets it back', async () => {
+test('the clock can only be advanced, up to the year 2200, and only deleting everything resets it', async () => {
   await on.control('POST', '/clock', tenMinutes)
   const back = on.control('POST', '/clock', { advanceSeconds: -1 })
   await expect(back).rejects.toThrow('DELETE /_sandbox/ledger?everything=true resets it')
@@ -95,7 +95,7 @@ test('it goes only on, to a time that can be written; only forgetting everything
   expect(await on.control('GET', '/clock')).toMatchObject({ offsetSeconds: 0, stands: false })
 })
 
-test('a clock that stands moves only when it is moved on, to the microsecond, and over a restart', async () => {
+test('a stopped clock moves only when it is advanced, exactly to the microsecond, also over a restart', async () => {
   await using standing = await setup({ clock: '2026-01-01T00:00:00Z', processingTime: 'constant:2' })
   const { transactionId, timestamp } = (await standing.call('POST', '/api/v1/data', submission())).json
   expect(timestamp).toBe('2026-01-01T00:00:00.000Z')
@@ -116,7 +116,7 @@ test('a clock that stands moves only when it is moved on, to the microsecond, an
   })
 })
 
-test('lists show what came first first, also where the clock stands', async () => {
+test('lists are in order of arrival even if the clock is stopped', async () => {
   await using standing = await setup({ clock: '2026-01-01T00:00:00Z' })
   const given: string[][] = [[], []]
   for (let n = 0; n < 8; n += 1) {

@@ -15,7 +15,7 @@ function context(env: Record<string, string>) {
   return { ...testContext({}), env, stdout: new PassThrough(), stderr: new PassThrough(), signal: stop.signal, stop }
 }
 
-test('prints where it listens and what to set, serves, and ends with 0 when told to', async () => {
+test('prints its address and the variables to set, and exits with 0 on a stop signal', async () => {
   await using database = await createDatabase('template0')
   const secrets = { SANDBOX_CLIENT_SECRET: 'not for print', SANDBOX_CONTROL_TOKEN: 'nor-this-of-16-chars' }
   const running = context({ DATABASE_URL: database.url, ...secrets })
@@ -35,7 +35,7 @@ test('prints where it listens and what to set, serves, and ends with 0 when told
   expect(message).not.toMatch(/not for print|nor-this/)
 })
 
-test('a scenario, a seed and a clock that are wrong end it with 2, and say what is wrong and where', async () => {
+test('an invalid scenario, seed or clock exits with 2 and a message with the place', async () => {
   const env = { DATABASE_URL: 'postgres://user:secret@127.0.0.1:1/none' }
   const file = join(await mkdtemp(join(tmpdir(), 'scenario-')), 'wrong.yaml')
   await writeFile(file, 'settings:\n  down: maybe\nrecord: []\n')
@@ -54,7 +54,7 @@ test('a scenario, a seed and a clock that are wrong end it with 2, and say what 
   )
 })
 
-test('beyond loopback, the secret that everybody knows is refused, unless it is wanted so', async () => {
+test('beyond loopback, the default secret is refused without --insecure-defaults', async () => {
   const env = { DATABASE_URL: 'postgres://user:secret@127.0.0.1:1/none', SANDBOX_HOST: '0.0.0.0' }
   const known = context(env)
   expect(await sandbox.action(known, { port: 0 })).toBe(2)
@@ -63,13 +63,13 @@ test('beyond loopback, the secret that everybody knows is refused, unless it is 
     /SANDBOX_HOST: other machines can reach 0\.0\.0\.0.*SANDBOX_CLIENT_SECRET.*--insecure-defaults/,
   )
   expect(await sandbox.action(context({ ...env, SERVICE_CLIENT_SECRET: 'sandbox-secret' }), { port: 0 })).toBe(2)
-  // These get past the settings, and end at the database.
+  // These settings are accepted, and the sandbox fails only at the database.
   expect(await sandbox.action(context({ ...env, SANDBOX_CLIENT_SECRET: 'own' }), { port: 0 })).toBe(1)
   expect(await sandbox.action(context(env), { port: 0, insecureDefaults: true })).toBe(1)
   expect(await sandbox.action(context(env), { port: 0, host: '::1' })).toBe(1)
 })
 
-test('on all interfaces, it says so, with a URL that works on this machine', async () => {
+test('if it listens on all interfaces, it says so and prints a URL that works on this machine', async () => {
   await using database = await createDatabase('template0')
   const running = context({ SANDBOX_DATABASE_URL: database.url, SANDBOX_ALLOWED_ADDRESSES: '127.0.0.1,10.0.0.7' })
   const ended = sandbox.action(running, { port: 0, host: '0.0.0.0', insecureDefaults: true, json: true })
@@ -86,7 +86,7 @@ test('on all interfaces, it says so, with a URL that works on this machine', asy
   expect(message).not.toContain('ATTENTION')
 })
 
-test("says which of the daemon's variables it takes, before it does anything with them", async () => {
+test("names the daemon's variables that it uses instead of its own", async () => {
   const env = {
     STATE_DATABASE_URL: 'postgres://user:pw-of-erp@127.0.0.1:1/erp',
     SERVICE_CLIENT_ID: 'partner',
@@ -103,7 +103,7 @@ test("says which of the daemon's variables it takes, before it does anything wit
   expect(message).not.toMatch(/of-production|pw-of-erp/)
 })
 
-test('says what is wrong with its settings and ends with 2', async () => {
+test('invalid settings exit with 2 and a message for each', async () => {
   const wrong = context({ SANDBOX_IDEMPOTENCY: 'perhaps' })
   expect(await sandbox.action(wrong, { port: Number('x') })).toBe(2)
   wrong.stderr.end()
@@ -113,7 +113,7 @@ test('says what is wrong with its settings and ends with 2', async () => {
   expect(message).toContain('DATABASE_URL is set: set one, or use --embedded')
 })
 
-test('ends with 1 when the database cannot be reached, and does not print its password', async () => {
+test('exits with 1 if the database cannot be reached, without printing its password', async () => {
   const away = context({ DATABASE_URL: 'postgres://user:secret@127.0.0.1:1/none' })
   expect(await sandbox.action(away, { port: 0 })).toBe(1)
   away.stderr.end()
@@ -122,7 +122,7 @@ test('ends with 1 when the database cannot be reached, and does not print its pa
   expect(message).not.toContain('secret')
 })
 
-test('the help lists every setting and what a record can ask for', () => {
+test('the help lists settings and the texts in a record that cause a failure', () => {
   const command = configureCommand(new Command('sandbox'), sandboxCommand)
   const parts: string[] = []
   command.configureOutput({ writeOut: (part) => void parts.push(part) })

@@ -19,7 +19,7 @@ function sections(text: string): [heading: string, sentences: string[]][] {
     .filter(([, sentences]) => sentences.length > 0)
 }
 
-/** What a section says, sentence by sentence: the cells of a table's row are one, lists and paragraphs have several. */
+/** The statements of a section: one for each row of a table, one for each sentence of lists and paragraphs. */
 function statements(text: string): string[] {
   return text.split(/\n\s*\n/).flatMap((block) => {
     const lines = block.trim().split('\n')
@@ -40,7 +40,7 @@ function cells(row: string): string[] {
     .map((cell) => cell.trim())
 }
 
-/** Links become their text. */
+/** Splits a text into sentences, and replaces links by their text. */
 function sentences(text: string): string[] {
   return text
     .split(/(?<=\.) (?=[A-Z`])/)
@@ -57,7 +57,7 @@ test('every sentence of the interface has its row, in its order', () => {
   expect(table).toEqual(said)
 })
 
-test('every row names a test that exists, or says that nothing was shown', () => {
+test('every row names a test that exists, or is marked as not shown', () => {
   for (const [sentence, ...tests] of rows) {
     expect(tests.length, sentence).toBeGreaterThan(0)
     for (const shownBy of tests) {
@@ -68,7 +68,7 @@ test('every row names a test that exists, or says that nothing was shown', () =>
   }
 })
 
-/** Whether the file has a test, or a case of one, of that name. */
+/** Whether the file has a test, or a row of a test, with that name. */
 function isTest(file: string, name: string): boolean {
   const path = join(root, 'test', file)
   const source = existsSync(path) ? readFileSync(path, 'utf8') : ''

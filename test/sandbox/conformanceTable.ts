@@ -1,19 +1,19 @@
-/** Stands in place of a test if the interface leaves something open: docs/why/contract.md has what is assumed. */
+/** Used instead of a test if the interface leaves something open. docs/why/contract.md has the assumptions. */
 export const notShown = 'not shown'
 
 /**
- * The tests that show what docs/reference/interface.md says: for each of its headings each sentence, with one test or more. A
- * test is its file below test/ and its name there.
+ * The tests of docs/reference/interface.md: for each sentence below each of its headings, one or more tests. A test is
+ * given by its file below test/ and its name.
  *
- * If a sentence is about the client, a test of the daemon shows it. conformance.test.ts compares this table with the interface
- * and with the tests.
+ * If a sentence is about the client, a test of the daemon shows it. conformance.test.ts compares this table with the
+ * interface and with the tests.
  */
 export const conformance: Readonly<Record<string, readonly (readonly [sentence: string, ...shownBy: string[]])[]>> = {
   '1. What the service does': [
     [
       'A partner reaches its two halves over HTTPS with JSON bodies:',
       'contract/contract.test.ts: answers are JSON',
-      'sandbox/openapi.test.ts: it has the five endpoints, each with answers, and every path parameter declared',
+      'sandbox/openapi.test.ts: the document has the five endpoints, each with answers and declared path parameters',
     ],
     [
       "**Data submission.** A client submits a record, gets a transaction's id at once, and asks later how it ended.",
@@ -25,13 +25,13 @@ export const conformance: Readonly<Record<string, readonly (readonly [sentence: 
     ],
     [
       'A test environment has its own address and credentials.',
-      'sandbox/command.test.ts: prints where it listens and what to set, serves, and ends with 0 when told to',
-      'sandbox/sandboxSettings.test.ts: with a database alone, everything else has its default',
+      'sandbox/command.test.ts: prints its address and the variables to set, and exits with 0 on a stop signal',
+      'sandbox/sandboxSettings.test.ts: if only the database is set, everything else has its default',
     ],
     ['What the data mean: not shown.', notShown],
     [
       "Below, `{base_url}` is the service's address and `{auth_url}` the token issuer's.",
-      'contract/contract.test.ts: comes to an OAuth client library',
+      'contract/contract.test.ts: is issued to an OAuth client library',
     ],
   ],
   '2.1 Token': [
@@ -39,20 +39,23 @@ export const conformance: Readonly<Record<string, readonly (readonly [sentence: 
       'access_token, string, the Bearer token of every call',
       'sandbox/issuedTokens.test.ts: gives a token to an OAuth client library',
     ],
-    ['token_type, string, Bearer', 'contract/contract.test.ts: comes for client id and secret in a form'],
-    ['expires_in, integer, lifetime; its unit is not shown', 'sandbox/statuses.test.ts: is all of its expires_in (%s)'],
+    ['token_type, string, Bearer', 'contract/contract.test.ts: is issued for client id and secret in a form'],
+    [
+      'expires_in, integer, lifetime; its unit is not shown',
+      'sandbox/statuses.test.ts: lasts at least its whole expires_in (%s)',
+    ],
   ],
   '2.2 Data submission': [
     [
       'customerId, string, 10 characters at most',
       'sandbox/data.test.ts: a customerId of 11 characters',
-      'sandbox/bounds.test.ts: a customerId has ten characters where JavaScript counts twenty',
+      'sandbox/bounds.test.ts: a customerId may have ten characters that JavaScript counts as twenty',
     ],
     ['data, object', 'sandbox/data.test.ts: data that is a list'],
     [
       'data.field1, string, value1, value2 or value3',
-      'contract/contract.test.ts: takes field1 %s',
-      'sandbox/data.test.ts: another field1',
+      'contract/contract.test.ts: accepts field1 %s',
+      'sandbox/data.test.ts: an unknown field1',
     ],
     ['data.field2, string, its contents are not shown', 'sandbox/data.test.ts: a field2 that is a number'],
   ],
@@ -79,7 +82,7 @@ export const conformance: Readonly<Record<string, readonly (readonly [sentence: 
     ],
     [
       'errorCode, string, if the status is failed (7.2)',
-      'sandbox/data.test.ts: the record itself can say that it shall fail, and with which code',
+      'sandbox/data.test.ts: a text in the record makes it fail, with a given code',
     ],
   ],
   '2.5 Fields of client and service': [
@@ -87,15 +90,15 @@ export const conformance: Readonly<Record<string, readonly (readonly [sentence: 
     ['orderDate, order_date, ISO 8601, in UTC', 'sandbox/data.test.ts: an order date that is not UTC'],
     [
       "amount, total_amount, decimal(10,2), euro, without a currency's code",
-      'sandbox/data.test.ts: refuses an amount of %s by its digits',
+      'sandbox/data.test.ts: refuses an amount of %s',
     ],
     ['How these relate to the body of 2.2: not shown.', notShown],
   ],
   '2.6 Order': [
-    ['customerId, uuid, request', 'sandbox/orders.test.ts: a customerId that is no uuid'],
+    ['customerId, uuid, request', 'sandbox/orders.test.ts: a customerId that is not a uuid'],
     [
       'items, array, request, answer of 4.5; elements are not shown',
-      'sandbox/orders.test.ts: amounts in items keep their digits, in the answer and in the event',
+      'sandbox/orders.test.ts: amounts in items keep their digits in the answer and in the event',
       'contract/contract.test.ts: are read with their id, status and items',
     ],
     ['orderId, uuid, answers', 'contract/contract.test.ts: are created with 201, an id, a status and a time in UTC'],
@@ -108,9 +111,9 @@ export const conformance: Readonly<Record<string, readonly (readonly [sentence: 
   '3.1 Of a transaction': [
     [
       'A transaction is `pending` until `completed`, or `failed` with an errorCode.',
-      'sandbox/processing.test.ts: one that is held stays pending past its time and over a restart; let go, it is done then and not before',
-      'sandbox/data.test.ts: a restart changes neither what is pending nor how it will end',
-      'sandbox/data.test.ts: the share that is to fail fails, with the code that was set',
+      'sandbox/processing.test.ts: a held transaction stays pending past its time and over a restart, and ends when it is released',
+      'sandbox/data.test.ts: after a restart, a pending transaction is still pending and ends the same way',
+      'sandbox/data.test.ts: the configured share of records fails, with the configured code',
     ],
     [
       'A client asks until then, as often as it chooses.',
@@ -125,14 +128,14 @@ export const conformance: Readonly<Record<string, readonly (readonly [sentence: 
   '3.2 Of an order': [
     [
       '`pending` and `completed` are named.',
-      'sandbox/processing.test.ts: an order can be held and finished, and never failed',
+      'sandbox/processing.test.ts: an order can be held and finished, but not failed',
     ],
     ['All values, and transitions: not shown.', notShown],
   ],
   '4. Endpoints': [
     [
       '4.1, POST {auth_url}/oauth/token, `application/x-www-form-urlencoded`: `grant_type=client_credentials`, `client_id`, `client_secret`, 2.1',
-      'sandbox/issuedTokens.test.ts: takes a form and nothing else',
+      'sandbox/issuedTokens.test.ts: accepts only a form',
       'sandbox/issuedTokens.test.ts: answers %s as RFC 6749, 5.2 says',
     ],
     [
@@ -157,8 +160,8 @@ export const conformance: Readonly<Record<string, readonly (readonly [sentence: 
   '5. Authentication': [
     [
       'OAuth 2.0, client credentials: id and secret buy the Bearer token (4.1) of every call.',
-      'contract/contract.test.ts: comes to an OAuth client library',
-      'contract/contract.test.ts: %s %s without a token, or with a wrong one, is 401',
+      'contract/contract.test.ts: is issued to an OAuth client library',
+      'contract/contract.test.ts: %s %s with a wrong token gets 401',
     ],
     [
       'It is renewed 5 minutes before `expires_in` ends (recommended).',
@@ -174,14 +177,14 @@ export const conformance: Readonly<Record<string, readonly (readonly [sentence: 
     ],
     [
       'For orders, the token is called a JWT.',
-      'sandbox/issuedTokens.test.ts: that we sign ourselves passes, so what the next tests refuse is refused for their reason',
+      'sandbox/issuedTokens.test.ts: that the test signs itself is accepted, so the next tests’ refusals have their own reasons',
     ],
     ['Scopes, roles and client certificates: not shown.', notShown],
   ],
   '6. Events': [
     [
       '`OrderCreated` is put on a message queue when an order is stored, before the 201 leaves.',
-      'sandbox/orders.test.ts: when the 201 arrives, the order and its event are both there',
+      'sandbox/orders.test.ts: when the 201 arrives, the order and its event are both stored',
     ],
     ['The data half announces nothing.', 'sandbox/orders.test.ts: the event is a CloudEvents envelope'],
     ['The payload, and calls back to clients: not shown.', notShown],
@@ -195,7 +198,7 @@ export const conformance: Readonly<Record<string, readonly (readonly [sentence: 
     ],
     [
       '429, too many requests, with backoff: 1, 2, 4, 8 s',
-      'sandbox/server.test.ts: past the limit: 429 with Retry-After; the limit holds over a restart; then there is room again',
+      'sandbox/server.test.ts: past the limit requests get 429 with Retry-After, also over a restart, until the window has passed',
       'ledger/budget.test.ts: the steps are 1, 2, 4, 8 seconds and stays at 8',
     ],
     [
@@ -207,15 +210,15 @@ export const conformance: Readonly<Record<string, readonly (readonly [sentence: 
     [
       'E001, Invalid customer, no such customer; status 400, looks at the data',
       'sandbox/data.test.ts: answers 400 for the customer %s',
-      'contract/contract.test.ts: an invalid customer is 400 with E001',
+      'contract/contract.test.ts: an invalid customer gets 400 with E001',
     ],
     [
       "E002, Duplicate transaction, the transaction's id is taken, takes a new one",
-      "sandbox/data.test.ts: or a transaction id of the client's own is E002, and can be asked for by that id",
+      "sandbox/data.test.ts: or a used transaction id of the client's own is E002, and that id can be polled",
     ],
     [
       'E003, Service unavailable, the system behind it is down, tries again after 5 minutes',
-      'sandbox/statuses.test.ts: E003 says when to try again: after the five minutes of its client action, or as is set',
+      'sandbox/statuses.test.ts: E003 has Retry-After: 300 s as in the interface, or as set',
     ],
     ["Shape of an error's body, statuses of E002 and E003, codes of orders: not shown.", notShown],
   ],
@@ -227,7 +230,7 @@ export const conformance: Readonly<Record<string, readonly (readonly [sentence: 
     ["client's timeout, 30 s today", 'config.test.ts: the defaults are those that users were promised'],
     [
       'targets, over 99 % of requests succeed; answers within 2 s',
-      'operations/serviceLevelTargets.test.ts: a time is said against both targets',
+      'operations/serviceLevelTargets.test.ts: the message compares a period with both targets',
     ],
     [
       'Answers carry `X-RateLimit-Remaining`.',
@@ -236,7 +239,7 @@ export const conformance: Readonly<Record<string, readonly (readonly [sentence: 
     ['What the limit counts, the size of bodies, and limits of orders: not shown.', notShown],
   ],
   '9. Versions': [
-    ['The path has the version: `/api/v1/`.', 'contract/contract.test.ts: another version is not this one'],
+    ['The path has the version: `/api/v1/`.', 'contract/contract.test.ts: a path with an unknown version is refused'],
     ['How long one is supported: not shown.', notShown],
   ],
 }

@@ -28,21 +28,25 @@ describe('the decision', () => {
     'localhost:9000',
     'LocalHost',
     '[::1]:8080',
-  ])('a program on this host passes that asks for %s', (host) => {
+  ])('a request from this host for %s is accepted', (host) => {
     expect(judge({ host })).toBeUndefined()
     expect(judge({ host, 'sec-fetch-site': 'none' })).toBeUndefined()
     expect(judge({ host, origin: `http://${host}`, 'sec-fetch-site': 'same-origin', ...json })).toBeUndefined()
   })
 
   test.each<[string, Headers, string]>([
-    ['a name that was turned to loopback', { host: 'evil.example:8080' }, 'the Host header does not name this host'],
+    [
+      'a foreign name that resolves to loopback',
+      { host: 'evil.example:8080' },
+      'the Host header does not name this host',
+    ],
     ['a name that begins like loopback', { host: '127.0.0.1.evil.example' }, 'the Host'],
-    ['a name in the place of a user', { host: 'evil.example@localhost' }, 'the Host'],
-    ['a name that the network may answer for', { host: 'evil.localhost' }, 'the Host'],
-    ['the address that is none', { host: '0.0.0.0:8080' }, 'the Host'],
+    ['a foreign name before an @', { host: 'evil.example@localhost' }, 'the Host'],
+    ['a subdomain of localhost', { host: 'evil.localhost' }, 'the Host'],
+    ['the unspecified address', { host: '0.0.0.0:8080' }, 'the Host'],
     ['no Host', { host: '' }, 'the Host'],
-    ['a page elsewhere', { origin: 'http://evil.example' }, 'a web page of http://evil.example'],
-    ['a page that hides where it is from', { origin: 'null' }, 'a web page of null'],
+    ['a page of another site', { origin: 'http://evil.example' }, 'a web page of http://evil.example'],
+    ['a page without an origin', { origin: 'null' }, 'a web page of null'],
     ['a page of another program on this host', { origin: 'http://127.0.0.1:3000' }, 'a web page of'],
     ['an image on a page', { 'sec-fetch-site': 'cross-site' }, 'a web page of another site'],
     ['a page on another port', { 'sec-fetch-site': 'same-site' }, 'a web page of another site'],
@@ -70,20 +74,20 @@ describe('the decision', () => {
       { [name]: 'x' },
       `the header ${name} shows that a proxy sent the request`,
     ]),
-  ])('%s is refused, and told what to do', (_, headers, says) => {
+  ])('%s is refused, and the message names SANDBOX_CONTROL_TOKEN', (_, headers, says) => {
     const refusal = judge(headers)
     expect(refusal?.status).toBe(403)
     expect(JSON.stringify(refusal?.body)).toContain(says)
     expect(JSON.stringify(refusal?.body)).toContain('SANDBOX_CONTROL_TOKEN')
   })
 
-  test('a client from elsewhere is refused', () => {
+  test('a client from another host is refused', () => {
     expect(judge({}, { address: '10.0.0.7' })?.status).toBe(403)
     expect(judge({}, { address: '128.0.0.1' })?.status).toBe(403)
     expect(judge({}, { address: '::1' })).toBeUndefined()
   })
 
-  test('both ends of a connection may be at another address of this host, which is then asked for by it', () => {
+  test('a client on this host may use the host’s network address, if the Host header names that address', () => {
     const own = { address: '192.168.1.5', localAddress: '192.168.1.5' }
     expect(judge({ host: '192.168.1.5:8080' }, own)).toBeUndefined()
     expect(judge({ host: 'evil.example' }, own)?.status).toBe(403)
@@ -92,7 +96,7 @@ describe('the decision', () => {
     expect(judge({ host: '192.168.1.5' }, { ...own, address: '192.168.1.9' })?.status).toBe(403)
   })
 
-  test('a body is JSON and says so', () => {
+  test('a body needs a JSON content type', () => {
     expect(judge({ 'content-length': '2', 'content-type': 'text/plain' })?.status).toBe(415)
     expect(judge({ 'content-length': '2' })?.status).toBe(415)
     expect(judge({ 'transfer-encoding': 'chunked', 'content-type': 'application/jsonp' })?.status).toBe(415)
@@ -100,7 +104,7 @@ describe('the decision', () => {
     expect(judge({ ...json, 'content-type': 'Application/JSON; charset=utf-8' })).toBeUndefined()
   })
 
-  test('with the token anybody may, from anywhere; without it nobody, not on loopback either', () => {
+  test('with a token set, requests with it pass from anywhere, and others are refused even on loopback', () => {
     const far = { token: 'let-me', address: '10.0.0.7' }
     const proxied = { authorization: 'Bearer let-me', host: 'sandbox.example', via: '1.1 proxy' }
     expect(judge(proxied, far)).toBeUndefined()
@@ -114,7 +118,7 @@ describe('the decision', () => {
     })
   })
 
-  test('what is open answers everybody on loopback, and nobody else', () => {
+  test('an open endpoint answers every request on loopback, and none from other hosts', () => {
     expect(judge({ host: 'x', via: 'y' }, { isOpen: true, token: 'let-me' })).toBeUndefined()
     expect(judge({}, { isOpen: true, address: '10.0.0.7' })?.status).toBe(403)
   })
@@ -127,14 +131,14 @@ describe('over a socket', () => {
   })
   afterAll(() => s[Symbol.asyncDispose]())
 
-  /** As no library would send it: with a Host and metadata of its own. */
+  /** Sends a request with any Host and other headers, which HTTP libraries would not allow. */
   async function send(url: string, method: string, headers: Record<string, string>, body = '') {
     const sent = request(url, { method, headers, agent: false }).end(body)
     const [answer] = await once(sent, 'response')
     return { status: answer.statusCode as number, body: JSON.parse(await text(answer)) }
   }
 
-  test('a web page can neither switch on a fault nor read the ledger under a name of its own', async () => {
+  test('a web page can neither create a fault nor read the ledger', async () => {
     const { url } = s.sandbox
     const page = { origin: 'http://evil.example', 'content-type': 'text/plain' }
     expect((await send(`${url}/_sandbox/faults`, 'POST', page, '{"kind":"drop"}')).status).toBe(403)
@@ -147,7 +151,7 @@ describe('over a socket', () => {
   const own = Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
     .find(({ internal, family }) => !internal && family === 'IPv4')
-  test.runIf(own)('a program on this host may ask for it by its address in the network, too', async () => {
+  test.runIf(own)('a program on this host may use the host’s network address', async () => {
     await using everywhere = await setup({ host: '0.0.0.0', insecureDefaults: true })
     const address = `http://${own?.address}:${everywhere.sandbox.port}`
     expect((await send(`${address}/_sandbox/ledger`, 'GET', {})).status).toBe(200)
@@ -155,7 +159,7 @@ describe('over a socket', () => {
     expect((await send(`${address}/_sandbox/ledger`, 'GET', { host: 'evil.example' })).status).toBe(403)
   })
 
-  test('with SANDBOX_CONTROL_TOKEN the token opens it, and nothing else does', async () => {
+  test('with SANDBOX_CONTROL_TOKEN set, only the token gives access', async () => {
     await using guarded = await setup({ controlToken: 'let-me-in-on-this' })
     const ledger = `${guarded.sandbox.url}/_sandbox/ledger`
     const authorization = 'Bearer let-me-in-on-this'

@@ -34,13 +34,13 @@ describe('processing', () => {
     })
   })
 
-  test('the record itself can say that it shall fail, and with which code', async () => {
+  test('a text in the record makes it fail, with a given code', async () => {
     const { json } = await submit(submission({ field2: 'fail:E003 please' }))
     await aMinuteLater()
     expect((await read(json.transactionId)).json).toMatchObject({ status: 'failed', errorCode: 'E003' })
   })
 
-  test('the share that is to fail fails, with the code that was set', async () => {
+  test('the configured share of records fails, with the configured code', async () => {
     await s.control('PATCH', '/settings', { failureShare: 1, failureCode: 'E002', processingTime: 'constant:0' })
     const { json } = await submit(submission())
     expect((await read(json.transactionId)).json).toMatchObject({ status: 'failed', errorCode: 'E002' })
@@ -52,7 +52,7 @@ describe('processing', () => {
     expect(answer.json).toMatchObject({ status: 404, title: 'Not Found' })
   })
 
-  test('a restart changes neither what is pending nor how it will end', async () => {
+  test('after a restart, a pending transaction is still pending and ends the same way', async () => {
     const { json } = await submit(submission({ field2: 'fail:E001' }))
     await s.restart()
     expect((await read(json.transactionId)).json.status).toBe('pending')
@@ -75,7 +75,7 @@ describe('validation', () => {
     ['a customerId with a NUL character', submission({}, 'C\u00001'), 'customerId'],
     ['no data', without('data'), 'data'],
     ['data that is a list', { customerId: 'C1', data: [] }, 'data'],
-    ['another field1', submission({ field1: 'value4' }), 'data.field1'],
+    ['an unknown field1', submission({ field1: 'value4' }), 'data.field1'],
     ['no field1', submission({ field1: undefined }), 'data.field1'],
     ['no field2', submission({ field2: undefined }), 'data.field2'],
     ['a field2 that is a number', submission({ field2: 5 }), 'data.field2'],
@@ -102,7 +102,7 @@ describe('validation', () => {
     '"1,50"',
     'true',
     'null',
-  ])('refuses an amount of %s by its digits', async (digits) => {
+  ])('refuses an amount of %s', async (digits) => {
     const answer = await submit(`{"customerId":"C1","data":{"field1":"value1","field2":"","total_amount":${digits}}}`)
     expect(answer.status).toBe(400)
     expect(answer.json.errors[0].field).toBe('data.total_amount')
@@ -122,7 +122,7 @@ describe('validation', () => {
     expect(rows.at(-1).body).toBe(body)
   })
 
-  test('takes what the interface does not show: an empty field2, other fields, a customerId of 10 characters', async () => {
+  test('accepts an empty field2, unknown fields and a customerId of 10 characters', async () => {
     expect((await submit({ ...submission({ field2: '', more: { x: 1 } }, 'C123456789'), extra: [] })).status).toBe(200)
   })
 
@@ -138,7 +138,7 @@ describe('validation', () => {
     expect(answer.json.detail).toBe('The body is not JSON.')
   })
 
-  test('refuses another content type', async () => {
+  test('refuses a content type other than JSON', async () => {
     expect((await submit(submission(), { 'content-type': 'text/plain' })).status).toBe(415)
   })
 })
@@ -172,7 +172,7 @@ describe('an idempotency key used before', () => {
     expect(await effects('once')).toBe(1)
   })
 
-  test('is E002 with the status that was set, also after a restart', async () => {
+  test('is E002 with the configured status, also after a restart', async () => {
     await submit(submission(), withKey('before'))
     await s.control('PATCH', '/settings', { e002Status: 400 })
     await s.restart()
@@ -180,7 +180,7 @@ describe('an idempotency key used before', () => {
     expect({ status: again.status, code: again.json.code }).toEqual({ status: 400, code: 'E002' })
   })
 
-  test('has the first answer replayed where that is set', async () => {
+  test('gets the first answer again with idempotency: replay', async () => {
     await s.control('PATCH', '/settings', { idempotency: 'replay' })
     const first = await submit(submission(), withKey('replayed'))
     const second = await submit(submission(), withKey('replayed'))
@@ -190,7 +190,7 @@ describe('an idempotency key used before', () => {
     expect((await submit(submission({ field2: 'other' }), withKey('replayed'))).json.code).toBe('E002')
   })
 
-  test('is taken no notice of where that is set', async () => {
+  test('is ignored with idempotency: ignore', async () => {
     await s.control('PATCH', '/settings', { idempotency: 'ignore' })
     const first = await submit(submission(), withKey('ignored'))
     const second = await submit(submission(), withKey('ignored'))
@@ -198,7 +198,7 @@ describe('an idempotency key used before', () => {
     expect(await effects('ignored')).toBe(2)
   })
 
-  test('is applied once, however many requests bring it at the same time', async () => {
+  test('is applied once, even if many requests with it arrive at the same time', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => submit(submission(), withKey('at once'))))
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
     expect(answers.filter(({ json }) => json.code === 'E002')).toHaveLength(19)
@@ -210,7 +210,7 @@ describe('an idempotency key used before', () => {
     expect((await submit(submission(), withKey('refused'))).status).toBe(200)
   })
 
-  test("or a transaction id of the client's own is E002, and can be asked for by that id", async () => {
+  test("or a used transaction id of the client's own is E002, and that id can be polled", async () => {
     const body = { ...submission(), transactionId: 'erp-4711' }
     expect((await submit(body)).json.transactionId).toBe('erp-4711')
     expect((await submit(body)).json.code).toBe('E002')
@@ -218,8 +218,8 @@ describe('an idempotency key used before', () => {
   })
 })
 
-describe('being down, and addresses', () => {
-  test('answers everything E003 while it is told to be down, a restart included', async () => {
+describe('being down, and allowed addresses', () => {
+  test('answers every request with E003 while it is set to down, also after a restart', async () => {
     await s.control('PATCH', '/settings', { down: true })
     await s.restart()
     const answers = [

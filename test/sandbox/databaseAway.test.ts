@@ -23,7 +23,7 @@ async function stored(): Promise<number> {
   return rows[0].n
 }
 
-/** Holds a table for itself while `meanwhile` runs. */
+/** Locks a table while `meanwhile` runs. */
 async function whileLocked(table: string, meanwhile: () => Promise<void>): Promise<void> {
   const client = await s.database.pool.connect()
   try {
@@ -39,7 +39,7 @@ const waitingForLock = `
   select pid from pg_stat_activity
   where datname = current_database() and application_name = 'outboxd sandbox' and wait_event_type = 'Lock'`
 
-test('a locked table: everything is answered within seconds, 503 E003 or 401, and nothing is stored', async () => {
+test('if a table is locked, every request gets 503 E003 or 401 within 10 s, and nothing is stored', async () => {
   const { json } = await submit()
   const before = await stored()
   await whileLocked('sandbox.ledger', async () => {
@@ -64,7 +64,7 @@ test('a locked table: everything is answered within seconds, 503 E003 or 401, an
   expect((await submit()).status).toBe(200)
 })
 
-test('a session that is ended while it writes: no answer to a transaction, which may be stored; E003 to an order, not yet committed', async () => {
+test('if its session is terminated, a submission gets no answer, because it may be stored, and an order E003', async () => {
   for (const path of ['/api/v1/data', '/api/v1/orders']) {
     await whileLocked('sandbox.ledger', async () => {
       const answer = s.call('POST', path, path.endsWith('data') ? submission() : order()).then(
@@ -81,7 +81,7 @@ test('a session that is ended while it writes: no answer to a transaction, which
   expect((await submit()).status).toBe(200)
 })
 
-test('a Postgres that is gone: 503 E003 at once, 401 as ever, and served again when it is back', async () => {
+test('if Postgres is down, requests get 503 E003 or 401, and are served again once it is back', async () => {
   await using server = await startPostgres({ fsync: 'off' })
   const databaseUrl = await createDatabaseOn(server.url, 'away')
   const sandbox = await startSandbox({ databaseUrl, port: 0 })
@@ -98,7 +98,7 @@ test('a Postgres that is gone: 503 E003 at once, 401 as ever, and served again w
     const get = () => call(`/api/v1/data/${json.transactionId}`, { headers })
 
     process.kill(server.pid, 'SIGQUIT')
-    // It ends after its sessions: until then one of them may still answer where another has said 503.
+    // The server ends after its sessions. Until then a session may still answer although another request got 503.
     await vi.waitFor(() => expect(() => process.kill(server.pid, 0)).toThrow('ESRCH'), { timeout: 10_000 })
     await until(get, ({ status }) => status === 503)
     expect(await call('/_sandbox/counts')).toMatchObject({ status: 503 })

@@ -13,13 +13,13 @@ import { type Json, order } from './setup.ts'
 interface Running extends AsyncDisposable {
   program: Program
   announced: Json
-  /** Where its server has its socket. */
+  /** The folder with the server's socket. */
   folder: string
   /** The server's process. */
   pid: number
 }
 
-/** Starts the command as a process, with no variable set. */
+/** Starts the command as a process without variables. */
 async function run(...args: string[]): Promise<Running> {
   const program = startProgram({ args: ['sandbox', '--port', '0', '--json', ...args] })
   const announced = JSON.parse(await program.line((line) => line.startsWith('{')))
@@ -27,7 +27,7 @@ async function run(...args: string[]): Promise<Running> {
   return { program, announced, folder, pid: serverOf(folder), [Symbol.asyncDispose]: program[Symbol.asyncDispose] }
 }
 
-/** The process of the server that has its socket there. */
+/** The process id of the server whose socket is in this folder. */
 function serverOf(folder: string): number {
   return Number(readFileSync(join(folder, '.s.PGSQL.5432.lock'), 'utf8').split('\n')[0])
 }
@@ -52,7 +52,7 @@ async function createOrder(url: string): Promise<string> {
 const ordersOf = async (url: string) =>
   ((await (await fetch(`${url}/_sandbox/orders`)).json()) as Json).rows.map((row: Json) => row.orderId)
 
-test('needs no database, tells scripts where it listens, and leaves nothing behind when told to stop', async () => {
+test('--embedded needs no database, prints its address as JSON, and leaves nothing behind when it stops', async () => {
   await using running = await run('--embedded')
   const { url, port } = running.announced
   expect(running.announced).toEqual({ url, port, clientId: 'sandbox', databaseUrl: expect.any(String) })
@@ -64,7 +64,7 @@ test('needs no database, tells scripts where it listens, and leaves nothing behi
   expect(stderr).toContain('removed when it ends')
 })
 
-test('if its PostgreSQL is killed, it ends with 1 and says what that said last', async () => {
+test('if its PostgreSQL is killed, the sandbox exits with 1 and prints the last output of PostgreSQL', async () => {
   await using running = await run('--embedded')
   await createOrder(running.announced.url)
   process.kill(running.pid, 'SIGKILL')
@@ -74,7 +74,7 @@ test('if its PostgreSQL is killed, it ends with 1 and says what that said last',
   expect(existsSync(running.folder)).toBe(false)
 })
 
-test('if the npx that started it is killed, it ends, and its PostgreSQL with it', async () => {
+test('if the npx that started it is killed, the sandbox and its PostgreSQL end too', async () => {
   const project = await mkdtemp(join(tmpdir(), 'npx-'))
   const bin = join(project, 'node_modules/.bin')
   await mkdir(bin, { recursive: true })
@@ -96,13 +96,13 @@ test('if the npx that started it is killed, it ends, and its PostgreSQL with it'
   )
 })
 
-test('with --data it goes on with what was there, killed or not; a folder in use is refused', async () => {
+test('with --data the sandbox keeps its data, even after kill -9, and refuses a folder in use', async () => {
   const data = await mkdtemp(join(tmpdir(), 'data-'))
   await using first = await run('--data', data)
   const orderId = await createOrder(first.announced.url)
   first.program.signal('SIGKILL')
 
-  // Its reaper ends the server and removes the folder with the socket; the second waits for that.
+  // The reaper of the first ends the server and removes the folder with the socket. The second sandbox waits for that.
   await using second = await run('--data', data)
   await until(
     () => [isThere(first.pid), existsSync(first.folder)],

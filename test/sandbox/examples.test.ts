@@ -7,24 +7,24 @@ import { expect, test } from 'vitest'
 import { checkout, sourceMain } from '../support/program.ts'
 import { setup, submission } from './setup.ts'
 
-/** The examples of docs/start/sandbox.md, "In your own CI", as they stand there; .ci/package runs them on the package. */
+/** Runs the examples of docs/start/sandbox.md, "In your own CI". .ci/package runs them on the package. */
 
 const run = promisify(execFile)
 const page = await readFile(join(checkout, 'docs', 'start', 'sandbox.md'), 'utf8')
 const exampleIn = (language: string) => page.split(`\`\`\`${language}\n`)[1]?.split('```\n', 1)[0] ?? ''
 
-test.concurrent('the shell script takes a token, submits, asks, orders and reads the event', async () => {
+test.concurrent('the shell script runs to its end and prints the OrderCreated event', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'shell-'))
   await writeFile(join(folder, 'npx'), `#!/bin/sh\nshift 2\nexec "${process.execPath}" "${sourceMain}" "$@"\n`)
   await chmod(join(folder, 'npx'), 0o755)
-  await writeFile(join(folder, 'sandbox.json'), '{"url":"http://127.0.0.1:1"}\n') // of a run before
+  await writeFile(join(folder, 'sandbox.json'), '{"url":"http://127.0.0.1:1"}\n') // left by an earlier run
   const env = { ...process.env, PATH: `${folder}:${dirname(process.execPath)}:${process.env.PATH}` }
   const { stdout } = await run('sh', ['-c', exampleIn('sh')], { cwd: folder, env })
   expect(stdout).toContain('{"status":"ok"}')
   expect(stdout).toContain('OrderCreated')
 })
 
-test('the three curl commands show what arrived, what became of it, and change a setting', async () => {
+test('the three curl commands list requests and transactions, and change a setting', async () => {
   await using s = await setup()
   await s.call('POST', '/api/v1/data', submission())
   const { transactionId } = (await s.call('POST', '/api/v1/data', submission())).json
@@ -51,7 +51,7 @@ test.concurrent('the vitest file passes', async () => {
   await writeFile(join(folder, 'outbox.test.js'), exampleIn('js'))
   await copyFile(join(import.meta.dirname, 'exampleProgram.js'), join(folder, 'program.js'))
   const alias = { 'outboxd/sandbox': join(checkout, 'src', 'sandbox', 'sandbox.ts') }
-  // As long as our own tests may wait, on a machine where others run beside it.
+  // The same timeouts as our own tests, because other tests run beside it.
   const config = { test: { alias, hookTimeout: 120_000, testTimeout: 120_000 } }
   await writeFile(join(folder, 'vitest.config.js'), `export default ${JSON.stringify(config)}\n`)
   const { VITEST: _, ...inherited } = process.env

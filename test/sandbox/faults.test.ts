@@ -17,7 +17,7 @@ const fault = (spec: Record<string, unknown>) => s.control('POST', '/faults', sp
 const ledger = async (): Promise<Json[]> =>
   (await s.control('GET', '/ledger')).rows.filter((row: Json) => row.endpoint !== 'token')
 
-test('a status and a code are answered for n requests, and then no longer', async () => {
+test('a fault answers with its status and code for the given number of requests', async () => {
   await fault({ kind: 'answer', endpoint: 'submit', status: 500, code: 'E003', times: 2 })
   const answers = [await submit(), await submit(), await submit()]
   expect(answers.map(({ status }) => status)).toEqual([500, 500, 200])
@@ -26,12 +26,12 @@ test('a status and a code are answered for n requests, and then no longer', asyn
   expect((await ledger()).map((row) => row.transactionId !== null)).toEqual([false, false, true])
 })
 
-test('401 once, then as always', async () => {
+test('a fault with times 1 answers one request with 401, and then no more', async () => {
   await fault({ kind: 'answer', status: 401, times: 1 })
   expect([(await submit()).status, (await submit()).status]).toEqual([401, 200])
 })
 
-test('an answer after applying hides that it was applied', async () => {
+test('a fault answer after applying replaces the answer to a stored record', async () => {
   await fault({ kind: 'answer', endpoint: 'submit', status: 500, when: 'after', times: 1 })
   expect((await submit()).status).toBe(500)
   expect((await ledger())[0]).toMatchObject({ status: 500, transactionId: expect.any(String) })
@@ -77,7 +77,7 @@ test('after a drop after applying, the same idempotency key is E002', async () =
   expect((await s.call('POST', '/api/v1/data', submission(), key)).json.code).toBe('E002')
 })
 
-test('a delay after applying is seen in the ledger before the answer comes', async () => {
+test('during a delay after applying, the ledger already has the request', async () => {
   await fault({ kind: 'delay', delayMs: 60_000, when: 'after', times: 1 })
   const gone = new AbortController()
   const call = fetch(`${s.sandbox.url}/api/v1/data`, {
@@ -91,14 +91,14 @@ test('a delay after applying is seen in the ledger before the answer comes', asy
   await expect(call).rejects.toThrow()
 })
 
-test('a delay before applying holds the request back, and then applies it', async () => {
+test('a delay before applying delays the request, and then applies it', async () => {
   await fault({ kind: 'delay', delayMs: 150, when: 'before', times: 1 })
   const started = performance.now()
   expect((await submit()).status).toBe(200)
   expect(performance.now() - started).toBeGreaterThanOrEqual(149)
 })
 
-test('garbage is not JSON, though it says so', async () => {
+test('garbage is not JSON, but has a JSON content type', async () => {
   await fault({ kind: 'garbage', times: 1 })
   const answer = await submit()
   expect(answer.status).toBe(200)
@@ -107,19 +107,19 @@ test('garbage is not JSON, though it says so', async () => {
   expect((await ledger())[0].transactionId).not.toBeNull()
 })
 
-test('an oversized body is as large as it was told to be', async () => {
+test('an oversized body has the given size', async () => {
   await fault({ kind: 'oversized', bytes: 3_000_000, times: 1 })
   expect((await submit()).text.length).toBeGreaterThan(3_000_000)
 })
 
-test('gzip comes to a client that did not ask for it, and may be a bomb', async () => {
+test('a gzip fault compresses a large body for a client that did not ask for gzip', async () => {
   await fault({ kind: 'gzip', bytes: 5_000_000, times: 1 })
   const { headers, body } = await raw('/api/v1/data', JSON.stringify(submission()))
   expect(headers['content-encoding']).toBe('gzip')
   expect(body.length).toBeLessThan(50_000)
 })
 
-test('a redirect is answered with its location, and nothing is applied', async () => {
+test('a redirect fault answers with its location and applies nothing', async () => {
   await fault({ kind: 'redirect', location: 'http://127.0.0.1:1/elsewhere', times: 1 })
   const answer = await submit()
   expect({ status: answer.status, location: answer.headers.get('location') }).toEqual({
@@ -129,14 +129,14 @@ test('a redirect is answered with its location, and nothing is applied', async (
   expect((await ledger())[0].transactionId).toBeNull()
 })
 
-test('a body drips byte by byte, and is whole in the end', async () => {
+test('a drip fault sends the whole body in small pieces', async () => {
   await fault({ kind: 'drip', intervalMs: 1, times: 1 })
   const { body, chunks } = await raw('/api/v1/data', JSON.stringify(submission()))
   expect(JSON.parse(body.toString())).toMatchObject({ status: 'accepted' })
   expect(chunks).toBeGreaterThan(10)
 })
 
-test("an id is missing, a status unknown, an id another's", async () => {
+test('faults remove the id, give an unknown status, or give a wrong id', async () => {
   await fault({ kind: 'missing_id', times: 2 })
   expect((await submit()).json).not.toHaveProperty('transactionId')
   expect((await s.call('POST', '/api/v1/orders', order())).json).not.toHaveProperty('orderId')
@@ -149,14 +149,14 @@ test("an id is missing, a status unknown, an id another's", async () => {
   expect(wrong.transactionId).not.toBe(transactionId)
 })
 
-test('a fault keeps to its endpoint, the token endpoint included', async () => {
+test('a fault affects only its endpoint, which may be the token endpoint', async () => {
   await fault({ kind: 'answer', endpoint: 'token', status: 500, body: { error: 'server_error' }, times: 1 })
   expect((await submit()).status).toBe(200)
   expect(await s.token()).toBe('undefined')
   expect(await s.token()).toMatch(/^ey/)
 })
 
-test('a fault may keep to bodies that contain a text', async () => {
+test('a fault may affect only bodies that contain a text', async () => {
   await fault({ kind: 'answer', status: 400, code: 'E001', bodyContains: '"C7"' })
   expect((await submit()).status).toBe(200)
   expect((await submit(submission({}, 'C7'))).status).toBe(400)
@@ -170,7 +170,7 @@ test('a fault applies to a share of the requests', async () => {
   expect(failed).toBeLessThan(130)
 })
 
-test('what is left of a fault survives a restart and an emptied ledger', async () => {
+test('the remaining count of a fault survives a restart and deleting the ledger', async () => {
   await fault({ kind: 'answer', status: 500, times: 3 })
   await submit()
   await s.restart()
@@ -182,7 +182,7 @@ test('what is left of a fault survives a restart and an emptied ledger', async (
   expect([(await submit()).status, (await submit()).status]).toEqual([500, 200])
 })
 
-test('faults can be switched off one by one', async () => {
+test('a fault can be removed by its id', async () => {
   const { id } = await fault({ kind: 'answer', status: 500 })
   await fault({ kind: 'answer', status: 502 })
   await s.control('DELETE', `/faults/${id}`)
@@ -208,11 +208,11 @@ test.each<[Record<string, unknown>, string]>([
   ],
   [{ kind: 'answer', status: 429, contentType: 'text/\u2028' }, 'contentType'],
   [{ kind: 'redirect', location: 'http://elsewhere/\r\n' }, 'location'],
-])('%j is no fault, and the answer says why', async (spec, word) => {
+])('%j is not a valid fault, and the answer says why', async (spec, word) => {
   await expect(fault(spec)).rejects.toThrow(word)
 })
 
-/** A request whose answer is neither decompressed nor gathered, as `fetch` would. */
+/** Sends a request. Unlike `fetch`, it does not decompress the answer, and counts its chunks. */
 async function raw(
   path: string,
   body: string,

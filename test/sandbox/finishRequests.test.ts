@@ -14,11 +14,14 @@ afterAll(() => s[Symbol.asyncDispose]())
 interface Sending {
   /** Idempotency keys whose request was answered 200. */
   answered: Set<string>
-  /** Resolves when nobody listens any more. */
+  /** Resolves when the server accepts no connection any more. */
   ended: Promise<void>
 }
 
-/** Posts from many connections, each again and again under a key of its own, until none takes them; calls `onMany` at 100 answers. */
+/**
+ * Posts on many connections, each request with its own key, until the server accepts none. Calls `onMany` at 100
+ * answers.
+ */
 function keepPosting(url: string, token: string, prefix: string, onMany: () => void): Sending {
   const answered = new Set<string>()
   let sent = 0
@@ -44,7 +47,7 @@ async function appliedKeys(pool: Setup['database']['pool'], prefix: string): Pro
   return rows.map(({ key }) => key)
 }
 
-test('closed under load, all that was stored has been answered, and the reverse; twice', async () => {
+test('if closed under load, the stored requests are exactly the answered ones, twice in a row', async () => {
   for (const prefix of ['a', 'b']) {
     const closed = Promise.withResolvers<void>()
     const { answered, ended } = keepPosting(
@@ -60,7 +63,7 @@ test('closed under load, all that was stored has been answered, and the reverse;
   }
 })
 
-test('SIGTERM to the process under load: what was stored has been answered, and it ends with 0', async () => {
+test('on SIGTERM under load, the stored requests are exactly the answered ones, and the exit code is 0', async () => {
   await using database = await createDatabase('sandbox_template')
   await using program = startProgram({
     args: ['sandbox', '--port', '0', '--json'],
@@ -77,8 +80,8 @@ test('SIGTERM to the process under load: what was stored has been answered, and 
   expect(new Set(await appliedKeys(database.pool, 'p'))).toEqual(answered)
 })
 
-// Over three seconds: the slow sender is given the whole grace.
-test('what a fault holds back is let go, a slow sender is cut off, and it has ended within five seconds', async () => {
+// Takes over three seconds, because the slow sender gets the whole grace period.
+test('closing answers delayed requests, cuts off slow senders, and ends within five seconds', async () => {
   await s.control('POST', '/faults', { kind: 'delay', delayMs: 600_000, pathContains: 'delayed' })
   await s.control('POST', '/faults', { kind: 'drip', intervalMs: 60_000, pathContains: 'dripped' })
   const delayed = s.call('GET', '/api/v1/data/delayed')

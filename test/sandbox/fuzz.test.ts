@@ -7,9 +7,9 @@ import { type FuzzedRequest, fuzzedRequest, resolve } from './fuzzedRequests.ts'
 import { type Json, type Setup, setup } from './setup.ts'
 
 /**
- * Whatever is sent, made from the OpenAPI document, the sandbox never answers 500 and never what the document does not have.
+ * To any request made from the OpenAPI document, the sandbox never answers 500, or an answer that the document lacks.
  *
- * `LONG=1 npm test -- test/sandbox/fuzz` asks for some minutes; FUZZ_SEED=N asks the same again.
+ * `LONG=1 npm test -- test/sandbox/fuzz` runs for some minutes; FUZZ_SEED=N repeats the same requests.
  */
 const batches = process.env.LONG ? 3000 : 40
 const batchRequests = 20
@@ -61,7 +61,7 @@ function lengthOf(body: Buffer | undefined): Record<string, string> {
   return body === undefined ? {} : { 'content-length': String(body.length) }
 }
 
-/** What of an answer is not in the document, in words; nothing where all of it is. */
+/** Lists what in an answer the document lacks. */
 function undocumented({ operation, path, method }: FuzzedRequest, { status, headers, text }: Answered): string[] {
   if (status === 500) return [`500: ${text}`]
   if (isOtherwise) return [] // the document has the default settings
@@ -85,7 +85,7 @@ function wrongHeader(name: string, reference: Json, headers: Answered['headers']
   return wrong(schema, schema.type === 'integer' ? Number(value) : value, name)
 }
 
-/** Where nothing is served, the answer is a problem document nevertheless, and says how much room there is. */
+/** Checks the answer to an unknown path or method: a problem document with X-RateLimit-Remaining. */
 function undocumentedProblem(path: string, method: string, status: number, headers: Answered['headers'], text: string) {
   const remaining = headers['x-ratelimit-remaining']
   const { RateLimitRemaining } = document.components.headers
@@ -109,7 +109,7 @@ function wrong(schema: Json, value: unknown, what: string): string[] {
   return validate(value) ? [] : [`${what}: ${ajv.errorsText(validate.errors)}`]
 }
 
-/** Asks in batches, and counts the answers by status. */
+/** Sends requests in batches, and counts the answers by status. */
 async function ask(runs: number): Promise<Map<number, number>> {
   const requests = fc.array(fuzzedRequest(document, await s.token()), {
     minLength: batchRequests,
@@ -130,7 +130,7 @@ async function ask(runs: number): Promise<Map<number, number>> {
   return statuses
 }
 
-test(`no request gets a 500, or what the document does not have (FUZZ_SEED=${seed})`, async () => {
+test(`no request gets a 500 or an undocumented answer (FUZZ_SEED=${seed})`, async () => {
   const statuses = await ask(batches)
   const seen = [...statuses].toSorted(([one], [other]) => one - other)
   console.log(`FUZZ_SEED=${seed}: ${seen.map(([status, count]) => `${count} x ${status}`).join(', ')}`)
@@ -142,7 +142,7 @@ test.each<[string, number, Json]>([
   ['from an address that is not allow-listed', 403, { allowedAddresses: ['192.0.2.1'], addressStatus: 403 }],
   ['beyond the limit', 429, { rateLimitRequests: 10 }],
   ['with other statuses', 410, { unknownIdStatus: 410, e002Status: 400, invalidCustomerCode: 'E001' }],
-])(`nor %s, where there are answers %i (FUZZ_SEED=${seed})`, async (_when, status, settings) => {
+])(`no request gets a 500 %s, and some get %i (FUZZ_SEED=${seed})`, async (_when, status, settings) => {
   await s.control('PATCH', '/settings', settings)
   isOtherwise = true
   const statuses = await ask(batches / 10)
@@ -150,7 +150,7 @@ test.each<[string, number, Json]>([
   expect(statuses.get(status)).toBeGreaterThan(0)
 })
 
-test('all that was asked is in the ledger, and each order that was answered 201 is on the queue', async () => {
+test('the queue has an event for each order that got 201', async () => {
   const { rows: counts } = await s.control('GET', '/counts')
   const created = counts.find((row: Json) => row.endpoint === 'order' && row.status === 201)
   const { rows: events } = await s.control('GET', '/events?limit=1000000')
@@ -158,11 +158,11 @@ test('all that was asked is in the ledger, and each order that was answered 201 
   expect(events.filter((row: Json) => row.event === null)).toEqual([])
 })
 
-// After that: a service that answers a repeated order again puts no second event on the queue.
+// Runs last, because a service that answers a repeated order again writes no second event.
 const others = Array.from({ length: process.env.LONG ? 50 : 3 }, (_, n) => seed + n)
 
-test.each(others)('nor of a service that is otherwise in what the interface does not show (seed %i)', async (other) => {
-  // Without the limit per second, because the test's own request for a token would get 429.
+test.each(others)('no request gets a 500 from a service with random settings (seed %i)', async (other) => {
+  // Without the limit per second, because this test's request for a token would get 429.
   const { compression: _gzip, rateLimitPerSecond: _few, ...settings } = randomService(other).notShown
   await s.control('PATCH', '/settings', settings)
   isOtherwise = true

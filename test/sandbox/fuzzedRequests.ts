@@ -2,17 +2,17 @@ import fc from 'fast-check'
 import { anyString } from '../support/anyString.ts'
 import type { Json } from './setup.ts'
 
-/** Requests made from the OpenAPI document: most nearly valid, some nothing like it. */
+/** A request made from the OpenAPI document. Most are nearly valid, some are not at all. */
 export interface FuzzedRequest {
   method: string
   path: string
   headers: Record<string, string>
   body: Buffer | undefined
-  /** Path and method of the operation that it goes to; undefined where the document has none. */
+  /** Path and method of the request's operation, or undefined if the document has none. */
   operation: [path: string, method: string] | undefined
 }
 
-/** JSON as text, so that numbers and escapes can be what no value of JavaScript is. */
+/** JSON as text, so that it can contain numbers and escapes that no JavaScript value has. */
 const stringText = fc.oneof(
   { weight: 4, arbitrary: anyString({ maxLength: 12 }).map((text) => JSON.stringify(text)) },
   { weight: 2, arbitrary: fc.constantFrom('""', '"\\ud800"', '"\\udc00x"', '"\\u0000"', '"\\\\u0000"', '"fail:E003"') },
@@ -53,7 +53,7 @@ const { anyText } = fc.letrec<{ anyText: string }>((tie) => ({
 }))
 const wrongText = fc.oneof({ weight: 8, arbitrary: anyText }, { weight: 1, arbitrary: deepText })
 
-/** Mostly what `schema` takes. */
+/** JSON that mostly fits `schema`. */
 function schemaText(schema: Json): fc.Arbitrary<string> {
   return fc.oneof({ weight: 12, arbitrary: rightText(schema) }, { weight: 1, arbitrary: wrongText })
 }
@@ -105,7 +105,7 @@ function formText({ properties }: Json): fc.Arbitrary<string> {
   return fc.tuple(...fields).map((texts) => texts.filter((text) => text !== null).join('&'))
 }
 
-/** A few ids, so that some are used twice and some are asked for after they were given. */
+/** Few different ids, so that some are used twice and some exist when they are polled. */
 const uuid = fc.oneof(
   fc.uuid(),
   fc.integer({ min: 0, max: 9 }).map((n) => `11111111-1111-4111-8111-11111111111${n}`),
@@ -115,7 +115,7 @@ const pathSegment = fc.oneof(
   fc.constantFrom('none', '%', '%00', '%ff', '%F0%9F%98%80', '..', 'x'.repeat(300)),
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).map(encodeURIComponent),
 )
-/** What may stand in a header. */
+/** Characters that a header may contain. */
 const headerText = fc.string({
   unit: fc.integer({ min: 33, max: 126 }).map((code) => String.fromCharCode(code)),
   maxLength: 300,
@@ -137,7 +137,7 @@ const marred = (body: Buffer) =>
     },
   )
 
-/** Any request of `document`, or another below its paths. */
+/** Any request of `document`, or one that the document lacks. */
 export function fuzzedRequest(document: Json, bearer: string): fc.Arbitrary<FuzzedRequest> {
   const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
     Object.entries<Json>(methods).map(([method, operation]) =>
@@ -201,7 +201,7 @@ function headers(bearer: string, contentType: string | undefined): fc.Arbitrary<
     .map((parts) => Object.assign({}, ...parts))
 }
 
-/** What the document does not have: another method, another path. */
+/** A request that the document lacks: an unknown method or path. */
 function strangeRequest(bearer: string): fc.Arbitrary<FuzzedRequest> {
   return fc.record({
     method: fc.constantFrom('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'),
@@ -215,7 +215,7 @@ function strangeRequest(bearer: string): fc.Arbitrary<FuzzedRequest> {
   })
 }
 
-/** What a `$ref` of the document leads to. */
+/** Resolves a `$ref` of the document. */
 export function resolve(document: Json, node: Json): Json {
   if (node?.$ref === undefined) return node
   return node.$ref

@@ -3,7 +3,7 @@ import { startSandbox } from '../../src/sandbox/startSandbox.ts'
 import { createDatabase } from '../support/database.ts'
 import { startFaultProxy } from '../support/faultProxy.ts'
 
-test('health is 200, or 503 while the database is away or does not answer, and shows nothing else', async () => {
+test('health is 200, or 503 while the database is away or does not answer, and needs no token', async () => {
   vi.spyOn(process.stderr, 'write').mockReturnValue(true)
   await using database = await createDatabase('sandbox_template')
   const server = new URL(database.url)

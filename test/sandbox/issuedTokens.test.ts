@@ -39,7 +39,7 @@ describe('the token endpoint', () => {
     expect(answer.status).toBe(404)
   })
 
-  test('says to an OAuth client library why it refuses', async () => {
+  test('refuses a wrong secret so that an OAuth client library can read the reason', async () => {
     const server = { issuer: s.sandbox.url, token_endpoint: `${s.sandbox.url}/oauth/token` }
     const client = { client_id: 'sandbox' }
     const response = await oauth.clientCredentialsGrantRequest(
@@ -57,14 +57,14 @@ describe('the token endpoint', () => {
     ['seconds', 3600],
     ['milliseconds', 3_600_000],
     ['minutes', 60],
-  ])('counts expires_in in %s where that is set', async (expiresInUnit, expected) => {
+  ])('gives expires_in in %s if that unit is set', async (expiresInUnit, expected) => {
     await s.control('PATCH', '/settings', { expiresInUnit })
     const { json } = await ask(form(right))
     await s.control('DELETE', '/settings')
     expect(json.expires_in).toBe(expected)
   })
 
-  test('must not be cached', async () => {
+  test('forbids caching of its answers', async () => {
     const { response, json } = await ask(form(right))
     expect(response.status).toBe(200)
     expect(json).toEqual({ access_token: expect.any(String), token_type: 'Bearer', expires_in: 3600 })
@@ -79,8 +79,8 @@ describe('the token endpoint', () => {
     ['no client secret', form({ ...right, client_secret: '' }), 400, 'invalid_request'],
     ['a field twice', `${form(right)}&client_id=sandbox`, 400, 'invalid_request'],
     ['a wrong secret', form({ ...right, client_secret: 'wrong' }), 401, 'invalid_client'],
-    ['another client', form({ ...right, client_id: 'other' }), 401, 'invalid_client'],
-    ['nothing', '', 400, 'invalid_request'],
+    ['an unknown client', form({ ...right, client_id: 'other' }), 401, 'invalid_client'],
+    ['an empty body', '', 400, 'invalid_request'],
   ])('answers %s as RFC 6749, 5.2 says', async (_what, body, status, error) => {
     const { response, json } = await ask(body)
     expect({ status: response.status, error: json.error }).toEqual({ status, error })
@@ -89,18 +89,18 @@ describe('the token endpoint', () => {
     if (status === 401) expect(response.headers.get('www-authenticate')).toMatch(/^Basic /)
   })
 
-  test('takes a form and nothing else', async () => {
+  test('accepts only a form', async () => {
     const { response, json } = await ask(JSON.stringify(right), { 'content-type': 'application/json' })
     expect({ status: response.status, error: json.error }).toEqual({ status: 400, error: 'invalid_request' })
   })
 
-  test('does not take the credentials in a header, because the interface has them in the form', async () => {
+  test('does not accept credentials in a header, because the interface has them in the form', async () => {
     const authorization = `Basic ${Buffer.from('sandbox:sandbox-secret').toString('base64')}`
     const { response, json } = await ask('grant_type=client_credentials', { authorization })
     expect({ status: response.status, error: json.error }).toEqual({ status: 401, error: 'invalid_client' })
   })
 
-  test('leaves the secret out of the ledger', async () => {
+  test('does not store the secret in the ledger', async () => {
     await ask(form(right))
     const { rows } = await s.control('GET', '/ledger?endpoint=token')
     expect(rows.at(-1).body).toBe('grant_type=client_credentials&client_id=sandbox&client_secret=***')
@@ -138,7 +138,7 @@ describe('an access token', () => {
       .sign(key ?? (await importJWK(await ourJwk(), change.algorithm ?? 'EdDSA')))
   }
 
-  test('that we sign ourselves passes, so what the next tests refuse is refused for their reason', async () => {
+  test('that the test signs itself is accepted, so the next tests’ refusals have their own reasons', async () => {
     expect((await get(`Bearer ${await signed({})}`)).status).toBe(404)
   })
 
@@ -147,7 +147,7 @@ describe('an access token', () => {
     ['from another issuer', () => signed({ issuer: 'urn:someone:else' })],
     ['that has expired', () => signed({ expires: '-1s' })],
     ['signed with another key', async () => signed({}, (await generateKeyPair('EdDSA')).privateKey)],
-    ['that calls our algorithm by another name', () => signed({ algorithm: 'Ed25519' })],
+    ['that names our algorithm differently', () => signed({ algorithm: 'Ed25519' })],
     ['of an earlier generation', () => signed({ generation: 0 })],
     ['of no format', async () => 'a.b.c'],
   ])('%s is refused with 401', async (_what, make) => {
@@ -193,7 +193,7 @@ describe('an access token', () => {
     expect((await get(authorization)).status).toBe(401)
   })
 
-  test('is refused once it has expired, though it was seen before', async () => {
+  test('is refused once it has expired, even if it was accepted before', async () => {
     await s.control('PATCH', '/settings', { tokenLifetimeSeconds: 1 })
     const token = await s.token()
     await s.control('DELETE', '/settings')
@@ -207,7 +207,7 @@ describe('an access token', () => {
     expect((await get(`Bearer ${token}`)).status).toBe(404)
   })
 
-  test('is refused after all were revoked, also after a restart; a new one passes', async () => {
+  test('is refused after all tokens were revoked, also after a restart, and a new one is accepted', async () => {
     const token = await s.token()
     await s.control('POST', '/tokens/revoke')
     expect((await get(`Bearer ${token}`)).status).toBe(401)

@@ -15,7 +15,7 @@ beforeEach(async () => {
 })
 afterAll(() => database[Symbol.asyncDispose]())
 
-/** Requests, `ageUs` before now, one microsecond after the other. */
+/** Inserts requests that arrived `ageUs` before now, one microsecond apart. */
 async function arrived(count: number, ageUs: number, more: { counted?: boolean; key?: string } = {}): Promise<void> {
   const { counted = false, key = null } = more
   await database.pool.query(
@@ -37,7 +37,7 @@ async function sequences(): Promise<number[]> {
   return rows.map(({ sequence }) => sequence)
 }
 
-test('so many rows stay, the newest', async () => {
+test('the newest rows are kept, up to the limit', async () => {
   await arrived(20, hourUs)
   await trimAll(5)
   expect(await sequences()).toEqual([16, 17, 18, 19, 20])
@@ -45,7 +45,7 @@ test('so many rows stay, the newest', async () => {
   expect(await sequences()).toHaveLength(5)
 })
 
-test('what an idempotency key has done stays, and what counts against the limit, until it has left the window', async () => {
+test('rows with an idempotency key are kept, and rows that count against the limit until they leave the window', async () => {
   await arrived(2, 10 * hourUs, { key: 'k' })
   await arrived(2, 10 * hourUs)
   await arrived(2, 30_000_000, { counted: true })
@@ -56,7 +56,7 @@ test('what an idempotency key has done stays, and what counts against the limit,
   expect(await sequences()).toEqual([1, 2, 10])
 })
 
-test('a sandbox trims its ledger by its settings', async () => {
+test('a sandbox trims its ledger to the set number of rows', async () => {
   await using s: Setup = await setup({ ledgerRows: 1000 })
   await s.database.pool.query(`
     insert into sandbox.ledger (arrived_at, endpoint, method, path, address, status, dropped, counted)

@@ -21,7 +21,7 @@ describe('a body', () => {
     'Authorization',
     'apiKey',
     'pass_phrase',
-  ])('has its %s masked, in JSON and in a form, and the rest to the digit', (name) => {
+  ])('has its %s masked in JSON and in a form, and everything else unchanged', (name) => {
     expect(mask('submit', json, `{"a": 1.50, "b": [{"${name}": "pw"}], "c": 1e2}`)).toBe(
       `{"a": 1.50, "b": [{"${name}": "***"}], "c": 1e2}`,
     )
@@ -34,17 +34,17 @@ describe('a body', () => {
     '{ "note" : "\\"client_secret\\" is a field" }',
     'not json',
     '',
-  ])('%s is kept as it came', (body) => {
+  ])('%s is kept unchanged', (body) => {
     expect(mask('submit', json, body)).toBe(body)
   })
 
   test.each([
-    ['half of it', json, '{"client_secret": "pw'],
-    ['the first of two', json, '{"a": {"client_secret": "pw"}, "a": 1}'],
-    ['a name that is written out', json, '{"client\\u005fsecret": "pw"}'],
-    ['text', 'text/plain', 'client_secret: pw'],
-    ['nested without end', json, `${'[{"secret":'.repeat(20_000)}"pw"`],
-  ])('hides no secret by being %s', (_, contentType, body) => {
+    ['a truncated body', json, '{"client_secret": "pw'],
+    ['a duplicate name', json, '{"a": {"client_secret": "pw"}, "a": 1}'],
+    ['a name with an escape', json, '{"client\\u005fsecret": "pw"}'],
+    ['plain text', 'text/plain', 'client_secret: pw'],
+    ['deeply nested', json, `${'[{"secret":'.repeat(20_000)}"pw"`],
+  ])('has its secret masked in %s', (_, contentType, body) => {
     expect(mask('submit', contentType, body)).not.toContain('pw')
   })
 
@@ -55,11 +55,11 @@ describe('a body', () => {
     ['client_id=sandbox;client_secret=pw', 'client_id=***'],
     ['client_secret:pw', '***=***'],
     ['s3cret-of-ours', '***=***'],
-  ])('sent for a token, %s is kept as %s', (body, kept) => {
+  ])('sent for a token, %s is stored as %s', (body, kept) => {
     expect(decodeURIComponent(mask('token', form, body))).toBe(kept)
   })
 
-  test('that is no form, or was sent to no endpoint, leaves its length alone', () => {
+  test('that is not a form, or was sent to no endpoint, is replaced by its length', () => {
     expect(mask('token', json, '{"client_secret":"pw"}')).toBe('(22 characters, left out: no form)')
     expect(mask('other', form, 'client_secret=pw')).toBe('(16 characters, left out: sent to no endpoint)')
   })
@@ -74,7 +74,7 @@ test.each([
   ['/client_secret=pw', '/(16)'],
   ['/api/v1/data/%', '/api/v1/data/(1)'],
   ['/', '/'],
-])('where nothing is served, the path %s is kept as %s', (path, kept) => {
+])('the unknown path %s is stored as %s', (path, kept) => {
   expect(maskUnknownPath(path)).toBe(kept)
 })
 
@@ -86,7 +86,7 @@ describe('a mistaken client', () => {
   })
   afterAll(() => s[Symbol.asyncDispose]())
 
-  test('leaves no secret in the database, nor on stderr', async () => {
+  test('leaves no secret in the database or on stderr', async () => {
     const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
     const send = (path: string, contentType: string, body: string) =>
       fetch(s.sandbox.url + path, { method: 'POST', headers: { 'content-type': contentType }, body })
@@ -112,7 +112,7 @@ describe('a mistaken client', () => {
     await send(`/oauth/token/${secret}`, form, '')
     await send(`/oauth/token&client_secret=${secret}`, form, '')
     await send('/oauth/token', form, `client_id=${secret}&client_secret=sandbox`)
-    await s.control('GET', '/ledger') // all of it is written
+    await s.control('GET', '/ledger') // waits until the ledger is written
     const { rows } = await s.database.pool.query('select l::text as row from sandbox.ledger l')
     expect(rows.length).toBeGreaterThan(100)
     expect(rows.filter(({ row }) => row.includes(secret))).toEqual([])
@@ -120,7 +120,7 @@ describe('a mistaken client', () => {
     stderr.mockRestore()
   })
 
-  test('whose data has a field like a secret is known again by its idempotency key, all the same', async () => {
+  test('whose data has a field like a secret still gets a replay for its idempotency key', async () => {
     await s.control('PATCH', '/settings', { idempotency: 'replay' })
     const form = { grant_type: 'client_credentials', client_id: 'sandbox', client_secret: secret }
     const granted = await fetch(`${s.sandbox.url}/oauth/token`, { method: 'POST', body: new URLSearchParams(form) })

@@ -4,7 +4,10 @@ import { type ErrorShape, errorShapeNames } from '../../src/sandbox/interfaceGap
 import type { SettingsPatch } from '../../src/sandbox/sandboxSettings.ts'
 import { type Json, order, type Reply, type Setup, setup, submission } from './setup.ts'
 
-/** What the interface does not show, set to what a real service may answer. The defaults have their tests elsewhere. */
+/**
+ * Settings for behaviour that the interface does not show, set as real services may behave. Other files test the
+ * defaults.
+ */
 
 let s: Setup
 beforeAll(async () => {
@@ -22,14 +25,14 @@ const createOrder = (body: unknown = order()) => s.call('POST', '/api/v1/orders'
 const read = (id: string) => s.call('GET', `/api/v1/data/${encodeURIComponent(id)}`)
 const unauthorized = () => submit(submission(), { authorization: 'Bearer none' })
 
-/** A request for a token, and what it says. */
+/** Asks for a token. */
 async function askToken(secret = 'sandbox-secret'): Promise<Reply> {
   const form = { grant_type: 'client_credentials', client_id: 'sandbox', client_secret: secret }
   const headers = { authorization: '', 'content-type': 'application/x-www-form-urlencoded' }
   return s.call('POST', '/oauth/token', new URLSearchParams(form).toString(), headers)
 }
 
-/** Whether requests with these bodies are taken, in their order. */
+/** Submits each body in order. @returns whether each was accepted */
 async function taken(...bodies: Json[]): Promise<boolean[]> {
   const answers = []
   for (const body of bodies) answers.push(await submit(body))
@@ -38,7 +41,7 @@ async function taken(...bodies: Json[]): Promise<boolean[]> {
 }
 
 describe('a token', () => {
-  test('is a word that says nothing, and is good for the same; revoked it is not', async () => {
+  test('may be opaque, is valid over a restart, and not after its revocation', async () => {
     await using own = await setup({ tokenForm: 'opaque' })
     const token = await own.token()
     expect(token).toMatch(/^[\w-]{50,}$/)
@@ -55,14 +58,14 @@ describe('a token', () => {
     [{ expiresInForm: 'text' }, { expires_in: '3600', token_type: 'Bearer' }],
     [{ expiresInForm: 'absent', tokenType: 'bearer' }, { token_type: 'bearer' }],
     [{ tokenMoreFields: true }, { expires_in: 3600, scope: 'data orders', ext_expires_in: 7200 }],
-  ])('set to %j comes so', async (settings, fields) => {
+  ])('is issued as set: %j', async (settings, fields) => {
     await set(settings)
     const { access_token: _token, ...others } = (await askToken()).json
     expect(others).toMatchObject(fields)
     expect('expires_in' in others).toBe('expires_in' in fields)
   })
 
-  test('ends before its expires_in where that is set', async () => {
+  test('ends before its expires_in if tokenHeldSeconds is set', async () => {
     await using standing = await setup({ clock: '2026-01-01T00:00:00Z', tokenHeldSeconds: 100 })
     expect((await standing.call('GET', '/api/v1/data/none')).status).toBe(404)
     await standing.control('POST', '/clock', { advanceSeconds: 99 })
@@ -71,7 +74,7 @@ describe('a token', () => {
     expect((await standing.call('GET', '/api/v1/data/none')).status).toBe(401)
   })
 
-  test('ends those before it, also over a restart', async () => {
+  test('ends former tokens if newTokenEndsOld is set, also over a restart', async () => {
     await using own = await setup({ newTokenEndsOld: true })
     expect((await own.call('GET', '/api/v1/data/none')).status).toBe(404)
     const [first, second] = [await own.token(), await own.token()]
@@ -82,7 +85,7 @@ describe('a token', () => {
     expect([await ask(first), await ask(second)]).toEqual([401, 404])
   })
 
-  test('for a wrong secret is refused with the status that is set, as OAuth has it or as the API does', async () => {
+  test('is refused for a wrong secret with the set status, in the form of OAuth or of the API', async () => {
     await set({ wrongSecretStatus: 400 })
     const oauth = await askToken('wrong')
     expect([oauth.status, oauth.json.error, oauth.headers.get('www-authenticate')]).toEqual([
@@ -133,17 +136,17 @@ describe('a refusal', () => {
     expect(answer.headers.get('content-type')).toContain(contentType)
   })
 
-  test('has a test here for every shape', () => {
+  test('has a test in this file for every shape', () => {
     expect([...shapes.map(([name]) => name), 'text', 'html', 'empty'].toSorted()).toEqual(errorShapeNames.toSorted())
   })
 
-  test('names each field that is wrong, where its shape is a list', async () => {
+  test('names each wrong field if its shape is a list', async () => {
     await set({ errorShape: 'errors', invalidCustomerCode: 'E001' })
     const { json } = await submit({ customerId: '', data: { field1: 'none', field2: 'x' } })
     expect(json.errors.map(({ field }: Json) => field)).toEqual(['customerId', 'data.field1'])
   })
 
-  test('of a fault has that shape, too, unless the fault brings a body', async () => {
+  test('of a fault also has the set shape, unless the fault has a body', async () => {
     await set({ errorShape: 'code' })
     await s.control('POST', '/faults', { kind: 'answer', status: 500, code: 'E003', times: 1 })
     expect((await submit()).json).toEqual({ code: 'E003', message: 'A fault of the sandbox gave this answer.' })
@@ -151,7 +154,7 @@ describe('a refusal', () => {
     expect((await submit()).json).toEqual({ own: 1 })
   })
 
-  test('that is a 401 may have another shape, and another header or none', async () => {
+  test('with 401 may have its own shape, and a different WWW-Authenticate or none', async () => {
     await set({ errorShape: 'code', unauthorizedShape: 'empty', wwwAuthenticate: 'scheme' })
     const scheme = await unauthorized()
     expect([scheme.status, scheme.text, scheme.headers.get('www-authenticate')]).toEqual([
@@ -164,7 +167,7 @@ describe('a refusal', () => {
     expect((await unauthorized()).headers.get('www-authenticate')).toBeNull()
   })
 
-  test('of an address need not say that it is the address', async () => {
+  test('of an address may hide that the address is the reason', async () => {
     await set({ allowedAddresses: ['192.0.2.1'], addressNamed: false })
     const plain = await submit()
     expect([plain.status, plain.text.includes('127.0.0.1'), plain.text.includes('address')]).toEqual([
@@ -184,7 +187,7 @@ describe('a refusal', () => {
     [{ oddIdStatus: 400 }, 404, () => read('a.b-c_d')],
     [{ tooLargeStatus: 400 }, 400, () => submit('x'.repeat(3000))],
     [{ wrongMethodStatus: 404 }, 404, () => s.call('PUT', '/api/v1/data')],
-  ])('has the status that is set: %j is %i', async (settings, status, send) => {
+  ])('has the set status: %j gives %i', async (settings, status, send) => {
     await set(settings)
     const answer = await send()
     expect(answer.status).toBe(status)
@@ -192,7 +195,7 @@ describe('a refusal', () => {
     expect(answer.headers.get('allow')).toBeNull()
   })
 
-  test('says when to try again in seconds, as a date by its own clock, or not', async () => {
+  test('has Retry-After as a date of the service’s clock, or none, if that is set', async () => {
     await set({ down: true, retryAfterForm: 'date', clockSkewSeconds: 7200 })
     const answer = await submit()
     const [retryAfter, date] = ['retry-after', 'date'].map((name) => Date.parse(answer.headers.get(name) ?? ''))
@@ -205,7 +208,7 @@ describe('a refusal', () => {
 describe('a record', () => {
   const ten = '😀😀😀😀😀'
 
-  test('has ten characters of a customerId, ten halves of them, or ten bytes', async () => {
+  test('may have a customerId of ten characters, ten UTF-16 units or ten bytes, as set', async () => {
     const ids = ['C123456789', `${ten}${ten}`, ten, 'ééééé', 'éééééé'].map((id) => submission({}, id))
     expect(await taken(...ids)).toEqual([true, true, true, true, true])
     await set({ customerIdUnit: 'utf16' })
@@ -214,13 +217,13 @@ describe('a record', () => {
     expect(await taken(...ids)).toEqual([true, false, false, true, false])
   })
 
-  test('has a field2 that must not be empty, or longer than is set', async () => {
+  test('must have a field2 that is not empty and no longer than set', async () => {
     const texts = ['', 'abc', '😀😀😀', 'abcd'].map((field2) => submission({ field2 }))
     await set({ field2Empty: false, field2LengthMax: 3 })
     expect(await taken(...texts)).toEqual([false, true, true, false])
   })
 
-  test('has a field2 of the pattern that is set', async () => {
+  test('must have a field2 of the set pattern', async () => {
     await set({ field2Pattern: '^[A-Z]{2,3}-\\d+$' })
     expect(await taken(...['AB-1', 'AB-', 'ab-1', 'ABC-22'].map((field2) => submission({ field2 })))).toEqual([
       true,
@@ -233,7 +236,7 @@ describe('a record', () => {
     await expect(set({ field2Pattern: '[' })).rejects.toThrow('must be a regular expression')
   })
 
-  test('has the mapped fields in data, beside it, nowhere, or where nobody looks at them', async () => {
+  test('has mapped fields that are read in data or beside it, refused, or ignored, as set', async () => {
     const [good, bad] = [{ order_date: '2026-11-21T09:30:00Z' }, { order_date: 'soon' }]
     const bodies = [
       submission(),
@@ -251,7 +254,7 @@ describe('a record', () => {
     expect(await taken(...bodies)).toEqual([true, true, true, true, true])
   })
 
-  test('must have them, where that is set', async () => {
+  test('must have the mapped fields if mappedFieldsRequired is set', async () => {
     const all = { customer_id: 'C1', order_date: '2026-11-21T09:30:00Z', total_amount: 12.3 }
     const { order_date: _date, ...some } = all
     await set({ mappedFieldsRequired: true })
@@ -260,7 +263,7 @@ describe('a record', () => {
     expect(await taken({ ...submission(), ...all }, submission(all))).toEqual([true, false])
   })
 
-  test('has an amount that is a number, text, or either, and its digits count in each', async () => {
+  test('has an amount as number, text or either, as set, always with two decimals at most', async () => {
     const amounts = ['12.30', '"12.30"', '12.345', '"12.345"', '1e2'].map((amount) =>
       JSON.stringify(submission({ total_amount: 0 })).replace('"total_amount":0', `"total_amount":${amount}`),
     )
@@ -271,7 +274,7 @@ describe('a record', () => {
     expect(await taken(...amounts)).toEqual([false, true, false, false, false])
   })
 
-  test('has a date with a fraction or without, in UTC or with an offset', async () => {
+  test('has a date with or without a fraction, in UTC or with an offset, as set', async () => {
     const times = ['09:30:00Z', '09:30:00.123Z', '09:30:00+00:00', '09:30:00+02:00', '09:30:00']
     const dates = times.map((time) => submission({ order_date: `2026-11-21T${time}` }))
     await set({ dateFractions: false })
@@ -287,7 +290,7 @@ describe('a record', () => {
     ['filled', [false, true, true, true]],
     ['objects', [true, false, true, true]],
     ['sku', [true, false, false, true]],
-  ] as const)('that is an order has items as they are set: %s', async (orderItems, expected) => {
+  ] as const)('that is an order must have the set form of items: %s', async (orderItems, expected) => {
     await set({ orderItems })
     const lists = [[], [JSON.rawJSON('1.50')], [{ name: 'A' }], [{ sku: 'A', quantity: JSON.rawJSON('1.50') }]]
     const answers = []
@@ -296,8 +299,8 @@ describe('a record', () => {
   })
 })
 
-describe('what was sent before', () => {
-  test('is known by the headers that are set, the first of them that is there', async () => {
+describe('a repeated request', () => {
+  test('is recognised by the first of the set headers that it has', async () => {
     await set({ idempotency: 'replay', idempotencyHeaders: ['X-Request-Id', 'X-Idempotency-Key'] })
     const send = async (headers: Record<string, string>) => (await submit(submission(), headers)).json.transactionId
     const first = await send({ 'x-idempotency-key': 'k1' })
@@ -312,7 +315,7 @@ describe('what was sent before', () => {
     ['bare', [400, 200, 400, 200]],
     ['quoted', [400, 400, 200, 400]],
     ['uuid', [400, 400, 400, 200]],
-  ] as const)('carries the key that is demanded: %s', async (idempotencyDemanded, expected) => {
+  ] as const)('must have a key of the demanded form: %s', async (idempotencyDemanded, expected) => {
     await set({ idempotencyDemanded, idempotency: 'ignore', idempotencyHeaders: ['X-Request-Id'] })
     const statuses = []
     for (const key of [undefined, 'k-1', '"k-1"', '0b6f5e0e-56a2-4c3f-8d0e-3b6f5a0c9d21']) {
@@ -325,7 +328,7 @@ describe('what was sent before', () => {
     expect((await createOrder()).status).toBe(400)
   })
 
-  test('needs an id of its own, where that is set', async () => {
+  test('must have its own id with ownIds: required', async () => {
     await set({ ownIds: 'required' })
     const [id, orderId] = [`own-${crypto.randomUUID()}`, crypto.randomUUID()]
     expect((await submit()).json.detail).toContain('transactionId')
@@ -335,7 +338,7 @@ describe('what was sent before', () => {
     expect((await submit({ ...submission(), transactionId: id })).json.code).toBe('E002')
   })
 
-  test('has an id of its own that is taken, ignored, or refused', async () => {
+  test('may have its own id accepted, ignored or refused, as set', async () => {
     const [id, orderId] = [`own-${Math.random()}`, crypto.randomUUID()]
     await set({ ownIds: 'ignored' })
     expect([(await submit()).status, (await createOrder()).status]).toEqual([200, 201])
@@ -356,14 +359,14 @@ describe('a transaction', () => {
   test.each([
     ['digits', /^\d{20,}$/],
     ['odd', /^tx\/.*[+ü%?#]/],
-  ] as const)('has an id of %s, by which it is found', async (transactionIdForm, pattern) => {
+  ] as const)('has an id of the form %s, and can be read by it', async (transactionIdForm, pattern) => {
     await set({ transactionIdForm })
     const { transactionId } = (await submit()).json
     expect(transactionId).toMatch(pattern)
     expect((await read(transactionId)).json).toMatchObject({ transactionId, status: 'completed' })
   })
 
-  test('is called otherwise in the first half of its processing', async () => {
+  test('has the status firstStatus in the first half of its processing', async () => {
     await using standing = await setup({
       clock: '2026-01-01T00:00:00Z',
       processingTime: 'constant:10',
@@ -379,7 +382,7 @@ describe('a transaction', () => {
     expect(seen).toEqual(['accepted', 'accepted', 'pending', 'completed'])
   })
 
-  test('is not known before it is visible, nor is an order', async () => {
+  test('gets 404 until visibleAfterSeconds have passed, and so does an order', async () => {
     await using standing = await setup({ clock: '2026-01-01T00:00:00Z', visibleAfterSeconds: 3 })
     const { transactionId } = (await standing.call('POST', '/api/v1/data', submission())).json
     const { orderId } = (await standing.call('POST', '/api/v1/orders', order())).json
@@ -409,13 +412,13 @@ describe('a transaction', () => {
     expect([json.status, json.result]).toEqual(['completed', result])
   })
 
-  test('that failed need not say why', async () => {
+  test('that failed has no errorCode if errorCodeShown is off', async () => {
     await set({ errorCodeShown: false })
     const { json } = await read((await submit(submission({ field2: 'fail:E003' }))).json.transactionId)
     expect([json.status, 'errorCode' in json]).toEqual(['failed', false])
   })
 
-  test('that is an order has words of its own, in its event, too, and need not say when it was made', async () => {
+  test('that is an order may have other statuses, also in its event, and no createdAt', async () => {
     await set({ orderFirstStatus: 'created', orderLastStatus: 'shipped', createdAtOnRead: false })
     const created = (await createOrder()).json
     const { json } = await s.call('GET', `/api/v1/orders/${created.orderId}`)
@@ -431,7 +434,7 @@ describe('the limit', () => {
   const few = { rateLimitRequests: 5, rateLimitWindowSeconds: 3600 }
   beforeEach(() => s.control('DELETE', '/ledger'))
 
-  test('counts each token apart, or all that comes from an address', async () => {
+  test('counts each token separately, or all requests of an address', async () => {
     const [one, other] = [await bearer(), await bearer()]
     await set({ ...few, rateLimitScope: 'token' })
     expect(remaining(await submit(submission(), one))).toBe(4)
@@ -443,7 +446,7 @@ describe('the limit', () => {
     expect(remaining(await unauthorized())).toBe(2)
   })
 
-  test('leaves polls out, and counts requests for tokens, where that is set', async () => {
+  test('does not count polls, and counts token requests, if that is set', async () => {
     await set({ ...few, rateLimitPolls: false, rateLimitTokens: true })
     expect(remaining(await submit())).toBe(4)
     expect(remaining(await read('none'))).toBe(4)
@@ -454,12 +457,12 @@ describe('the limit', () => {
     expect([refused.status, refused.headers.has('retry-after')]).toEqual([429, true])
   })
 
-  test('of orders may be one of their own', async () => {
+  test('may be separate for orders', async () => {
     await set({ ...few, rateLimitOrders: 'apart' })
     expect([remaining(await submit()), remaining(await createOrder()), remaining(await submit())]).toEqual([4, 4, 3])
   })
 
-  test('counts what it refuses, where that is set', async () => {
+  test('counts refused requests if that is set', async () => {
     await using standing = await setup({
       clock: '2026-01-01T00:00:00Z',
       rateLimitRequests: 2,
@@ -476,7 +479,7 @@ describe('the limit', () => {
   test.each([
     'sliding',
     'fixed',
-  ] as const)('counts only what succeeds, where that is set (%s)', async (rateLimitKind) => {
+  ] as const)('counts only successful requests if that is set (%s)', async (rateLimitKind) => {
     await using standing = await setup({
       clock: '2026-01-01T00:00:00Z',
       rateLimitRequests: 2,
@@ -492,7 +495,7 @@ describe('the limit', () => {
     expect((await send()).status).toBe(429)
   })
 
-  test('has a second one for each second, where that is set', async () => {
+  test('is combined with a limit per second if that is set', async () => {
     await using standing = await setup({
       clock: '2026-01-01T00:00:00Z',
       rateLimitRequests: 3,
@@ -512,12 +515,12 @@ describe('the limit', () => {
     ['double', [8, 6]],
     ['full', [5, 5]],
     ['zero', [0, 0]],
-  ] as const)('has a header that lies, where that is set: %s', async (remainingValue, expected) => {
+  ] as const)('has a wrong header if that is set: %s', async (remainingValue, expected) => {
     await set({ ...few, remainingValue })
     expect([remaining(await submit()), remaining(await submit())]).toEqual(expected)
   })
 
-  test('begins anew with each window of the clock, where the windows are fixed', async () => {
+  test('resets with each window of the clock if windows are fixed', async () => {
     await using standing = await setup({
       clock: '2026-01-01T00:00:50Z',
       rateLimitRequests: 2,
@@ -535,7 +538,7 @@ describe('the limit', () => {
     expect([remaining(await poll()), remaining(await poll()), (await poll()).status]).toEqual([1, 0, 429])
   })
 
-  test('is told on the answers of the API alone, or on none', async () => {
+  test('is sent only with answers of the API, or with none, if that is set', async () => {
     const told = async () =>
       [await submit(), await askToken()].map(({ headers }) => headers.has('x-ratelimit-remaining'))
     await set({ remainingHeader: 'api' })
@@ -546,7 +549,7 @@ describe('the limit', () => {
 })
 
 describe('answers', () => {
-  test('are compressed always, where that is asked for, or never', async () => {
+  test('are compressed never, if the client accepts it, or always', async () => {
     const encodings = async () => {
       const answers = [await submit(submission(), { 'accept-encoding': 'identity' }), await submit()]
       for (const { json } of answers) expect(json.status).toBe('accepted')
@@ -559,7 +562,7 @@ describe('answers', () => {
     expect(await encodings()).toEqual(['gzip', 'gzip'])
   })
 
-  test('have the time of a clock that is fast or slow; tokens, windows and processing go by the true one', async () => {
+  test('have times of a skewed clock, while tokens and processing use the true time', async () => {
     await set({ clockSkewSeconds: -1800 })
     const { headers, json } = await submit()
     const agoMs = [headers.get('date'), json.timestamp].map((time) => Date.now() - Date.parse(String(time)))
@@ -567,7 +570,7 @@ describe('answers', () => {
     expect((await read(json.transactionId)).json.status).toBe('completed')
   })
 
-  test('leave the connection open as long as is set, or close it', async () => {
+  test('keep the connection open for the set time, or close it', async () => {
     const connection = async () => {
       const { headers } = await submit()
       return [headers.get('connection'), headers.get('keep-alive')]

@@ -14,7 +14,7 @@ function references(node: Json): string[] {
   return Object.entries(node).flatMap(([key, value]) => (key === '$ref' ? [String(value)] : references(value)))
 }
 
-test('it is served as OpenAPI 3.1, without a token', async () => {
+test('the document is served as OpenAPI 3.1, without a token', async () => {
   await using s = await setup()
   const response = await fetch(`${s.sandbox.url}/openapi.json`)
   expect(response.status).toBe(200)
@@ -22,7 +22,7 @@ test('it is served as OpenAPI 3.1, without a token', async () => {
   expect(document.openapi).toMatch(/^3\.1\.\d+$/)
 })
 
-test('it has the five endpoints, each with answers, and every path parameter declared', () => {
+test('the document has the five endpoints, each with answers and declared path parameters', () => {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods as Json).map(([method, operation]) => ({ path, method, operation: operation as Json })),
   )
@@ -47,14 +47,14 @@ test('it has the five endpoints, each with answers, and every path parameter dec
   }
 })
 
-test('every reference leads somewhere', () => {
+test('every $ref of the document resolves', () => {
   for (const reference of references(document)) {
     const [, kind = '', name = ''] = /^#\/components\/(\w+)\/(\w+)$/.exec(reference) ?? []
     expect(document.components[kind]?.[name], reference).toBeDefined()
   }
 })
 
-test('its schemas are the ones that check requests, and mean the same', () => {
+test('the document’s schemas are those that check requests', () => {
   const { $schema: _dialect, ...fromCode } = z.toJSONSchema(submissionSchema(live), {
     target: 'draft-2020-12',
     io: 'input',
@@ -67,13 +67,13 @@ test('its schemas are the ones that check requests, and mean the same', () => {
   expect(DataSubmission.required).toEqual(['customerId', 'data'])
 })
 
-test('its schemas read back as schemas that take what the sandbox takes', () => {
+test('a schema read back from the document accepts and refuses the same values', () => {
   const reread = z.fromJSONSchema(document.components.schemas.OrderRequest)
   expect(reread.safeParse({ customerId: 'a3bb189e-8bf9-4888-9912-ace4e6543002', items: [1] }).success).toBe(true)
   expect(reread.safeParse({ customerId: 'a3bb189e-8bf9-4888-9912-ace4e6543002', items: {} }).success).toBe(false)
 })
 
-test('it says what the answers carry besides: room, when to ask again, how to authenticate', () => {
+test('the document has the headers X-RateLimit-Remaining, Retry-After and WWW-Authenticate of each answer', () => {
   for (const [path, method] of [
     ['/oauth/token', 'post'],
     ['/api/v1/data', 'post'],
@@ -91,7 +91,7 @@ test('it says what the answers carry besides: room, when to ask again, how to au
   }
 })
 
-test('it has the range of amounts, answers to which fields may be added, the event, and who stands behind it', () => {
+test('the document has the range of amounts, open answer schemas, the event, contact and license', () => {
   const { schemas } = document.components
   const amount = schemas.DataSubmission.properties.data.properties.total_amount
   expect([amount.minimum, amount.maximum]).toEqual([-99_999_999.99, 99_999_999.99])
@@ -101,7 +101,7 @@ test('it has the range of amounts, answers to which fields may be added, the eve
   expect(document.info).toMatchObject({ contact: { name: expect.any(String) }, license: { identifier: 'Apache-2.0' } })
 })
 
-test('every body has an example that its schema takes', () => {
+test('every body has an example that fits its schema', () => {
   const contents = (node: Json): Json[] =>
     typeof node !== 'object' || node === null
       ? []

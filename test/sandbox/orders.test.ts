@@ -28,7 +28,7 @@ test('an order is created pending, read with its items, and completed in time', 
   expect((await read(orderId)).json.status).toBe('completed')
 })
 
-test('when the 201 arrives, the order and its event are both there', async () => {
+test('when the 201 arrives, the order and its event are both stored', async () => {
   const answers = await Promise.all(
     Array.from({ length: 20 }, async () => {
       const { json } = await create(order())
@@ -43,7 +43,7 @@ test('when the 201 arrives, the order and its event are both there', async () =>
   for (const found of answers) expect(found).toEqual({ orders: 1, events: 1 })
 })
 
-test('an order whose event cannot be put on the queue is not stored either, and not confirmed', async () => {
+test('an order whose event cannot be queued is not stored, and gets 500', async () => {
   const count = async () => Number((await s.database.pool.query('select count(*) from sandbox.orders')).rows[0].count)
   const before = await count()
   await s.database.pool.query(
@@ -86,7 +86,7 @@ test('the event is a CloudEvents envelope', async () => {
   })
 })
 
-test('amounts in items keep their digits, in the answer and in the event', async () => {
+test('amounts in items keep their digits in the answer and in the event', async () => {
   const items = '[{"price":12.50,"big":12345678901234567890.12}]'
   const { json } = await create(`{"customerId":"${order().customerId}","items":${items}}`)
   expect((await read(json.orderId)).text).toContain(`"items":${items}`)
@@ -96,7 +96,7 @@ test('amounts in items keep their digits, in the answer and in the event', async
 
 test.each<[string, unknown]>([
   ['no customerId', { items: [] }],
-  ['a customerId that is no uuid', { ...order(), customerId: 'C1' }],
+  ['a customerId that is not a uuid', { ...order(), customerId: 'C1' }],
   ['no items', { customerId: order().customerId }],
   ['items that are an object', { ...order(), items: {} }],
   ['items that are null', { ...order(), items: null }],
@@ -107,12 +107,12 @@ test.each<[string, unknown]>([
   expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/)
 })
 
-test('takes empty items, and a text that only looks like a NUL character', async () => {
+test('accepts empty items, and a text that only looks like a NUL character', async () => {
   expect((await create(order([]))).status).toBe(201)
   expect((await create(order(['\\u0000']))).status).toBe(201)
 })
 
-test('answers E001 for a customer it does not know', async () => {
+test('answers E001 for an unknown customer', async () => {
   const answer = await create({ ...order(), customerId: '00000000-0000-4000-8000-000000000001' })
   expect({ status: answer.status, code: answer.json.code }).toEqual({ status: 400, code: 'E001' })
 })
@@ -128,14 +128,14 @@ test('answers E002 for an idempotency key or an order id used before, and stores
   expect(rows.filter((row: Json) => row.orderId !== null)).toHaveLength(1)
 })
 
-test('replays the first order where that is set', async () => {
+test('replays the first answer with idempotency: replay', async () => {
   await s.control('PATCH', '/settings', { idempotency: 'replay' })
   const first = await create(order(), { 'idempotency-key': 'order again' })
   const second = await create(order(), { 'idempotency-key': 'order again' })
   expect({ status: second.status, json: second.json }).toEqual({ status: 201, json: first.json })
 })
 
-test('an order id that is no uuid is 400, one that is unknown 404', async () => {
+test('an order id that is not a uuid gets 400, and an unknown one 404', async () => {
   expect((await read('42')).status).toBe(400)
   expect((await read(crypto.randomUUID())).status).toBe(404)
 })

@@ -22,7 +22,7 @@ async function statusOf(path: string) {
   return (await on.call('GET', `/api/v1/${path}`)).json
 }
 
-test('a transaction that is told to finish is completed now, also one that would have failed', async () => {
+test('a transaction that a test finishes is completed at once, even one that would have failed', async () => {
   const id = await submit('fail:E003')
   const row = await on.control('PATCH', `/transactions/${id}`, { finish: 'completed' })
   expect(row).toMatchObject({ transactionId: id, outcome: 'completed', errorCode: null, held: false })
@@ -34,13 +34,13 @@ test('a transaction that is told to finish is completed now, also one that would
 test.each([
   [{ finish: 'failed', errorCode: 'E002' }, 'E002'],
   [{ finish: 'failed' }, 'E001'],
-])('a transaction that is told %j is failed with %s', async (patch, errorCode) => {
+])('a transaction that gets %j fails with %s', async (patch, errorCode) => {
   const id = await submit()
   await on.control('PATCH', `/transactions/${id}`, patch)
   expect(await statusOf(`data/${id}`)).toMatchObject({ status: 'failed', errorCode })
 })
 
-test('one that is held stays pending past its time and over a restart; let go, it is done then and not before', async () => {
+test('a held transaction stays pending past its time and over a restart, and ends when it is released', async () => {
   const id = await submit('fail:E003')
   await on.control('PATCH', `/transactions/${id}`, { hold: true })
   await on.control('POST', '/clock', { advanceSeconds: 900 })
@@ -53,7 +53,7 @@ test('one that is held stays pending past its time and over a restart; let go, i
   expect(Date.parse(result.processedAt)).toBeGreaterThanOrEqual(Date.parse(now) - 1)
 })
 
-test('one that is let go before its time goes on as it would have', async () => {
+test('a transaction released before its time ends at its original time', async () => {
   const id = await submit()
   const { doneAt } = await on.control('PATCH', `/transactions/${id}`, { hold: true })
   const letGo = await on.control('PATCH', `/transactions/${id}`, { hold: false })
@@ -61,14 +61,14 @@ test('one that is let go before its time goes on as it would have', async () => 
   expect((await statusOf(`data/${id}`)).status).toBe('pending')
 })
 
-test('one that is held can be finished', async () => {
+test('a held transaction can be finished', async () => {
   const id = await submit()
   await on.control('PATCH', `/transactions/${id}`, { hold: true })
   await on.control('PATCH', `/transactions/${id}`, { finish: 'failed', errorCode: 'E001' })
   expect(await statusOf(`data/${id}`)).toMatchObject({ status: 'failed', errorCode: 'E001' })
 })
 
-test('one that is finished cannot be changed, and it says when and how it ended', async () => {
+test('a finished transaction cannot be changed, and the message says when and how it ended', async () => {
   const id = await submit()
   await on.control('PATCH', `/transactions/${id}`, { finish: 'completed' })
   for (const patch of [{ finish: 'failed' }, { hold: true }])
@@ -78,7 +78,7 @@ test('one that is finished cannot be changed, and it says when and how it ended'
   expect((await statusOf(`data/${id}`)).status).toBe('completed')
 })
 
-test('of ten that end it at once exactly one does, and no poll sees two ends', async () => {
+test('of ten concurrent requests to finish a transaction, exactly one succeeds, and polls see one end', async () => {
   for (let round = 0; round < 5; round += 1) {
     const id = await submit()
     const seen = new Set<string>()
@@ -100,7 +100,7 @@ test('of ten that end it at once exactly one does, and no poll sees two ends', a
   }
 })
 
-test('a poll that sees the end of its time waits for whoever is about to end it otherwise: no end is taken back', async () => {
+test('a poll past its time waits for a concurrent finish, so that no end is taken back', async () => {
   const id = await submit()
   const other = await on.database.pool.connect()
   await other.query('begin')
@@ -120,7 +120,7 @@ test('a poll that sees the end of its time waits for whoever is about to end it 
   expect((await statusOf(`data/${id}`)).status).toBe((await seen).status)
 })
 
-test('an order can be held and finished, and never failed', async () => {
+test('an order can be held and finished, but not failed', async () => {
   const id = await createOrder()
   await on.control('PATCH', `/orders/${id}`, { hold: true })
   await on.control('POST', '/clock', { advanceSeconds: 900 })
@@ -134,7 +134,7 @@ test('an order can be held and finished, and never failed', async () => {
   await expect(on.control('PATCH', `/orders/${id}`, { hold: true })).rejects.toThrow('"status":409')
 })
 
-test('what is not known is 404, what is not understood 400', async () => {
+test('an unknown id gets 404, and an invalid change 400', async () => {
   const patch = async (path: string, body: unknown) => (await on.call('PATCH', `/_sandbox${path}`, body)).status
   const known = await submit()
   expect([

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { readRequestRate } from '../../src/sandbox/control/controlQueries.ts'
 import { createDatabase } from '../support/database.ts'
 
-test('the most that a window holds is what counting at each request finds', async () => {
+test('the maximum in a window equals that of counting at each request', async () => {
   await using database = await createDatabase('sandbox_template')
   await fc.assert(
     fc.asyncProperty(
@@ -30,10 +30,10 @@ test('the most that a window holds is what counting at each request finds', asyn
     insert into sandbox.ledger (arrived_at, endpoint, method, path, address, status, dropped, counted)
     values (now(), 'submit', 'POST', '/api/v1/data', '', 200, false, true)
   `)
-  expect((await readRequestRate(database.pool, 0, null)).maxArrived).toBeGreaterThan(0) // a window that an older version took
+  expect((await readRequestRate(database.pool, 0, null)).maxArrived).toBeGreaterThan(0) // a window that an older version allowed
 })
 
-describe('of the ledger', () => {
+describe('the rate of the ledger', () => {
   const fill = `
     insert into sandbox.ledger (arrived_at, endpoint, method, path, client, address, body, status, dropped, counted)
     select timestamptz '2026-01-01' + n * interval '2 milliseconds', 'submit', 'POST',
@@ -42,7 +42,7 @@ describe('of the ledger', () => {
     from generate_series(1, $1::integer) n
   `
 
-  test('all clients together as they arrived, each alone as it was admitted, and tokens not at all', async () => {
+  test('counts arrivals of all clients together, admissions of each client separately, and no token requests', async () => {
     await using database = await createDatabase('sandbox_template')
     expect(await readRequestRate(database.pool, 60, null)).toMatchObject({ requests: 0, maxArrived: 0, maxAdmitted: 0 })
     await database.pool.query(fill, [3000])

@@ -31,7 +31,7 @@ async function headers(url: string): Promise<Record<string, string>> {
   return { authorization: `Bearer ${token.access_token}`, 'content-type': 'application/json' }
 }
 
-test('a sandbox that is killed and started again finishes what was pending, and knows what it had answered', async () => {
+test('after kill -9 and a restart, pending transactions end, and used keys are recognised', async () => {
   await using database = await createDatabase('template0')
   await using first = await run(database.url)
   const authorized = await headers(first.url)
@@ -57,7 +57,7 @@ test('a sandbox that is killed and started again finishes what was pending, and 
   expect((await send(second.url, '/_sandbox/events')).rows).toHaveLength(1)
 })
 
-test('killed under load, the ledger has every request that was answered, and one effect for each key', async () => {
+test('after kill -9 under load, the ledger has every answered request, and one effect for each key', async () => {
   await using database = await createDatabase('template0')
   await using first = await run(database.url)
   const authorized = await headers(first.url)
@@ -89,7 +89,7 @@ test('killed under load, the ledger has every request that was answered, and one
   expect([...answered].filter((key) => !applied.includes(key))).toEqual([])
 })
 
-test('the database of a newer outboxd is left alone, and named as such', async () => {
+test('the database of a newer outboxd is refused', async () => {
   await using database = await createDatabase('sandbox_template')
   await database.pool.query('insert into sandbox.steps (number) select generate_series(1001, 1100)')
   await expect(startSandbox({ databaseUrl: database.url, port: 0 })).rejects.toThrow(
@@ -97,7 +97,7 @@ test('the database of a newer outboxd is left alone, and named as such', async (
   )
 })
 
-test('a schema of before 0.2.0 is refused, with what to do; that of 0.2.0 is taken', async () => {
+test('a schema from before 0.2.0 is refused with what to do, and that of 0.2.0 is upgraded', async () => {
   await using database = await createDatabase('sandbox_template')
   await database.pool.query('update sandbox.steps set number = 7; alter table sandbox.faults drop column hits')
   await (await startSandbox({ databaseUrl: database.url, port: 0 })).close()

@@ -13,7 +13,7 @@ function settings(env: Record<string, string>, overrides = {}) {
   return read.settings
 }
 
-test('with a database alone, everything else has its default', () => {
+test('if only the database is set, everything else has its default', () => {
   expect(settings(database)).toMatchObject({
     databaseUrl: 'postgres://client',
     host: '127.0.0.1',
@@ -28,7 +28,7 @@ test('with a database alone, everything else has its default', () => {
   })
 })
 
-test("the sandbox has its own variables first, then the daemon's", () => {
+test("the sandbox's own variables override the daemon's", () => {
   expect(settings({ ...database, STATE_DATABASE_URL: 'postgres://state' }).databaseUrl).toBe('postgres://state')
   expect(settings({ ...database, SANDBOX_DATABASE_URL: 'postgres://own' }).databaseUrl).toBe('postgres://own')
   expect(settings({ ...database, SERVICE_CLIENT_ID: 'partner' }).clientId).toBe('partner')
@@ -43,7 +43,7 @@ test('a secret may come from a file', () => {
   expect(read).toMatchObject({ kind: 'value', settings: { clientSecret: 'from /run/secret' } })
 })
 
-test('text becomes numbers, lists and flags', () => {
+test('texts are read as numbers, lists and flags', () => {
   const env = {
     ...database,
     SANDBOX_RATE_LIMIT_WINDOW_SECONDS: '0.5',
@@ -59,7 +59,7 @@ test('text becomes numbers, lists and flags', () => {
   })
 })
 
-test('everything that is wrong is reported at once, by the name of its variable', () => {
+test('every problem is reported at once, with the name of its variable', () => {
   const env = {
     SANDBOX_RATE_LIMIT_REQUESTS: 'many',
     SANDBOX_PROCESSING_TIME: 'soon',
@@ -79,25 +79,25 @@ test('everything that is wrong is reported at once, by the name of its variable'
 test.each([
   ['--seed abc', {}, { seed: Number('abc') }, 'SANDBOX_SEED: must be a whole number, 0 or more'],
   [
-    'a flag that is none',
+    'an invalid flag',
     { SANDBOX_EMBEDDED: 'yes' },
     {},
     'SANDBOX_EMBEDDED: Invalid input: expected boolean, received string',
   ],
   [
-    'a word',
+    'an invalid choice',
     { SANDBOX_IDEMPOTENCY: 'no' },
     {},
     'SANDBOX_IDEMPOTENCY: Invalid option: expected one of "e002"|"replay"|"ignore"',
   ],
   [
-    'a code',
+    'an invalid code',
     { SANDBOX_FAILURE_CODE: 'no code' },
     {},
     'SANDBOX_FAILURE_CODE: must be 1 to 20 letters, digits or underscores',
   ],
-  ['a port', {}, { port: 70_000 }, 'SANDBOX_PORT: Too big: expected number to be <=65535'],
-])('%s is told what is allowed', (_what, env, overrides, problem) => {
+  ['an invalid port', {}, { port: 70_000 }, 'SANDBOX_PORT: Too big: expected number to be <=65535'],
+])('the message about %s says what is allowed', (_what, env, overrides, problem) => {
   expect(readSettingsFromEnvironment({ ...database, ...env }, noFile, overrides)).toEqual({
     kind: 'invalid',
     problems: [problem],
@@ -110,24 +110,24 @@ test.each<[string, unknown, string[]]>([
   ['an empty object', {}, [none]],
   ['a misspelt setting', { prot: 0 }, ['Unrecognized key: "prot"', none]],
   [
-    'settings that are wrong',
+    'invalid settings',
     { embedded: true, port: 'x', seed: -1 },
     ['port: Invalid input: expected number, received string', 'seed: must be a whole number, 0 or more'],
   ],
-  ['a scenario', { embedded: true, scenario: { clok: 'system' } }, ['scenario: Unrecognized key: "clok"']],
+  ['an invalid scenario', { embedded: true, scenario: { clok: 'system' } }, ['scenario: Unrecognized key: "clok"']],
   [
-    'a script',
+    'an invalid fault',
     { embedded: true, scenario: { faults: [{ kind: 'delay' }] } },
     ['scenario.faults.0.delayMs: Invalid input: expected number, received undefined'],
   ],
-])('startSandbox with %s: an Error with sentences', async (_what, options, problems) => {
+])('startSandbox with %s throws an Error with all problems', async (_what, options, problems) => {
   const error = await startSandbox(options as never).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(SettingsWrong)
   expect((error as SettingsWrong).problems.toSorted()).toEqual(problems)
   expect(String(error)).toBe(`SettingsWrong: ${(error as SettingsWrong).problems.join('\n')}`)
 })
 
-test('a window is a millisecond at least, also of a client', () => {
+test('a window must be at least a millisecond, also for a client', () => {
   const env = {
     ...database,
     SANDBOX_RATE_LIMIT_WINDOW_SECONDS: '0.0009',
@@ -148,7 +148,7 @@ describe('several clients', () => {
     return read.kind === 'invalid' ? read.problems : []
   }
 
-  test('may be listed as YAML, as JSON or in a file, and go before the one of the daemon', () => {
+  test('may be listed as YAML, as JSON or in a file, and override the daemon’s client', () => {
     const clients = [
       { id: 'a', secret: 'one', rateLimitRequests: 5 },
       { id: 'b', secret: 'two' },
@@ -165,7 +165,7 @@ describe('several clients', () => {
   })
 
   test.each([
-    ['no list', 'a: [', 'SANDBOX_CLIENTS: must be a list'],
+    ['invalid YAML', 'a: [', 'SANDBOX_CLIENTS: must be a list'],
     ['an empty list', '[]', 'SANDBOX_CLIENTS: '],
     [
       'an id twice',
@@ -173,21 +173,21 @@ describe('several clients', () => {
       'SANDBOX_CLIENTS: two clients have the same id',
     ],
     ['a client without a secret', '[{id: a}]', 'SANDBOX_CLIENTS: 0.secret: '],
-    ['a setting of all', '[{id: a, secret: hidden, seed: 1}]', 'SANDBOX_CLIENTS: 0: '],
-    ['a setting that is wrong', '[{id: a, secret: hidden, failureShare: 2}]', 'SANDBOX_CLIENTS: 0.failureShare: '],
-  ])('%s is refused with its place, and without a secret', (_what, text, problem) => {
+    ['a setting that is not per client', '[{id: a, secret: hidden, seed: 1}]', 'SANDBOX_CLIENTS: 0: '],
+    ['an invalid setting', '[{id: a, secret: hidden, failureShare: 2}]', 'SANDBOX_CLIENTS: 0.failureShare: '],
+  ])('with %s are refused with the place, and without printing a secret', (_what, text, problem) => {
     const found = problems({ SANDBOX_CLIENTS: text })
     expect(found).toEqual([expect.stringContaining(problem)])
     expect(found.join()).not.toContain('hidden')
   })
 
-  test('do not stand beside the one of SANDBOX_CLIENT_ID', () => {
+  test('cannot be combined with SANDBOX_CLIENT_ID', () => {
     expect(problems({ SANDBOX_CLIENTS: list, SANDBOX_CLIENT_ID: 'a' })).toEqual([
       'SANDBOX_CLIENTS lists all clients: SANDBOX_CLIENT_ID and SANDBOX_CLIENT_SECRET must not be set',
     ])
   })
 
-  test('beyond loopback, none may have the secret that everybody knows', () => {
+  test('must not have the default secret beyond loopback', () => {
     const known = `${list}\n- {id: c, secret: sandbox-secret}`
     expect(problems({ SANDBOX_CLIENTS: known }, { host: '0.0.0.0' })).toHaveLength(1)
     expect(problems({ SANDBOX_CLIENTS: list }, { host: '0.0.0.0' })).toEqual([])

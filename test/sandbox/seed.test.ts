@@ -7,7 +7,9 @@ interface Step {
   body?: unknown
 }
 
-/** Everything that a client and a test can ask for. `{transaction}` and `{order}` are the last ids that were given. */
+/**
+ * All kinds of requests of a client and a test. `{transaction}` and `{order}` stand for the last ids that were given.
+ */
 const script: Step[] = [
   ...Array.from({ length: 5 }, () => post('/api/v1/data', submission())),
   post('/api/v1/orders', order()),
@@ -40,7 +42,7 @@ const form = new URLSearchParams({
   client_secret: 'sandbox-secret',
 })
 
-/** Sends the steps, a token first. @returns every answer, whole: status, headers, body */
+/** Asks for a token, then sends the steps. @returns every whole answer: status, headers, body */
 async function play(url: string, steps = script): Promise<unknown[]> {
   const answers: unknown[] = []
   const ids = { transaction: '', order: '' }
@@ -64,7 +66,7 @@ async function play(url: string, steps = script): Promise<unknown[]> {
 
 const standing = { seed: 7, clock: '2026-01-01T00:00:00Z' } as const
 
-test('with a seed and a clock that stands, two fresh sandboxes answer the same script byte by byte', async () => {
+test('with the same seed and a stopped clock, two new sandboxes answer the same script with the same bytes', async () => {
   await using first = await setup(standing)
   await using second = await setup(standing)
   const answers = await play(first.sandbox.url)
@@ -73,15 +75,15 @@ test('with a seed and a clock that stands, two fresh sandboxes answer the same s
   expect(await play(second.sandbox.url)).toEqual(answers)
 })
 
-test('a sandbox that has forgotten everything answers as a fresh one does', async () => {
-  const steps = script.filter(({ path }) => !path.includes('faults')) // whose ids go on
+test('after everything is deleted, a sandbox answers like a new one', async () => {
+  const steps = script.filter(({ path }) => !path.includes('faults')) // ids of faults are not reset
   await using on = await setup(standing)
   const answers = await play(on.sandbox.url, steps)
   await on.control('DELETE', '/ledger?everything=true')
   expect(await play(on.sandbox.url, steps)).toEqual(answers)
 })
 
-test('with a seed no id is given twice, over a restart and beside ids of the clients’ own', async () => {
+test('with a seed, no id is given twice, even over restarts and beside clients’ own ids', async () => {
   await using on = await setup({ seed: 7 })
   const ids: string[] = []
   for (let n = 0; n < 3; n += 1) {
@@ -95,7 +97,7 @@ test('with a seed no id is given twice, over a restart and beside ids of the cli
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
 })
 
-test('what other clients do meanwhile changes nothing, and a client that is forgotten begins anew', async () => {
+test('with a seed, a client’s answers do not depend on other clients, and repeat after its data are deleted', async () => {
   const one = { id: 'ci-1', secret: 'first' }
   const two = { id: 'ci-2', secret: 'second' }
   const clients = [one, two]
@@ -117,7 +119,7 @@ test('what other clients do meanwhile changes nothing, and a client that is forg
   expect(await play(together, two)).toEqual(second)
 })
 
-test('another seed gives other ids; without one they are random', async () => {
+test('another seed gives different ids, and without a seed ids are random', async () => {
   const idWith = async (seed: number | null) => {
     await using on = await setup({ seed })
     return (await on.call('POST', '/api/v1/data', submission())).json.transactionId

@@ -46,9 +46,9 @@ test('every error is a problem document with the remaining requests, and no stac
   }
 })
 
-test('a mistake of the sandbox is 500 without its words', async () => {
+test('an internal error gets 500 without its message', async () => {
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
-  // An end that is never makes reading this transaction, and nothing else, fail in the database.
+  // The end 'infinity' makes only the query for this transaction fail in the database.
   await s.database.pool.query(
     "insert into sandbox.transactions (client, id, customer_id, accepted_at, done_at, outcome) values ('sandbox', 'broken', 'C1', now(), 'infinity', 'completed')",
   )
@@ -66,7 +66,7 @@ test('a mistake of the sandbox is 500 without its words', async () => {
   }
 })
 
-test('the ledger has all that arrived, in order, with microseconds, before it was answered', async () => {
+test('the ledger has every request in order, with microseconds, before its answer', async () => {
   const started = Date.now()
   const body = '{"customerId":"C1", "data":{"field1":"value1","field2":"ü","total_amount":1234.50}}'
   const { json } = await submit(body, { 'idempotency-key': 'key 1' })
@@ -114,12 +114,12 @@ test('a thousand requests at once make a thousand ledger rows and as many effect
   )
 })
 
-test('a request with a NUL in it is stored, and breaks nothing for those beside it', async () => {
+test('a request with a NUL character does not affect a concurrent one', async () => {
   const [bad, good] = await Promise.all([submit('{"\u0000'), submit()])
   expect([bad.status, good.status]).toEqual([400, 200])
 })
 
-test('what Postgres refuses of one request fails that request only', async () => {
+test('if Postgres refuses one request, only that request fails', async () => {
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
   const refused = crypto.randomUUID()
   await s.database.pool.query(`alter table sandbox.orders add constraint refused check (id <> '${refused}')`)
@@ -135,7 +135,7 @@ test('what Postgres refuses of one request fails that request only', async () =>
   expect(rows.filter(({ status, orderId }) => status === 500 && orderId === null)).toHaveLength(1)
 })
 
-test('past the limit: 429 with Retry-After; the limit holds over a restart; then there is room again', async () => {
+test('past the limit requests get 429 with Retry-After, also over a restart, until the window has passed', async () => {
   await s.control('PATCH', '/settings', { rateLimitRequests: 5, rateLimitWindowSeconds: 40 })
   const answers = []
   for (let n = 0; n < 6; n += 1) answers.push(await submit())
@@ -147,12 +147,12 @@ test('past the limit: 429 with Retry-After; the limit holds over a restart; then
   await s.control('POST', '/clock', { advanceSeconds: 40 })
   expect((await submit()).status).toBe(200)
   expect(await s.control('GET', '/rate')).toMatchObject({ windowSeconds: 40, maxAdmitted: 5 })
-  await s.control('DELETE', '/ledger?everything=true') // sets the clock back
+  await s.control('DELETE', '/ledger?everything=true') // resets the clock
 })
 
 test('under any load, no window has more admitted requests than the limit', async () => {
   await s.control('PATCH', '/settings', { rateLimitRequests: 20, rateLimitWindowSeconds: 0.2 })
-  const token = await s.token() // a token not seen before: verifying it lets later requests overtake
+  const token = await s.token() // a new token, because verifying it lets later requests overtake
   const authorization = { authorization: `Bearer ${token}` }
   const rushFor = async (ms: number) => {
     const end = performance.now() + ms
@@ -164,13 +164,13 @@ test('under any load, no window has more admitted requests than the limit', asyn
     return s.control('GET', '/rate')
   }
   await until(
-    () => rushFor(1_000), // on a machine that has other work not every second reaches the limit
+    () => rushFor(1_000), // on a busy machine not every second reaches the limit
     ({ maxAdmitted, maxArrived }) => maxAdmitted >= 20 && maxArrived > 20,
   )
   expect((await rushFor(500)).maxAdmitted).toBe(20)
 })
 
-test('requests without a token are counted by their address, tokens are not counted at all', async () => {
+test('requests without a valid token count by their address, and token requests do not count', async () => {
   await s.control('PATCH', '/settings', { rateLimitRequests: 2 })
   const strange = () => submit(submission(), { authorization: 'Bearer strange' })
   expect([(await strange()).status, (await strange()).status, (await strange()).status]).toEqual([401, 401, 429])
@@ -178,7 +178,7 @@ test('requests without a token are counted by their address, tokens are not coun
   expect((await submit()).status).toBe(200)
 })
 
-test('settings can be changed, are checked, outlive a restart and can be gone back on', async () => {
+test('settings can be changed, are validated, survive a restart and can be reset', async () => {
   await s.control('PATCH', '/settings', { idempotency: 'ignore', processingTime: 'exponential:20' })
   await s.restart()
   expect(s.sandbox.changedSettings).toEqual(['idempotency', 'processingTime'])
@@ -188,7 +188,7 @@ test('settings can be changed, are checked, outlive a restart and can be gone ba
   expect(await s.control('DELETE', '/settings')).toMatchObject({ idempotency: 'e002', changed: [] })
 })
 
-test('the ledger can be emptied, or everything', async () => {
+test('the ledger can be deleted separately, or everything', async () => {
   const { json } = await submit()
   await s.call('POST', '/api/v1/orders', order())
   await s.control('DELETE', '/ledger')
@@ -200,7 +200,7 @@ test('the ledger can be emptied, or everything', async () => {
   expect((await s.control('GET', '/events')).rows).toEqual([])
 })
 
-test('counts say how many requests there were and how many changed something', async () => {
+test('counts give the numbers of requests and of effects', async () => {
   await submit()
   await submit(submission({}, 'X'))
   expect((await s.control('GET', '/counts')).rows).toEqual([
@@ -209,7 +209,7 @@ test('counts say how many requests there were and how many changed something', a
   ])
 })
 
-test('what is not HTTP is answered without a stack trace', async () => {
+test('a request that is not HTTP gets 400 without a stack trace', async () => {
   const socket = connect(s.sandbox.port, '127.0.0.1')
   socket.end('HELLO\r\n\r\n')
   let answer = ''
@@ -221,10 +221,10 @@ test('what is not HTTP is answered without a stack trace', async () => {
   expect(answer).not.toMatch(/at .*\(|node_modules/)
 })
 
-test('a database that is away for a moment costs connections, not the sandbox', async () => {
+test('the sandbox survives the loss of its database connections', async () => {
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
   expect((await submit()).status).toBe(200)
-  // Until they are gone: one that goes later would answer the next test with 503.
+  // Waits until the sessions are gone, because a later loss would give the next test a 503.
   await s.database.pool.query(
     "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'outboxd sandbox' and datname = current_database()",
   )
@@ -237,7 +237,7 @@ test.each([
   ['/api/v1/data', 'content-type', 'detail'],
   ['/api/v1/orders', 'idempotency-key', 'detail'],
   ['/oauth/token', 'content-type', 'error_description'],
-])('to %s, %s twice is 400', async (path, name, words) => {
+])('a request to %s with %s twice gets 400', async (path, name, words) => {
   const values = {
     authorization: `Bearer ${await s.token()}`,
     'content-type': 'application/json',

@@ -28,7 +28,7 @@ async function holders(): Promise<number[]> {
   return rows.map(({ pid }) => pid)
 }
 
-test('a second sandbox on a database says which one serves it and what to do, and ends with 1', async () => {
+test('a second sandbox on a database names the first one and what to do, and exits with 1', async () => {
   const stderr = new PassThrough()
   const env = { SANDBOX_DATABASE_URL: s.database.url, SANDBOX_START_WAIT_SECONDS: '0' }
   const context = { ...testContext({}), env, stdout: new PassThrough(), stderr, signal: new AbortController().signal }
@@ -44,7 +44,7 @@ test('a second sandbox on a database says which one serves it and what to do, an
   expect((await submit('one serves on')).status).toBe(200)
 })
 
-test('one that waits for its turn stops when it is told to', async () => {
+test('a sandbox that waits for its database stops on a stop signal', async () => {
   const stop = new AbortController()
   const env = { SANDBOX_DATABASE_URL: s.database.url, SANDBOX_START_WAIT_SECONDS: '3600' }
   const ended = sandbox.action(
@@ -56,10 +56,10 @@ test('one that waits for its turn stops when it is told to', async () => {
   const { rows } = await until(waiting, ({ rowCount }) => rowCount === 1)
   stop.abort()
   expect(await ended).toBe(0)
-  await s.database.pool.query('select pg_terminate_backend($1)', [rows[0].pid]) // as the end of the process does
+  await s.database.pool.query('select pg_terminate_backend($1)', [rows[0].pid]) // as it would be at the end of the process
 })
 
-test('of three that start at once on a new database, one serves, and each of the others when that has ended', async () => {
+test('of three sandboxes started at once on a new database, one serves at a time', async () => {
   await using database = await createDatabase('template0')
   const options = { databaseUrl: database.url, port: 0, startWaitSeconds: 60 }
   let serving = 0
@@ -74,7 +74,7 @@ test('of three that start at once on a new database, one serves, and each of the
   await Promise.all(lives)
 })
 
-test('the successor of one that was killed waits until Postgres has noticed, and starts', async () => {
+test('after kill -9 of a sandbox, its successor starts once Postgres has noticed', async () => {
   await using database = await createDatabase('sandbox_template')
   await using first = startProgram({
     args: ['sandbox', '--port', '0', '--json'],
@@ -86,7 +86,7 @@ test('the successor of one that was killed waits until Postgres has noticed, and
   await second.close()
 })
 
-test('one that loses the connection of its lock serves on and takes the lock again', async () => {
+test('a sandbox that loses its lock session keeps serving and takes the lock again', async () => {
   const [before] = await holders()
   await s.database.pool.query('select pg_terminate_backend($1)', [before])
   expect((await submit('while it is lost')).status).toBe(200)
@@ -94,7 +94,7 @@ test('one that loses the connection of its lock serves on and takes the lock aga
   expect((await submit('after it is back')).status).toBe(200)
 })
 
-/** Another sandbox takes the lock in the moment in which this one has lost its session. */
+/** Takes the lock like another sandbox, at the moment when the first one loses its session. */
 async function serveInstead(pool: pg.Pool): Promise<pg.PoolClient> {
   const successor = await pool.connect()
   const taken = successor.query('select pg_advisory_lock(7164, 1)')
@@ -109,7 +109,7 @@ async function serveInstead(pool: pg.Pool): Promise<pg.PoolClient> {
   return successor
 }
 
-test('one that lost its session closes itself and says why, once another serves its database', async () => {
+test('a sandbox that lost its lock to another one closes and says why', async () => {
   await using first = await setup()
   const successor = await serveInstead(first.database.pool)
   try {
@@ -122,7 +122,7 @@ test('one that lost its session closes itself and says why, once another serves 
   }
 })
 
-test('the command of one that lost its database to another ends with 1', async () => {
+test('the command of a sandbox that lost its lock to another one exits with 1', async () => {
   await using database = await createDatabase('sandbox_template')
   const stdout = new PassThrough()
   const stderr = new PassThrough()

@@ -2,8 +2,8 @@ import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandb
 import { createDatabase, type TestDatabase } from '../support/database.ts'
 import { credentials } from '../support/serviceEnvironment.ts'
 
-/** Whatever a body holds. */
-// biome-ignore lint/suspicious/noExplicitAny: a test looks into answers of every shape
+/** A body of any shape. */
+// biome-ignore lint/suspicious/noExplicitAny: tests read answers of any shape
 export type Json = any
 
 export interface Reply {
@@ -13,15 +13,15 @@ export interface Reply {
   json: Json
 }
 
-/** A sandbox on a database of its own, and the ways to talk to it that every test needs. */
+/** A sandbox with its own database, and functions to call it. */
 export interface Setup extends AsyncDisposable {
   sandbox: Sandbox
   database: TestDatabase
-  /** A fresh token. */
+  /** Asks for a new token. */
   token(): Promise<string>
-  /** Asks with a token of its own unless `headers` bring another. */
+  /** Calls the API with a token, unless `headers` has another authorization. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
-  /** The control API; throws where it says no. */
+  /** Calls the control API. Throws if it refuses. */
   control(method: string, path: string, body?: unknown): Promise<Json>
   restart(): Promise<void>
 }
@@ -78,7 +78,7 @@ export async function setup(options: Partial<SandboxOptions> = {}): Promise<Setu
   }
 }
 
-/** A submission as section 2.2 has it; `change` replaces or adds fields of data. */
+/** A submission as in section 2.2. `change` replaces or adds fields of data. */
 export function submission(change: Record<string, unknown> = {}, customerId = 'C1'): Record<string, unknown> {
   return { customerId, data: { field1: 'value1', field2: 'text', ...change } }
 }

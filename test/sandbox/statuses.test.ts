@@ -24,7 +24,7 @@ async function askToken(body: string | Buffer, headers: Record<string, string> =
 }
 const form = 'grant_type=client_credentials&client_id=sandbox&client_secret=sandbox-secret'
 
-/** Sends bytes that fetch would not. */
+/** Sends bytes that fetch would not send. */
 async function sendBytes(path: string, body: Buffer, contentType = 'application/json'): Promise<number | undefined> {
   const authorization = `Bearer ${await s.token()}`
   return new Promise((resolve, reject) => {
@@ -42,10 +42,10 @@ describe('an invalid customerId', () => {
     ['too long', () => submit(submission({}, 'C1234567890'))],
     ['empty', () => submit(submission({}, ''))],
     ['missing', () => submit({ data: submission().data })],
-    ['no uuid', () => s.call('POST', '/api/v1/orders', { ...order(), customerId: 'C1' })],
+    ['not a uuid', () => s.call('POST', '/api/v1/orders', { ...order(), customerId: 'C1' })],
   ]
 
-  test.each(invalid())('that is %s is 400, without a code unless E001 is set', async (_what, send) => {
+  test.each(invalid())('that is %s gets 400, without a code unless invalidCustomerCode is set', async (_what, send) => {
     const plain = await send()
     expect([plain.status, plain.json.code]).toEqual([400, undefined])
     await s.control('PATCH', '/settings', { invalidCustomerCode: 'E001' })
@@ -53,14 +53,14 @@ describe('an invalid customerId', () => {
     expect([coded.status, coded.json.code, coded.json.errors[0].field]).toEqual([400, 'E001', 'customerId'])
   })
 
-  test('leaves a 400 about another field without a code', async () => {
+  test('does not give a code to a 400 about another field', async () => {
     await s.control('PATCH', '/settings', { invalidCustomerCode: 'E001' })
     expect((await submit(submission({ field1: 'none' }))).json.code).toBeUndefined()
   })
 })
 
 describe('statuses that the interface does not show', () => {
-  test('of an id that is not known and of an address that is not allow-listed can be set', async () => {
+  test('can be set for an unknown id and for an address that is not allow-listed', async () => {
     await s.control('PATCH', '/settings', { unknownIdStatus: 410, addressStatus: 403 })
     expect((await s.call('GET', '/api/v1/data/none')).status).toBe(410)
     expect((await s.call('GET', `/api/v1/orders/${crypto.randomUUID()}`)).status).toBe(410)
@@ -75,7 +75,7 @@ describe('statuses that the interface does not show', () => {
     ['POST', `/api/v1/orders/${crypto.randomUUID()}`, 'GET'],
     ['GET', '/oauth/token', 'POST'],
     ['POST', '/openapi.json', 'GET'],
-  ])('%s %s is 405 and names the method that is taken', async (method, path, allow) => {
+  ])('%s %s gets 405 with the allowed method', async (method, path, allow) => {
     const answer = await s.call(method, path)
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, allow])
     expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/)
@@ -102,7 +102,7 @@ describe('X-RateLimit-Remaining', () => {
     for (const { headers } of answers) expect(headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/)
   })
 
-  test("of a token is its client's, which the next API call finds", async () => {
+  test("of a token request is its client's, as in the next API call", async () => {
     await submit()
     const remaining = Number((await askToken(form)).response.headers.get('x-ratelimit-remaining'))
     expect(Number((await submit()).headers.get('x-ratelimit-remaining'))).toBe(remaining - 1)
@@ -113,7 +113,7 @@ describe('WWW-Authenticate of a 401', () => {
   const challenge = async (authorization: string) =>
     (await submit(submission(), { authorization })).headers.get('www-authenticate')
 
-  test('names no error where no token came, and invalid_token where it is not valid (RFC 6750, 3)', async () => {
+  test('names no error without a token, and invalid_token for an invalid one (RFC 6750, 3)', async () => {
     expect(await challenge('')).toBe('Bearer realm="sandbox"')
     expect(await challenge('Basic c2FuZGJveDpzYW5kYm94')).toBe('Bearer realm="sandbox"')
     expect(await challenge('Bearer none')).toMatch(
@@ -124,7 +124,7 @@ describe('WWW-Authenticate of a 401', () => {
     expect(listed.headers.get('www-authenticate')).toContain('error="invalid_token"')
   })
 
-  test('is Bearer where Bearer was tried at the token endpoint, and Basic for client id and secret', async () => {
+  test('of the token endpoint is Bearer if Bearer was sent, and Basic otherwise', async () => {
     const wrong = form.replace('sandbox-secret', 'wrong')
     expect((await askToken(wrong)).response.headers.get('www-authenticate')).toBe('Basic realm="sandbox"')
     const withBearer = await askToken(wrong, { authorization: 'Bearer none' })
@@ -132,7 +132,7 @@ describe('WWW-Authenticate of a 401', () => {
   })
 })
 
-test('an empty Idempotency-Key is none', async () => {
+test('an empty Idempotency-Key counts as no key', async () => {
   const answers = [
     await submit(submission(), { 'idempotency-key': '' }),
     await submit(submission(), { 'idempotency-key': '' }),
@@ -148,7 +148,7 @@ describe('the lifetime of a token', () => {
     ['seconds', 7, 7],
     ['minutes', 90, 120],
     ['milliseconds', 3, 3],
-  ])('is all of its expires_in (%s)', async (expiresInUnit, tokenLifetimeSeconds, seconds) => {
+  ])('lasts at least its whole expires_in (%s)', async (expiresInUnit, tokenLifetimeSeconds, seconds) => {
     await s.control('PATCH', '/settings', { expiresInUnit, tokenLifetimeSeconds })
     for (let n = 0; n < 20; n += 1) {
       const askedSeconds = Date.now() / 1000
@@ -161,7 +161,7 @@ describe('the lifetime of a token', () => {
   })
 })
 
-test('E003 says when to try again: after the five minutes of its client action, or as is set', async () => {
+test('E003 has Retry-After: 300 s as in the interface, or as set', async () => {
   await s.control('PATCH', '/settings', { down: true })
   expect((await submit()).headers.get('retry-after')).toBe('300')
   await s.control('PATCH', '/settings', { e003RetryAfterSeconds: 7 })
@@ -170,22 +170,22 @@ test('E003 says when to try again: after the five minutes of its client action, 
   expect((await submit()).headers.get('retry-after')).toBeNull()
 })
 
-describe('text that is no UTF-8 is 400, and never stored as something else', () => {
+describe('a body that is not UTF-8 gets 400', () => {
   const bytes = (text: string, ...wrong: number[]) =>
     Buffer.concat([Buffer.from(text), Buffer.from(wrong), Buffer.from('"]}')])
   const start = `{"customerId":"${order().customerId}","items":["`
 
   test.each([
     ['a byte of Latin-1', [0xfc]],
-    ['half a character', [0xc3]],
+    ['a truncated character', [0xc3]],
     ['a surrogate, encoded', [0xed, 0xa0, 0x80]],
-  ])('%s', async (_what, wrong) => {
+  ])('with %s', async (_what, wrong) => {
     expect(await sendBytes('/api/v1/orders', bytes(start, ...wrong))).toBe(400)
     const secret = Buffer.concat([Buffer.from(form), Buffer.from(wrong)])
     expect(await sendBytes('/oauth/token', secret, 'application/x-www-form-urlencoded')).toBe(400)
   })
 
-  test('another charset', async () => {
+  test('with a different charset', async () => {
     const latin1 = { 'content-type': 'application/json; charset=iso-8859-1' }
     expect((await submit(submission(), latin1)).status).toBe(400)
     expect((await submit(submission(), { 'content-type': 'application/json;charset="UTF-8"' })).status).toBe(200)
@@ -193,7 +193,7 @@ describe('text that is no UTF-8 is 400, and never stored as something else', () 
     expect(json.error).toBe('invalid_request')
   })
 
-  test('percent-encoded in a form', async () => {
+  test('with a percent-encoded byte in a form', async () => {
     expect((await askToken(`${form}%ff`)).json.error).toBe('invalid_request')
   })
 })

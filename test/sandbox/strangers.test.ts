@@ -21,9 +21,9 @@ async function ask(secret: string): Promise<Reply> {
   return s.call('POST', '/oauth/token', new URLSearchParams(form).toString(), headers)
 }
 
-describe('who has not shown who he is', () => {
-  test('a page of another site is refused, and uses up no request of its visitor', async () => {
-    await s.call('GET', '/api/v1/data/none') // takes a token
+describe('without credentials', () => {
+  test('requests of a page of another site are refused, and do not count against the limit', async () => {
+    await s.call('GET', '/api/v1/data/none') // gets a token first
     await s.control('DELETE', '/ledger')
     await s.control('PATCH', '/settings', { rateLimitTokens: true, rateLimitRequests: 2 })
     const { url } = s.sandbox
@@ -49,7 +49,7 @@ describe('who has not shown who he is', () => {
 describe('connections', () => {
   const open = () => connect(s.sandbox.port, '127.0.0.1')
 
-  test('a body that does not come is not waited for longer than a request may take', async () => {
+  test('a request whose body does not come gets 408 after the request timeout', async () => {
     const socket = open()
     socket.write('POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf of it')
     const answer: Buffer[] = []
@@ -58,13 +58,13 @@ describe('connections', () => {
     expect(Buffer.concat(answer).toString()).toMatch(/^HTTP\/1.1 408 /)
   })
 
-  test('one that says nothing is closed as well', async () => {
+  test('a silent connection is closed', async () => {
     const silent = open().resume()
     await once(silent, 'close')
   })
 
-  test('beyond so many at once they are closed, and those that there are go on', async () => {
-    // One that is let in gets a 408 in the end; one that is beyond the bound gets nothing.
+  test('connections beyond connectionsMax are closed, and others go on', async () => {
+    // An accepted connection gets a 408 at the end. One beyond the limit gets nothing.
     const answered = await Promise.all(
       Array.from({ length: 60 }, async () => {
         const socket = open().on('error', () => {})

@@ -4,7 +4,7 @@ import { parseScenarioText } from '../../../src/sandbox/scenario/readScenario.ts
 import { scenarioJsonSchemaText } from '../../../src/sandbox/scenario/scenarioSchema.ts'
 import { FilesInvalid } from '../../../src/yaml/yamlDocument.ts'
 
-test('scenario.schema.json is current (to write it anew: npm test -- test/sandbox/scenario/readScenario -u)', async () => {
+test('scenario.schema.json is current (to update it: npm test -- test/sandbox/scenario/readScenario -u)', async () => {
   await expect(scenarioJsonSchemaText()).toMatchFileSnapshot('../../../docs/scenarios/scenario.schema.json')
 })
 
@@ -16,7 +16,7 @@ test.each(examples)('docs/scenarios/%s is valid and names its schema', (name) =>
   expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=./scenario.schema.json')
 })
 
-test('everything that is wrong is told at once, with its line and its column', () => {
+test('every problem is reported at once, with line and column', () => {
   expect(
     problems(`clock: today
 settings:

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Json, order, type Setup, setup, submission } from '../setup.ts'
 
-/** The example of docs/start/sandbox.md, step by step: each test goes on from the one before. */
+/** The example of docs/start/sandbox.md, step by step. The tests run in order. */
 describe('docs/scenarios/refused-then-taken.yaml', () => {
   let on: Setup
   const record = submission({ field1: 'value2' }, 'C-17')
@@ -16,7 +16,7 @@ describe('docs/scenarios/refused-then-taken.yaml', () => {
   })
   afterAll(() => on[Symbol.asyncDispose]())
 
-  /** Sends the record until it is taken. @returns its id */
+  /** Sends the record until it is accepted. @returns its id */
   async function sendUntilTaken(): Promise<string> {
     const answers: Json[] = []
     for (let n = 0; n < 3; n += 1) answers.push((await submit(record)).json)
@@ -24,13 +24,13 @@ describe('docs/scenarios/refused-then-taken.yaml', () => {
     return answers[2].transactionId
   }
 
-  test('its fault comes first, its clock stands and its settings are in force', async () => {
+  test('the first request gets the fault, the clock is stopped, and the settings are in force', async () => {
     expect(await on.token()).toBe('undefined')
     expect(await on.control('GET', '/clock')).toMatchObject({ now: '2026-01-01T00:00:00.000000Z', stands: true })
     expect(await on.control('GET', '/settings')).toMatchObject({ seed: 7, unknownCustomers: ['GONE'], changed: [] })
   })
 
-  test('a record is refused twice, taken, and found pending, pending and failed for good, over a restart', async () => {
+  test('a record is refused twice, then accepted, pending for two polls and then failed, also over a restart', async () => {
     const id = await sendUntilTaken()
     expect((await status(id)).status).toBe('pending')
     await on.restart()
@@ -38,18 +38,18 @@ describe('docs/scenarios/refused-then-taken.yaml', () => {
     for (let n = 0; n < 2; n += 1) expect(await status(id)).toMatchObject({ status: 'failed', errorCode: 'E001' })
   })
 
-  test('sent again under an id of its own it is the same record, and taken at once', async () => {
+  test('the record sent again with its own id is accepted at once', async () => {
     expect((await submit({ ...record, transactionId: 'its-own' })).json.status).toBe('accepted')
   })
 
-  test('a fault within the statuses is for one poll', async () => {
+  test('a fault in the list of statuses affects one poll', async () => {
     const id = (await submit(submission({ field2: 'slow one' }))).json.transactionId
     expect((await status(id)).status).toBe('pending')
     await expect(status(id)).rejects.toThrow('fetch failed')
     expect([(await status(id)).status, (await status(id)).status]).toEqual(['pending', 'completed'])
   })
 
-  test('verify says what held and what did not', async () => {
+  test('verify reports each expectation that held or failed', async () => {
     const { status, json } = await on.call('POST', '/_sandbox/verify')
     expect([status, json.passed]).toEqual([422, false])
     expect(json.expectations.map(({ passed, expected, found }: Json) => [passed, expected, found])).toEqual([
@@ -64,7 +64,7 @@ describe('docs/scenarios/refused-then-taken.yaml', () => {
     })
   })
 
-  test('everything forgotten, it begins anew, and holds', async () => {
+  test('after everything is deleted, the scenario starts over, and verify passes', async () => {
     await on.control('DELETE', '/ledger?everything=true')
     expect(await on.token()).toBe('undefined')
     await sendUntilTaken()
@@ -72,7 +72,7 @@ describe('docs/scenarios/refused-then-taken.yaml', () => {
   })
 })
 
-describe('what a test asks for itself', () => {
+describe('expectations in a request to verify', () => {
   let on: Setup
   beforeAll(async () => {
     on = await setup({ processingTime: 'constant:600' })
@@ -94,12 +94,12 @@ describe('what a test asks for itself', () => {
     [{ endpoint: 'token', body: { grant_type: 'client_credentials' } }, 1],
     [{ endpoint: 'submit', body: { 'data.total_amount': '12.5' } }, 0],
     [{ endpoint: 'submit', idempotencyKey: { exists: true } }, 0],
-  ])('%j is found %i times', async (requests, count) => {
+  ])('requests that match %j are found %i times', async (requests, count) => {
     expect(await verify({ requests, count })).toMatchObject({ status: 200, json: { passed: true } })
     expect((await verify({ requests, count: count + 1 })).status).toBe(422)
   })
 
-  test('a pattern that cannot be read is told by its place', async () => {
+  test('an invalid pattern is reported with its place', async () => {
     const { status, json } = await verify({ requests: { path: { pattern: '(' } } })
     expect(status).toBe(400)
     expect(json.detail).toContain('must be a regular expression')
@@ -115,12 +115,12 @@ describe('what a test asks for itself', () => {
     expect([await found('12.50'), await found('125e-1'), await found('12.51')]).toEqual([1, 1, 0])
   })
 
-  test('an array has no length to be asked for', async () => {
+  test('the length of an array cannot be matched', async () => {
     expect((await verify({ requests: { body: { 'items.length': 1 } } })).json.expectations[0].found).toBe(0)
     expect((await verify({ requests: { body: { 'items.length': { exists: true } } } })).status).toBe(422)
   })
 
-  test('a request that came near is named, with what is different in it', async () => {
+  test('the nearest request is named with its differences', async () => {
     const requests = { endpoint: 'submit', status: 200, body: { customerId: 'C-2', 'data.field3': 'x' } }
     const { json } = await verify({ requests })
     expect(json.expectations[0]).toMatchObject({ name: 'expectation 1', expected: 'at least 1', found: 0 })
@@ -135,14 +135,14 @@ describe('what a test asks for itself', () => {
     })
   })
 
-  test('of what is long, a difference shows the beginning', async () => {
+  test('a difference shows only the beginning of a long value', async () => {
     await on.call('POST', '/api/v1/data', submission({ field2: 'long '.repeat(10_000) }, 'C-9'))
     const { json } = await verify({ requests: { body: { customerId: 'C-9', 'data.field2': 'short', data: null } } })
     const [{ differences }] = json.expectations[0].nearest
     expect(differences.map(({ found }: Json) => found.length)).toEqual([201, 201])
   })
 
-  test('without expectations there is nothing to verify, and a wrong one is told by its place', async () => {
+  test('without expectations verify is refused, and an invalid one is reported with its place', async () => {
     expect((await on.call('POST', '/_sandbox/verify')).json.detail).toContain('There is nothing to verify')
     const wrong = await verify(
       { requests: { endpoint: 'submits' } },
@@ -156,7 +156,7 @@ describe('what a test asks for itself', () => {
   })
 })
 
-test('a scenario may be an object, and orders may have scripts; faults are not switched on again by a restart', async () => {
+test('a scenario may be an object and script orders, and a restart does not create its faults again', async () => {
   const slow = { endpoint: 'order' as const, match: {}, statuses: ['pending', 'completed'] }
   await using on = await setup({ scenario: { faults: [{ kind: 'drop', times: 5 }], records: [slow] } })
   expect(await on.control('GET', '/faults')).toMatchObject({ rows: [{ left: 5 }] })
@@ -167,7 +167,7 @@ test('a scenario may be an object, and orders may have scripts; faults are not s
   expect([await status(), await status(), await status()]).toEqual(['pending', 'completed', 'completed'])
 })
 
-test('a scenario may bring its clients, and have scripts for one of them', async () => {
+test('a scenario may define clients, and script the records of one of them', async () => {
   const clients = ['sandbox', 'ci-2'].map((id) => ({ id, secret: 'sandbox-secret', idempotency: 'ignore' as const }))
   const records = [{ client: 'ci-2', match: {}, answers: [{ kind: 'answer' as const, status: 500 }] }]
   await using on = await setup({ scenario: { clients, records } })
@@ -180,7 +180,7 @@ test('a scenario may bring its clients, and have scripts for one of them', async
   expect([await submit(), await submit(second), await submit(second)]).toEqual([200, 500, 200])
 })
 
-test('what goes by a script waits for it whatever the clock says, and can be taken in hand', async () => {
+test('a scripted transaction ignores the clock, and can be finished by a test', async () => {
   await using on = await setup({ scenario: { records: [{ match: {}, statuses: ['pending'] }] } })
   const { transactionId } = (await on.call('POST', '/api/v1/data', submission())).json
   const status = async () => (await on.call('GET', `/api/v1/data/${transactionId}`)).json.status
@@ -190,7 +190,7 @@ test('what goes by a script waits for it whatever the clock says, and can be tak
   expect(await status()).toBe('completed')
 })
 
-test('a file that is wrong ends the start with what is wrong, by line and column', async () => {
+test('an invalid scenario file fails the start with line and column', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'scenario-')), 'wrong.yaml')
   writeFileSync(file, 'clok: system\n')
   await expect(setup({ scenario: file })).rejects.toThrow(`${file}:1:1 unknown key "clok"`)
