@@ -21,11 +21,11 @@ import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 import { statusSays } from '../support/statusSays.ts'
 import { type Installation, install } from './installation.ts'
 
-/** What a ledger belongs to: one service, one outbox that no other ledger serves, and one description of it. */
+/** A ledger belongs to one service, one outbox that no other ledger serves, and one outbox.yaml. */
 
 const mapping = { 'data.yaml': readFileSync('mappings/data.yaml', 'utf8') }
 const payload = '{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": 1.50, "field2": "x"}'
-/** The standard table lets no other words in than its own. */
+/** Drops the check of the standard table, which allows only its own statuses. */
 const takeAnyStatus = ({ pool }: Pick<Installation, 'pool'>) =>
   pool.query('alter table outbox drop constraint if exists outboxd_knows_status')
 const insert = ({ pool }: Installation, rows = 1) =>
@@ -33,7 +33,7 @@ const insert = ({ pool }: Installation, rows = 1) =>
 const statuses = async ({ pool }: Installation) =>
   (await pool.query<{ status: string }>('select status from outbox order by id')).rows.map(({ status }) => status)
 
-/** A second service, and how often it was asked for anything. */
+/** A second service. `requests` counts the requests that it got. */
 async function anotherService() {
   const database = await createDatabase('sandbox_template')
   onTestFinished(() => database[Symbol.asyncDispose]())
@@ -45,7 +45,7 @@ async function anotherService() {
   }
 }
 
-test('a daemon of another service: exit 2', async () => {
+test('a daemon of a different service exits with 2, and its ledger stays usable for its own service', async () => {
   const given = await install(mapping)
   await insert(given)
   const stop = await given.startInstance()
@@ -66,7 +66,7 @@ test('a daemon of another service: exit 2', async () => {
   expect(await other.requests()).toBe(0)
   expect(await statuses(given)).toEqual(['completed', 'new'])
 
-  // Its own service serves it as before, also by an address that is written in another way.
+  // The ledger still works with its own service, even if the address is written differently.
   const address = (await ownService(given)).replace('http://127', 'HTTP://127')
   await given.startInstance({ SERVICE_BASE_URL: `${address}/` })
   await eventually(async () => expect(await statuses(given)).toEqual(['completed', 'completed']))
@@ -75,7 +75,7 @@ test('a daemon of another service: exit 2', async () => {
 const ownService = async ({ pool }: Installation): Promise<string> =>
   (await pool.query('select base_url as url from outboxd.ledger')).rows[0].url
 
-test('a ledger moves to another service when no daemon runs and nothing is under way, and a daemon of the former one is refused', async () => {
+test('adopt --service moves a ledger while no daemon runs, and then a daemon of the former service is refused', async () => {
   const given = await install(mapping)
   await insert(given)
   const stop = await given.startInstance()
@@ -102,7 +102,7 @@ test('a ledger moves to another service when no daemon runs and nothing is under
   expect(await given.arrivals()).toHaveLength(1)
 })
 
-/** A table of the ERP's own, whose rows end in this word. */
+/** An outbox.yaml in which `completed` is the word for completed rows. */
 const described = (completed: string, comment = '') => `${comment}
 table: outbox
 id: id
@@ -132,7 +132,7 @@ test('daemons with different `outbox.yaml`: only those with the file in use capt
     /outbox.yaml has the digest \w+ here, but the file with \w+ is in use since 20\S+ \(daemon \w+ on /,
   )
 
-  // A comment is no difference; the daemon of the file in force reads the new one.
+  // A comment makes no difference. The daemon whose file is in use reads the new file.
   await writeFile(join(given.mappingsDir, 'outbox.yaml'), described('finished', '# as on the other host'))
   const context = testContext(env)
   await reload.action(context, {})
@@ -143,7 +143,7 @@ test('daemons with different `outbox.yaml`: only those with the file in use capt
   await eventually(async () => expect(await statusSays(env)).toContain('All is well'))
 })
 
-test('a daemon with a new outbox.yaml begins when the last one with the former has left', async () => {
+test('a daemon with a new outbox.yaml captures only after the last daemon with the former file has stopped', async () => {
   const given = await install({ ...mapping, 'outbox.yaml': described('done') })
   await takeAnyStatus(given)
   const stop = await given.startInstance()
@@ -156,22 +156,22 @@ test('a daemon with a new outbox.yaml begins when the last one with the former h
   await eventually(async () => expect((await statuses(given)).slice(5)).toEqual(Array(5).fill('finished')))
 })
 
-/** An outbox in one database, whose ledger is in another; and the variable that a second daemon may lack. */
+/** An outbox and a ledger in different databases, and the variable that a second daemon may lack. */
 async function apart(files: Record<string, string> = mapping) {
   const given = await install(files)
   const state = await createDatabase()
   onTestFinished(() => state[Symbol.asyncDispose]())
-  await state.pool.query('update outboxd.ledger set id = gen_random_uuid()') // as `migrate` makes it, and no template does
+  await state.pool.query('update outboxd.ledger set id = gen_random_uuid()') // `migrate` gives each ledger its own id, but a template database does not
   const env = { ...daemonEnvironment(given.url, given.serviceUrl), MAPPINGS_DIR: given.mappingsDir }
   return { ...given, env, STATE_DATABASE_URL: state.url, state: state.pool }
 }
 
 const withoutState = described('done').replace(/^state: .*$/m, 'state: none')
 
-test('a daemon without `STATE_DATABASE_URL` beside one with it: refused, sends nothing', async () => {
+test('a daemon without `STATE_DATABASE_URL` is refused while one with that variable runs, and sends nothing', async () => {
   const { STATE_DATABASE_URL, ...given } = await apart({ ...mapping, 'outbox.yaml': withoutState })
   await given.startInstance({ STATE_DATABASE_URL })
-  await given.startInstance({ STATE_DATABASE_URL }) // another of the same ledger
+  await given.startInstance({ STATE_DATABASE_URL }) // a second instance on the same ledger
   await insert(given, 20)
   await using lacking = startProgram({ args: ['run'], env: given.env })
   const { code, stderr } = await lacking.ended()
@@ -192,7 +192,7 @@ test('a daemon without `STATE_DATABASE_URL` beside one with it: refused, sends n
   expect(await given.arrivals()).toHaveLength(20)
 })
 
-test('two ledgers start at once on one outbox: one serves it', async () => {
+test('of two ledgers that start at once on one outbox, only one serves it', async () => {
   const { STATE_DATABASE_URL, ...given } = await apart()
   for (let round = 0; round < 3; round++) {
     const starts = await Promise.allSettled([given.startInstance({ STATE_DATABASE_URL }), given.startInstance()])
@@ -204,7 +204,7 @@ test('two ledgers start at once on one outbox: one serves it', async () => {
   }
 })
 
-test('the session by which a ledger is registered may break: the daemon goes on, and another ledger is still refused', async () => {
+test('if the registration session of a ledger breaks, the daemon goes on, and another ledger is still refused', async () => {
   const { STATE_DATABASE_URL, ...given } = await apart()
   await given.startInstance({ STATE_DATABASE_URL })
   const sessions = `select pid from pg_stat_activity where starts_with(application_name, 'outboxd registration') and datname = current_database()`
@@ -218,20 +218,20 @@ test('the session by which a ledger is registered may break: the daemon goes on,
   await expect(given.startInstance()).rejects.toThrow('a daemon of another ledger serves the outbox')
 })
 
-test('a daemon that was killed leaves no registration behind, and its ledger serves the outbox again', async () => {
+test('after kill -9 of a daemon, another ledger may serve its outbox, and later its own ledger again', async () => {
   const { STATE_DATABASE_URL, ...given } = await apart()
   const env = { ...given.env, STATE_DATABASE_URL }
   await using killed = await startDaemonProcess(env)
   killed.signal('SIGKILL')
   await killed.ended()
-  const stop = await given.startInstance() // of another ledger
+  const stop = await given.startInstance() // on another ledger
   await stop()
   await given.startInstance({ STATE_DATABASE_URL })
   await insert(given)
   await eventually(async () => expect(await statuses(given)).toEqual(['completed']))
 })
 
-test('a daemon without `STATE_DATABASE_URL` ran alone: its ledger is named, its rows are not lost', async () => {
+test('check and recover name a second ledger that a daemon without `STATE_DATABASE_URL` has filled', async () => {
   const { STATE_DATABASE_URL, ...given } = await apart()
   await insert(given, 3)
   const stop = await given.startInstance({ SERVICE_BASE_URL: 'http://127.0.0.1:1' })
@@ -251,24 +251,21 @@ test('a daemon without `STATE_DATABASE_URL` ran alone: its ledger is named, its 
   expect(await given.arrivals()).toEqual([])
 })
 
-test.skipIf(!hasPgbouncer)(
-  'behind a pooler that lends its sessions for a transaction the registration stands, too',
-  async () => {
-    const { STATE_DATABASE_URL, ...given } = await apart()
-    const bouncer = await startPgbouncer(inject('postgresUrl'))
-    onTestFinished(() => bouncer[Symbol.asyncDispose]())
-    const DATABASE_URL = bouncer.through(given.url)
-    const stop = await given.startInstance({ STATE_DATABASE_URL, DATABASE_URL })
-    await expect(given.startInstance()).rejects.toThrow('a daemon of another ledger serves the outbox')
-    await expect(given.startInstance({ DATABASE_URL })).rejects.toThrow('a daemon of another ledger serves the outbox')
-    await given.startInstance({ STATE_DATABASE_URL })
-    await insert(given)
-    await eventually(async () => expect(await statuses(given)).toEqual(['completed']))
-    await stop()
-  },
-)
+test.skipIf(!hasPgbouncer)('behind pgbouncer in transaction mode, a second ledger is refused too', async () => {
+  const { STATE_DATABASE_URL, ...given } = await apart()
+  const bouncer = await startPgbouncer(inject('postgresUrl'))
+  onTestFinished(() => bouncer[Symbol.asyncDispose]())
+  const DATABASE_URL = bouncer.through(given.url)
+  const stop = await given.startInstance({ STATE_DATABASE_URL, DATABASE_URL })
+  await expect(given.startInstance()).rejects.toThrow('a daemon of another ledger serves the outbox')
+  await expect(given.startInstance({ DATABASE_URL })).rejects.toThrow('a daemon of another ledger serves the outbox')
+  await given.startInstance({ STATE_DATABASE_URL })
+  await insert(given)
+  await eventually(async () => expect(await statuses(given)).toEqual(['completed']))
+  await stop()
+})
 
-/** A role that may connect and nothing else, and a session of it. */
+/** Creates a role that may only connect, and opens its session. */
 async function stranger({ pool, url }: Pick<Installation, 'pool' | 'url'>) {
   const name = `stranger_${randomBytes(4).toString('hex')}`
   await pool.query(`create role ${name} login password 'x'`)
@@ -284,7 +281,7 @@ async function stranger({ pool, url }: Pick<Installation, 'pool' | 'url'>) {
   return client
 }
 
-test('a role without rights that names its session like a daemon of another ledger keeps no daemon from its work', async () => {
+test('a role without rights cannot block daemons by naming its session like a daemon of another ledger', async () => {
   const given = await install(mapping)
   const stop = await given.startInstance()
   const named = `select application_name as name from pg_stat_activity where starts_with(application_name, 'outboxd registration')`

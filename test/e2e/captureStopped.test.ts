@@ -14,7 +14,7 @@ const outboxYaml = readFileSync('mappings/examples/partner_view.yaml', 'utf8')
   .replace(/^id_unique.*\n/m, '')
 
 // docs/run/operations.md, "Moving to another service"
-test('with a filter that no row meets, records under way end and new rows wait', async () => {
+test('with a filter that no row meets, open records end and new rows wait', async () => {
   const { pool, url, serviceUrl, mappingsDir } = await install({
     'data.yaml': readFileSync('mappings/data.yaml', 'utf8'),
     'outbox.yaml': outboxYaml,

@@ -6,7 +6,7 @@ import { asInstaller, installCapture } from '../support/changeCapture.ts'
 import { until } from '../support/until.ts'
 import { type Harness, setup } from './faults/harness.ts'
 
-/** Documents with lines, captured by triggers, read by the query of a mapping file, and sent by a real daemon. */
+/** Triggers capture documents with lines, the query of a mapping file reads them, and a real daemon sends them. */
 
 let harness: Harness
 let folder: string
@@ -48,7 +48,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-/** State and reason of each row of a document, in their order, once none waits. */
+/** Waits until all rows of a document have ended. @returns state and reason of each row, in order */
 async function rowsOf(id: number) {
   const { rows } = await until(
     () =>
@@ -58,7 +58,7 @@ async function rowsOf(id: number) {
   return rows as { id: string; status: string; error: string | null }[]
 }
 
-/** The bodies of the POSTs that name an article, in their order. */
+/** The bodies of the POSTs that name an article, in order. */
 async function postsWith(sku: string): Promise<string[]> {
   const { rows } = (await harness.control('GET', 'ledger?endpoint=order&limit=1000')) as {
     rows: { body: string | null }[]
@@ -66,7 +66,7 @@ async function postsWith(sku: string): Promise<string[]> {
   return rows.flatMap(({ body }) => (body?.includes(`"${sku}"`) ? [body] : []))
 }
 
-test('a header and ten lines of one transaction are one order; numbers keep their digits', async () => {
+test('a header and ten lines from one transaction become one order, and numbers keep their digits', async () => {
   await harness.pool.query(`begin isolation level repeatable read; insert into sale values (1, 1, 'draft');
     insert into sale_line select n, 1, 'A-' || n, 1.10 from generate_series(1, 10) n; update sale set state = 'confirmed' where id = 1; commit`)
   expect(await rowsOf(1)).toMatchObject([{ status: 'completed' }])
@@ -75,7 +75,7 @@ test('a header and ten lines of one transaction are one order; numbers keep thei
   expect(body).toContain('{"sku":"A-10","price":1.10}')
 })
 
-test('a draft and a deleted document make no request; a change of what is not sent makes none; a moved line changes both', async () => {
+test('drafts, deletions and changes of unsent columns make no request, and a moved line makes one for each document', async () => {
   const { pool } = harness
   await pool.query(
     `insert into sale values (2, 1, 'draft'), (3, 1, 'confirmed'); insert into sale_line values (20, 2, 'B-1', 5), (30, 3, 'C-1', 6), (31, 3, 'C-2', 7)`,
@@ -84,7 +84,7 @@ test('a draft and a deleted document make no request; a change of what is not se
     { status: 'discarded', error: expect.stringContaining('does not meet the condition') },
   ])
   expect(await rowsOf(3)).toMatchObject([{ status: 'completed' }])
-  await pool.query(`update sale set party = 1`) // nothing that is sent
+  await pool.query(`update sale set party = 1`) // changes no column that is sent
   const [first, second] = await rowsOf(3)
   expect(second).toMatchObject({ status: 'discarded', error: `unchanged since outbox:${first?.id}` })
   await pool.query(`update sale set state = 'confirmed' where id = 2; update sale_line set sale = 2 where id = 31`)
@@ -100,7 +100,7 @@ test('a draft and a deleted document make no request; a change of what is not se
   expect(rows).toEqual([{ id: 3, state: 'completed', hasId: true }])
 })
 
-test('a document whose rows were noted while the outbox was away is sent as it stands once retry has captured it', async () => {
+test('a change that could not be captured is sent with the latest contents after retry()', async () => {
   const { pool } = harness
   await pool.query(`alter table outbox add constraint none check (id < 0) not valid; insert into sale values (4, 1, 'confirmed');
     insert into sale_line values (40, 4, 'D-1', 1)`)

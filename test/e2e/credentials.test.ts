@@ -17,7 +17,7 @@ import { setup } from './faults/harness.ts'
 
 const dayMs = 86_400_000
 
-/** Before the sandbox: TLS that wants a client certificate, and an issuer that knows one secret, which both may change. */
+/** A server in front of the sandbox that demands a client certificate and one secret. The test can change both. */
 async function startFront(sandboxUrl: string, server: Identity, authority: Identity) {
   let knownSecret = 'first'
   const front: Server = createServer(
@@ -42,10 +42,10 @@ async function startFront(sandboxUrl: string, server: Identity, authority: Ident
   onTestFinished(() => listening[Symbol.asyncDispose]())
   return {
     url: `https://localhost:${listening.port}`,
-    /** From now on those of this authority are let in, and no others; connections that stand are ended. */
+    /** Accepts only clients of this authority from now on, and ends open connections. */
     believe(another: Identity) {
       front.setSecureContext({ ...server, ca: another.cert })
-      front.setTicketKeys(randomBytes(48)) // nor is a session taken up again
+      front.setTicketKeys(randomBytes(48)) // so that no TLS session is resumed
       front.closeAllConnections()
     },
     knows(secret: string) {
@@ -54,7 +54,7 @@ async function startFront(sandboxUrl: string, server: Identity, authority: Ident
   }
 }
 
-test('certificate and secret are renewed in halves: used without a restart', async () => {
+test('certificate and secret are renewed while their files are half written: both are used without a restart', async () => {
   await using harness = await setup()
   const first = createAuthority('first')
   const second = createAuthority('second')
@@ -83,7 +83,7 @@ test('certificate and secret are renewed in halves: used without a restart', asy
   await harness.becomes('before-', 'completed')
   const firstEnd = await clientEnd()
 
-  // The service believes the other authority from now on.
+  // The service accepts only the second authority from now on.
   front.believe(second)
   await harness.insert('between-')
   await until(harness.pauses, (pauses) => pauses.includes('unreachable'))
@@ -103,7 +103,7 @@ test('certificate and secret are renewed in halves: used without a restart', asy
   expect(steps.join()).not.toContain('uncertain')
   expect(await clientEnd()).toBeGreaterThan(firstEnd)
 
-  // The issuer has another secret, and the tokens of the one before are void.
+  // The issuer has a new secret, and former tokens are invalid.
   front.knows('second')
   file('secret', '')
   await harness.control('POST', 'tokens/revoke')
@@ -122,7 +122,7 @@ test('certificate and secret are renewed in halves: used without a restart', asy
   expect(daemon.lastLines()).not.toMatch(/"second"|PRIVATE KEY/)
 })
 
-test('a database password is renewed in its file: the daemon signs in again without a restart', async () => {
+test('if a database password changes in its file, the daemon signs in again without a restart', async () => {
   await using harness = await setup()
   const folder = mkdtempSync(join(tmpdir(), 'credentials-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

@@ -8,7 +8,9 @@ import { checkout } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { type Harness, setup } from './faults/harness.ts'
 
-/** Every query of deploy/grafana-dashboard.json, asked of a Prometheus that has scraped a daemon which had a bad minute. */
+/**
+ * Runs every query of deploy/grafana-dashboard.json on a Prometheus that has scraped a daemon with pauses and problems.
+ */
 
 interface Panel {
   type: string
@@ -32,7 +34,7 @@ const asked = [
 
 const choices = dashboard.templating.list.filter(({ type }) => type === 'query')
 
-describe.skipIf(!has('prometheus'))('against a real Prometheus, which Debian’s package brings', () => {
+describe.skipIf(!has('prometheus'))('with a real Prometheus (Debian’s package)', () => {
   const stack = new AsyncDisposableStack()
   let prometheus: Prometheus
   beforeAll(async () => {
@@ -44,14 +46,14 @@ describe.skipIf(!has('prometheus'))('against a real Prometheus, which Debian’s
   })
   afterAll(() => stack.disposeAsync())
 
-  test.each(asked)('$title: $expr', async ({ expr, at }) => {
-    // A fallback for what is not there would hide that the query itself returns nothing.
+  test.each(asked)('the query of $title has data: $expr', async ({ expr, at }) => {
+    // The fallback `or vector(0)` would hide that the query itself returns nothing.
     const bare = expr.replace(' or vector(0)', '')
     const values = await until(() => prometheus.ask(bare, bare === expr ? at : 'any time'), hasData, 20_000)
     expect(values).toSatisfy(hasData)
   })
 
-  test.each(choices)('the choice of $name', async ({ query }) => {
+  test.each(choices)('the variable $name has values', async ({ query }) => {
     const [, selector = '', label] = /^label_values\((.+), (\w+)\)$/.exec(chosen(query)) ?? []
     const values = await prometheus.get<string[]>(`label/${label}/values`, { 'match[]': selector })
     expect(values).toEqual([expect.stringMatching(/^(outboxd|127\.0\.0\.1:\d+)$/)])
@@ -73,14 +75,14 @@ const configOf = (port: number) => ({
   scrape_configs: [{ job_name: 'outboxd', static_configs: [{ targets: [`127.0.0.1:${port}`] }] }],
 })
 
-/** Has happen what the pictures show: a pause, records that wait and that wait for a person, a problem, an alert. */
+/** Causes all that the panels show: a pause, waiting records, records that need attention, a problem, an alert. */
 async function haveABadMinute(harness: Harness, { ask }: Prometheus): Promise<void> {
   const { pool } = harness
   const seen = (...exprs: string[]) =>
     until(async () => (await Promise.all(exprs.map((expr) => ask(expr, 'now')))).every(hasData), Boolean)
-  await seen('outboxd_rate_limit_capacity > 0') // what is counted from now on is an increase
+  await seen('outboxd_rate_limit_capacity > 0') // counters that rise from now on show an increase
 
-  // The service accepts one and fails when it is asked for it, answers one with garbage; one does not map.
+  // The service accepts one record and fails at its polls, and answers one with garbage. A third record does not map.
   await pool.query(`alter table outbox add constraint refuses check (status <> 'uncertain') not valid`)
   await harness.fault({ kind: 'answer', status: 500, body: 'broken', endpoint: 'status' })
   await harness.fault({ kind: 'answer', status: 200, body: 'garbage', endpoint: 'submit', bodyContains: 'garbage-' })
@@ -107,7 +109,7 @@ async function haveABadMinute(harness: Harness, { ask }: Prometheus): Promise<vo
 }
 
 interface Prometheus {
-  /** @param at now, or at any time since all this began @returns all numbers of all its series */
+  /** @param at now, or at any time since the test began @returns all numbers of all its series */
   ask(expr: string, at: 'now' | 'any time'): Promise<string[]>
   get<T>(path: string, parameters: Record<string, string | number>): Promise<T>
 }
@@ -138,10 +140,10 @@ function openPrometheus(url: string): Prometheus {
   }
 }
 
-/** A division by nothing is none. */
+/** NaN from a division by zero does not count as data. */
 const hasData = (values: readonly string[]) => values.some((value) => Number.isFinite(Number(value)))
 
-/** With what Grafana puts in the place of its variables. */
+/** Replaces Grafana's variables by values. */
 function chosen(query: string): string {
   const values = { job: 'outboxd', instance: '.*', __rate_interval: '10s', __range: '5m' }
   return query.replaceAll(/\$(\w+)/g, (_, name: keyof typeof values) => values[name])

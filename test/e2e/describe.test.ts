@@ -7,12 +7,16 @@ import { exampleDdl } from '../support/exampleDdl.ts'
 import { until } from '../support/until.ts'
 import { type Installation, install } from './installation.ts'
 
-/** What `outboxd describe --write` proposes for a table, filled in where it asks for that, is what the daemon sends its rows by. */
+/** A daemon sends a table's rows with the files that `outboxd describe --write` proposes, after they are filled in. */
 
 const payload = (field2: string) =>
   `{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": 1234.5, "field2": "${field2}"}`
 
-/** Describes a table, fills in what is asked for, and runs a daemon by that. @returns bodies that the service got */
+/**
+ * Describes a table, fills in the open places, and runs a daemon with these files.
+ *
+ * @returns bodies that the service got
+ */
 async function sentBy(
   { url, mappingsDir, startInstance, pool, arrivals }: Installation,
   table: string,
@@ -36,7 +40,7 @@ async function sentBy(
 
 const field2s = (bodies: readonly string[]) => bodies.map((body) => /"field2":"([^"]*)"/.exec(body)?.[1])
 
-test('our own table, as migrate makes it', async () => {
+test('the standard table works with the proposed files', async () => {
   const installation = await install({})
   await installation.pool.query(`insert into outbox (type, payload) values ('data', '${payload('a')}')`)
   const bodies = await sentBy(installation, 'outbox', { completed: 1 })
@@ -47,7 +51,7 @@ test('our own table, as migrate makes it', async () => {
   )
 })
 
-test('Debezium’s outbox works as it is written', async () => {
+test('Debezium’s outbox works with the proposed files', async () => {
   const installation = await install({})
   await installation.pool.query(exampleDdl.debezium)
   for (const field2 of ['a', 'b'])
@@ -57,7 +61,7 @@ test('Debezium’s outbox works as it is written', async () => {
   expect(field2s(await sentBy(installation, 'outbox', { completed: 2 }))).toEqual(['a', 'b'])
 })
 
-test('MassTransit’s: fields within the envelope are found', async () => {
+test('MassTransit’s outbox works with the proposed files, which read fields in the envelope', async () => {
   const installation = await install({})
   await installation.pool.query(exampleDdl.masstransit)
   const type = 'urn:message:Erp:DataChanged'
@@ -69,7 +73,7 @@ test('MassTransit’s: fields within the envelope are found', async () => {
   expect(field2s(await sentBy(installation, 'OutboxMessage', { completed: 1 }))).toEqual(['a'])
 })
 
-test('Eventuate’s: rows are marked published as they are taken', async () => {
+test('Eventuate’s outbox works with the proposed files, which mark rows as published on capture', async () => {
   const installation = await install({})
   await installation.pool.query(exampleDdl.eventuate)
   await installation.pool.query(
@@ -83,7 +87,7 @@ test('Eventuate’s: rows are marked published as they are taken', async () => {
   expect(recorded).toEqual([{ recorded_at: new Date(1_763_629_200_123) }])
 })
 
-test('pg-transactional-outbox: rows are processed or given up', async () => {
+test('pg-transactional-outbox works with the proposed files, and rows become processed or abandoned', async () => {
   const installation = await install({})
   const { pool } = installation
   await pool.query(exampleDdl.pgTransactionalOutbox)
@@ -104,7 +108,7 @@ test('pg-transactional-outbox: rows are processed or given up', async () => {
   )
 })
 
-test('a business table, once a person has said which orders are to be sent', async () => {
+test('a business table works with the proposed files after the filter is filled in', async () => {
   const installation = await install({})
   const { pool } = installation
   await pool.query(exampleDdl.salesOrder)
@@ -124,7 +128,7 @@ test('a business table, once a person has said which orders are to be sent', asy
   )
 })
 
-test('an odd table: names that need quotes, a composite key, no time zone', async () => {
+test('a table with quoted names, a composite key and times without zone works after two places are filled in', async () => {
   const installation = await install({})
   const { pool } = installation
   await pool.query(`create table "Sales Order" (

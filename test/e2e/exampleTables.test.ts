@@ -6,13 +6,13 @@ import { eventually } from '../support/eventually.ts'
 import { exampleDdl } from '../support/exampleDdl.ts'
 import { type Installation, install } from './installation.ts'
 
-/** Each of the examples as it ships, on the table's own DDL, against the sandbox. */
+/** Each shipped example with the DDL of its table, and the sandbox as the service. */
 
 const mapping = readFileSync('mappings/data.yaml', 'utf8')
 const payload = (field2: string, amount = '1234.50') =>
   `{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": ${amount}, "field2": "${field2}"}`
 
-test('Debezium: rows without state or sequence are sent once, in the order of their transactions, and left alone', async () => {
+test('Debezium: rows without state or sequence are sent once, and not changed', async () => {
   const { pool, startInstance, arrivals } = await installExample('debezium')
   await pool.query(exampleDdl.debezium)
   const insert = (field2: string) =>
@@ -35,7 +35,7 @@ test('Debezium: rows without state or sequence are sent once, in the order of th
   expect(await rejections(pool)).toEqual(['the payload is missing: it is NULL in the outbox'])
 })
 
-test('MassTransit: envelopes of the named types are sent once, by the sequence, and left alone', async () => {
+test('MassTransit: envelopes of the named types are sent once, and not changed', async () => {
   const { pool, startInstance, arrivals } = await installExample('masstransit', {
     mapping: mapping.replaceAll(/from: (\w+)/g, 'from: message.$1'),
   })
@@ -64,7 +64,7 @@ test('MassTransit: envelopes of the named types are sent once, by the sequence, 
   })
 })
 
-test('Eventuate: messages are marked published as they are taken', async () => {
+test('Eventuate: messages are sent once, and marked as published on capture', async () => {
   const { pool, startInstance, arrivals } = await installExample('eventuate')
   await pool.query(exampleDdl.eventuate)
   const insert = (id: string, destination: string, text: string, published: number | null = 0) =>
@@ -118,7 +118,7 @@ test('pg-transactional-outbox: completed rows are processed, failed and rejected
   })
 })
 
-test('sales_order: released orders are sent once, with the digits of their amounts, and say when they were done', async () => {
+test('sales_order: released orders are sent once with exact amounts, and get their end time or error', async () => {
   const { pool, startInstance, arrivals } = await installExample('sales_order')
   await pool.query(exampleDdl.salesOrder)
   await pool.query(`insert into sales_order (customer_no, status, net_amount, reference, ordered_at, synced_at) values
@@ -151,7 +151,7 @@ test('sales_order: released orders are sent once, with the digits of their amoun
   expect(field2s(await arrivals())).toEqual(['a', 'b', 'fail:E001', 'later'])
 })
 
-test('partner_view: the view sends its partner’s rows of the standard table, and writes to no other', async () => {
+test('partner_view: only the partner’s rows of the standard table are sent and written to', async () => {
   const { pool, startInstance, arrivals } = await installExample('partner_view')
   await pool.query(`alter table outbox add column partner text;
     create view outbox_a as select * from outbox where partner = 'a'`)

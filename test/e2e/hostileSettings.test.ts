@@ -11,11 +11,11 @@ import { dropRole } from '../support/grantRole.ts'
 import { setup } from './faults/harness.ts'
 import { harmlessSettings, overriddenSettings } from './hostileSettingsTable.ts'
 
-/** What `alter role … set` or `alter database … set` can do to our sessions. */
+/** Settings by `alter role … set` or `alter database … set`, which affect our sessions. */
 
 const hostile = Object.entries({ ...overriddenSettings, ...harmlessSettings }).map(([name, value]) => ({ name, value }))
 
-test('whatever the role is set to: it migrates, checks, and carries records to their ends', async () => {
+test('with hostile settings of its role, outboxd migrates, checks and completes records', async () => {
   const empty = await createDatabase('template0')
   onTestFinished(() => empty[Symbol.asyncDispose]())
   const { rows } = await empty.pool.query<{ name: string }>('select name from pg_settings')
@@ -24,7 +24,7 @@ test('whatever the role is set to: it migrates, checks, and carries records to t
   const set = hostile.filter(({ name }) => known.has(name))
   const role = `hostile_${randomBytes(4).toString('hex')}`
   await empty.pool.query(`create role ${role} superuser login password 'x'`)
-  onTestFinished(() => dropRole(empty.pool, role)) // before the database
+  onTestFinished(() => dropRole(empty.pool, role)) // before the database is dropped
   for (const { name, value } of set)
     await empty.pool.query(
       `alter role ${role} set ${name} = ${name === 'search_path' ? value : pg.escapeLiteral(value)}`,
@@ -45,10 +45,10 @@ test('whatever the role is set to: it migrates, checks, and carries records to t
   const { rows: counted } = await harness.pool.query<{ count: string }>(
     `select sum(delta)::text as count from outboxd.state_delta where state = 'completed'`,
   )
-  expect(counted).toEqual([{ count: '3' }]) // by a trigger
+  expect(counted).toEqual([{ count: '3' }]) // counted by a trigger
 }, 120_000)
 
-test('triggers that are off for a role which may not turn them on: refused, with what to do', async () => {
+test('a role with triggers turned off, which may not turn them on, is refused with what to do', async () => {
   const database = await createDatabase()
   onTestFinished(() => database[Symbol.asyncDispose]())
   const role = `replica_${randomBytes(4).toString('hex')}`
@@ -63,7 +63,7 @@ test('triggers that are off for a role which may not turn them on: refused, with
   )
 })
 
-test('operators and functions of others that fit the catalog’s statements better are never run', async () => {
+test('planted operators and functions that fit better than the catalog’s are never run', async () => {
   const empty = await createDatabase('template0')
   onTestFinished(() => empty[Symbol.asyncDispose]())
   const kinds = [
@@ -115,7 +115,10 @@ test('operators and functions of others that fit the catalog’s statements bett
   expect(await callers(), 'describe').toEqual([])
 }, 120_000)
 
-/** Makes a namesake of each polymorphic function and operator of Postgres's for types that fit better, and of each operator between types that need a cast. */
+/**
+ * Creates namesakes of Postgres's polymorphic functions and operators for types that fit better, and of operators
+ * between types that need a cast.
+ */
 const plantNamesakes = `
   create table public.calls (name text, query text);
   create function public.called(name text) returns void language plpgsql as
@@ -161,7 +164,7 @@ const plantNamesakes = `
     end loop;
   end $do$;`
 
-test('no namesake that another role makes in the search path is run by any session on the ledger or on our own outbox', async () => {
+test('no session on the ledger or the standard outbox runs namesakes that another role made in the search path', async () => {
   const empty = await createDatabase('template0')
   onTestFinished(() => empty[Symbol.asyncDispose]())
   const role = `owner_${randomBytes(4).toString('hex')}`

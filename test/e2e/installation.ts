@@ -7,14 +7,14 @@ import { startSandbox } from '../../src/sandbox/startSandbox.ts'
 import { daemonEnvironment, startDaemon } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
 
-/** A database, a service that is in no one's way, and a folder of mappings. */
+/** A database, a service with a high limit, and a folder of mappings. */
 export interface Installation {
-  /** The ERP's and the ledger's database. */
+  /** The database of both the ERP and the ledger. */
   pool: pg.Pool
   url: string
   mappingsDir: string
   serviceUrl: string
-  /** Starts one more instance. @returns what stops it */
+  /** Starts one more instance. @returns a function that stops it */
   startInstance(env?: Record<string, string>): Promise<() => Promise<unknown>>
   /** Bodies of the POSTs in the order in which the service got them. */
   arrivals(): Promise<string[]>

@@ -5,19 +5,19 @@ import { install } from './installation.ts'
 
 const recordsMost = 500
 const keys = 20
-/** So many are there before the instances start; the others are committed while these work. */
+/** Number of records before the instances start. The others are committed while the instances work. */
 const recordsBefore = 200
 
-test('3 instances send the records of 20 keys in the order of their ids, whatever order they were committed in, and lose none', async () => {
+test('three instances send the records of each key in order of their ids, in any order of commits, and lose none', async () => {
   const { pool, url, startInstance, arrivals } = await install({
     'data.yaml': readFileSync('mappings/data.yaml', 'utf8'),
   })
-  // When each record was claimed at the earliest: as the transaction began that brought it into the ledger.
+  // The earliest time at which each record was claimed: the start of the transaction that captured it.
   await pool.query(`create table claimed (outbox_id text, after timestamptz);
     create function note() returns trigger language plpgsql as $$
     begin insert into public.claimed values (new.outbox_id, now()); return null; end $$;
     create trigger note after insert on outboxd.submission for each row execute function note()`)
-  // A small window: records wait in the outbox, so that many pairs are there to be put in order.
+  // A small window, so that records wait in the outbox and many pairs have to be ordered.
   const committed = await commitInRandomOrder(url, async () => {
     for (let i = 0; i < 3; i++) await startInstance({ CAPTURE_WINDOW: '60' })
   })
@@ -60,11 +60,11 @@ test('3 instances send the records of 20 keys in the order of their ids, whateve
 interface Committed {
   id: string
   key: string
-  /** On the database's clock, at the latest. */
+  /** The latest time of its commit, on the database's clock. */
   committedMs: number
 }
 
-/** Inserts the records in transactions that overlap and end in random order; a tenth of them is rolled back. */
+/** Inserts the records in transactions that overlap and end in random order. A tenth of them is rolled back. */
 async function commitInRandomOrder(url: string, start: () => Promise<void>): Promise<Map<string, Committed>> {
   const sessions = await Promise.all(
     Array.from({ length: 8 }, async () => {

@@ -19,7 +19,7 @@ import { dropRole, grantRole } from '../support/grantRole.ts'
 import { startProgram } from '../support/program.ts'
 import { type Harness, setup } from './faults/harness.ts'
 
-/** Roles that own nothing: what `migrate --print-grants` lets them do is enough, and no more. */
+/** Roles that own nothing. The grants of `migrate --print-grants` are enough, and allow no more. */
 
 let harness: Harness
 /** Environments of the two roles; they differ in DATABASE_URL. */
@@ -31,10 +31,10 @@ const roles = { run: `Run "${suffix}"`, read: `read_${suffix}` }
 beforeAll(async () => {
   harness = await setup()
   await harness.pool.query('create table customer (name text); create sequence public.invoice')
-  // Whoever may create in a schema of the search path would otherwise be asked in which minute a request was made.
+  // A namesake in the search path. Without a fixed search path, outboxd would call it to count requests by minute.
   await harness.pool.query(`create schema shadow; grant usage on schema shadow to public;
     create function shadow.date_trunc(text, timestamptz) returns timestamptz language plpgsql as $$ begin raise 'shadowed'; end $$`)
-  // What PUBLIC has by Postgres's defaults, and outboxd does not need.
+  // Rights that PUBLIC has by Postgres's defaults, and outboxd does not need.
   await harness.pool.query(`do $$ begin execute format('revoke temporary on database %I from public', current_database()); end $$;
     revoke execute on function lo_create(oid), lo_creat(integer), lo_from_bytea(oid, bytea) from public`)
   runs = await grantRole(harness, roles.run, {})
@@ -55,7 +55,7 @@ async function says(
   return { code, printed: context.printed(), messages: context.messages() }
 }
 
-/** What the server says to each statement, as a role. */
+/** Runs each statement as a role. @returns the SQLSTATE of each */
 async function refusals(env: Record<string, string>, statements: readonly string[]): Promise<string[]> {
   const client = new pg.Client(env.DATABASE_URL)
   await client.connect()
@@ -121,7 +121,7 @@ test('only the printed grants: everything works, nothing is refused', async () =
   expect(denied).toEqual([])
 })
 
-test('the role that runs may say that the service or the outbox is another, if no daemon runs', async () => {
+test('the role of the daemon may run adopt while no daemon runs', async () => {
   const adopts = (env: Record<string, string>, options: OptionsOf<typeof adopt>) =>
     says({ ...runs, ...env }, (context) => adopt.action(context, { ...options, yes: true, as: 'operator' }))
   const moved = { SERVICE_CLIENT_ID: 'another-client' }
@@ -168,14 +168,14 @@ test.each([
     /permission denied for table \w+ \(42501\)\. `pause` changes data, .*`outboxd migrate --print-grants ROLE` prints\. On outboxd\.operator_act that is select, insert\./,
   ],
   ['reload', [], /permission denied .*`reload` changes data/],
-] as const)('a role that only reads is told which right %s needs', async (command, options, message) => {
+] as const)('a read-only role gets a message about the right that %s needs', async (command, options, message) => {
   await using program = startProgram({ args: [command, ...options], env: reads })
   const { code, stderr } = await program.ended()
   expect(code).toBe(1)
   expect(stderr).toMatch(message)
 })
 
-test('the role that reads sees what all commands show, and is told what it must not do', async () => {
+test('a read-only role can run status, list and show, and cannot write', async () => {
   expect((await says(reads, (context) => status.action(context, {}))).printed).toMatch(/^ended +4 completed/m)
   expect((await says(reads, (context) => list.action(context, { state: 'completed' }))).printed).toContain('completed')
   expect((await says(reads, (context) => show.action(context, 'outbox:1', {}))).code).toBe(0)

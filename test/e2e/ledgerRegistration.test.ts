@@ -23,7 +23,7 @@ async function openRegistrations(url: string) {
   return { pool, open }
 }
 
-test('after a restart of the server the daemon that served comes back before one of another ledger', async () => {
+test('after a restart of the server, a daemon of another ledger is still refused', async () => {
   await using server = await startPostgres()
   const { open } = await openRegistrations(server.url)
   const served = open('ours')
@@ -43,7 +43,7 @@ test('after a restart of the server the daemon that served comes back before one
   await served.ensureRegistered()
 })
 
-test('while the session of the daemon that serves is ended again and again, another ledger is not let in', async () => {
+test('another ledger is refused even while the registered daemon’s session is terminated again and again', async () => {
   await using server = await startPostgres()
   const { pool, open } = await openRegistrations(server.url)
   const served = open('ours')

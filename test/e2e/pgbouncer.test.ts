@@ -10,7 +10,7 @@ import { type Harness, setup } from './faults/harness.ts'
 if (!hasPgbouncer)
   console.info('pgbouncer is not installed: the tests behind it are skipped (apt-get install pgbouncer)')
 
-/** A pooler that lends its sessions for one transaction each: no setting, prepared statement, lock or LISTEN outlives it. */
+/** pgbouncer in transaction mode: no setting, prepared statement, lock or LISTEN outlives a transaction. */
 async function behindPgbouncer(ignored: string[] = []): Promise<Harness> {
   return (await behindCrashing(ignored)).harness
 }
@@ -46,7 +46,7 @@ test.skipIf(!hasPgbouncer).each([
 })
 
 test.skipIf(!hasPgbouncer)(
-  'check says that statements have no limit of time there, and how to give them one',
+  'check says if statements have no timeout behind the pooler, and how to set one',
   async () => {
     const harness = await behindPgbouncer(['statement_timeout', 'idle_in_transaction_session_timeout', 'options'])
     expect(await runCheck(harness)).toMatch(/alter role \S+ set statement_timeout = '20s'/)
@@ -65,7 +65,7 @@ test.skipIf(!hasPgbouncer)(
 )
 
 test.skipIf(!hasPgbouncer)(
-  'a pooler that crashes at work costs no record, and status never blames the disk, standbys or other spenders for it',
+  'crashes of the pooler lose no record, and status does not blame the disk, a standby or other clients',
   async () => {
     const { harness, bouncer, directUrl } = await behindCrashing()
     const direct = { ...harness.env, DATABASE_URL: directUrl }

@@ -5,7 +5,7 @@ import { testContext } from '../support/context.ts'
 import { until } from '../support/until.ts'
 import { type Installation, install } from './installation.ts'
 
-/** `outboxd map --outbox N` says before what the daemon does after: to the byte of the request, and the words of a refusal. */
+/** `outboxd map --outbox N` predicts the daemon's exact request, or the words of its refusal. */
 
 const outboxYaml = `
 table: sale
@@ -45,14 +45,14 @@ const rows: Record<string, { kind?: string; body: string | Buffer | null }> = {
   'a type with odd characters': { kind: 'in"vo\tice', body: '{}' },
   'no payload': { body: null },
   'an empty payload': { body: '' },
-  'text that is no JSON': { body: 'amount=1' },
+  'text that is not JSON': { body: 'amount=1' },
   'a character of two halves where JSON should begin': { body: '\u{1F600}' },
-  'JSON that is cut off': { body: '{"id":"a","amo' },
-  'JSON that is no object': { body: '[1, 2]' },
+  'truncated JSON': { body: '{"id":"a","amo' },
+  'JSON that is not an object': { body: '[1, 2]' },
   'half a surrogate pair in it': { body: '{"id":"\\ud800","amount":1,"kind":"\\ud800"}' },
   'an escaped NUL in it': { body: '{"id":"a","amount":1,"kind":"\\u0000"}' },
   'NUL itself in it': { body: Buffer.from('{"id":"a\0"}') },
-  'bytes that are no UTF-8': { body: Buffer.from([0x7b, 0xff, 0x7d]) },
+  'bytes that are not UTF-8': { body: Buffer.from([0x7b, 0xff, 0x7d]) },
   'more than may be read': { body: `{"id":"${'x'.repeat(2_000)}"}` },
   'several wrong fields': { body: '{"id":"much too long an id","amount":"1,50","kind":"C"}' },
   'missing fields': { body: '{}' },
@@ -92,7 +92,7 @@ async function preview({ url, mappingsDir }: Installation, number: string): Prom
 
 const exampleId = '00000000-0000-7000-8000-000000000000'
 
-/** The request that each row became, or what the row says of its refusal. */
+/** The request of each row, or the error in the row if it was refused. */
 async function readMade(pool: pg.Pool): Promise<string[]> {
   const { rows: made } = await pool.query<{ made: string }>(
     `select coalesce(replace(s.body, s.id::text, $1), o.trouble) as made

@@ -12,10 +12,10 @@ import { statusSays } from '../support/statusSays.ts'
 
 const shipped = join(import.meta.dirname, '..', '..', 'mappings')
 
-/** A service that is not there: these records need not be sent to show how they were mapped. */
+/** An address without a service. The tests only check how records were mapped, not that they are sent. */
 const nowhere = 'http://127.0.0.1:1'
 
-test('SIGHUP takes a new mapping into force, and a broken one leaves the old in force', async () => {
+test('on SIGHUP the daemon uses a new mapping, and keeps the old one if the new one is broken', async () => {
   await using database = await createDatabase()
   const dir = await mkdtemp(join(tmpdir(), 'outboxd-mappings-'))
   onTestFinished(() => rm(dir, { recursive: true }))
@@ -46,7 +46,7 @@ test('SIGHUP takes a new mapping into force, and a broken one leaves the old in 
   await reload('mapping files were reloaded')
   expect(await capture('greeting')).toEqual({ status: 'queued', error: null })
   const types = async () => (await database.pool.query('select types from outboxd.instance')).rows
-  // The others hear of it: at the latest with the next round, where the signal came in the middle of one.
+  // Other instances read the types in the ledger, at the latest after the next round.
   await expect.poll(types).toEqual([{ types: ['data', 'greeting', 'order'] }])
 
   const isUsable = async () => {
@@ -71,7 +71,7 @@ payload: payload
 state: { status: status, new: new, queued: queued }
 `
 
-test('outbox.yaml is broken or fits no table: the old one stays, `files_broken`', async () => {
+test('if outbox.yaml is broken or fits no table, the daemon keeps the old one and reports `files_broken`', async () => {
   await using database = await createDatabase()
   const dir = await mkdtemp(join(tmpdir(), 'outboxd-mappings-'))
   onTestFinished(() => rm(dir, { recursive: true }))
@@ -125,7 +125,7 @@ test('outbox.yaml is broken or fits no table: the old one stays, `files_broken`'
   await expect.poll(status).not.toContain('files_broken')
 })
 
-test('reload says that no daemon runs, and --dry-run which ones it would ask', async () => {
+test('reload exits with 3 if no daemon runs, and --dry-run only names the daemons that it would ask', async () => {
   await using database = await createDatabase()
   const env = daemonEnvironment(database.url, nowhere)
   const run = async (options: OptionsOf<typeof runReload>) => {

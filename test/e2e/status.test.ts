@@ -6,7 +6,7 @@ import { statusSays } from '../support/statusSays.ts'
 import { until } from '../support/until.ts'
 import { type Harness, setup } from './faults/harness.ts'
 
-/** What `status` says of a daemon that runs. */
+/** `status` while a daemon runs. */
 
 let harness: Harness
 let daemon: Daemon
@@ -24,7 +24,7 @@ async function read() {
   return JSON.parse(context.printed())
 }
 
-test('the requests of a record are in the last hour, by kind, and its outcomes are told', async () => {
+test('status counts a record’s requests in the last hour by kind, and its outcome is written back', async () => {
   await harness.insert('first-')
   await harness.becomes('first-', 'completed')
   await harness.fault({ kind: 'answer', status: 500, endpoint: 'submit', times: 1 })
@@ -36,7 +36,7 @@ test('the requests of a record are in the last hour, by kind, and its outcomes a
   expect(service.lastDay).toEqual(service.lastHour)
 })
 
-test('/readyz stays 200 while the service refuses us, and names the pause', async () => {
+test('/readyz stays 200 while the service refuses our sign-in, and names the pause', async () => {
   const ready = async () => {
     const answer = await fetch(`http://127.0.0.1:${daemon.port}/readyz`)
     return { status: answer.status, ...((await answer.json()) as { ok: boolean; pauses: { reason: string }[] }) }
@@ -50,7 +50,7 @@ test('/readyz stays 200 while the service refuses us, and names the pause', asyn
   await until(ready, ({ pauses }) => pauses.length === 0)
 })
 
-test('a daemon whose ledger takes no sign of life, its disk being full, is not to be started; it goes on when it can', async () => {
+test('if the ledger’s disk is full, status says that the daemon has no heartbeat, and it goes on afterwards', async () => {
   const { pool } = harness
   await pool.query(`create function disk_full() returns trigger language plpgsql as $$
     begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`)
@@ -64,7 +64,7 @@ test('a daemon whose ledger takes no sign of life, its disk being full, is not t
   await until(said, (text) => text.startsWith('All is well'))
 })
 
-test('once a daemon has stopped, status says at once that none runs', async () => {
+test('after a daemon has stopped, status says at once that no daemon runs', async () => {
   await daemon.stop()
   const printed = await said()
   expect(printed).toMatch(/^No daemon is running, so nothing is sent/)

@@ -6,16 +6,19 @@ import { eventually } from '../support/eventually.ts'
 import { debian15, openPool, startPostgres } from '../support/postgres.ts'
 import { startProgram } from '../support/program.ts'
 
-test('migrate, sandbox and run carry rows to their ends on PostgreSQL 18', async () => {
+test('migrate, sandbox and run process rows of every outcome on PostgreSQL 18', async () => {
   await using database = await createDatabase('template0')
   await expectCompleted(database.url)
 })
 
-test.skipIf(!existsSync(debian15))('migrate, sandbox and run carry rows to their ends on PostgreSQL 15', async () => {
-  const postgres = await startPostgres({ fsync: 'off' }, debian15)
-  onTestFinished(postgres.stop)
-  await expectCompleted(postgres.url)
-})
+test.skipIf(!existsSync(debian15))(
+  'migrate, sandbox and run process rows of every outcome on PostgreSQL 15',
+  async () => {
+    const postgres = await startPostgres({ fsync: 'off' }, debian15)
+    onTestFinished(postgres.stop)
+    await expectCompleted(postgres.url)
+  },
+)
 
 async function expectCompleted(databaseUrl: string): Promise<void> {
   const credentials = { SERVICE_CLIENT_ID: 'erp', SERVICE_CLIENT_SECRET: 'not to be seen' }

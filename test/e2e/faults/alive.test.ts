@@ -4,7 +4,7 @@ import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { setup } from './harness.ts'
 
-/** What an instance that lives has in hand is never put in doubt by another. Most of each test is waiting: they run side by side. */
+/** Other instances never put a living instance's records in doubt. The tests mostly wait, so they run concurrently. */
 
 async function setting({ onTestFinished }: TestContext) {
   const harness = await setup()
@@ -13,7 +13,7 @@ async function setting({ onTestFinished }: TestContext) {
     harness,
     start: harness.start,
     says: () => statusSays(harness.env),
-    /** A session of somebody else that keeps a lock until the test lets go. */
+    /** Opens a foreign session that holds a lock. @returns a function that releases the lock */
     async lock(sql: string): Promise<() => Promise<void>> {
       const client = await harness.pool.connect()
       let held = true
@@ -113,7 +113,7 @@ test.concurrent('a table lock cancels claims before their COMMIT: made again', a
   await harness.insert('behind-')
   const told = await until(says, (text) => /dispatch of [0-9a-f]{8}/.test(text), 60_000)
   expect(told).toContain('lock timeout')
-  // Told with each beat, and long enough for the backoff to be longer than a COMMIT may go unanswered.
+  // The problem is reported with each heartbeat. Waits until the backoff is longer than a COMMIT may go unanswered.
   const { rows } = await until(
     () =>
       harness.pool.query<{ kind: string }>(
@@ -142,7 +142,7 @@ test.concurrent('an instance cannot write its heartbeat: it claims nothing', asy
     (text) => text.includes('outboxd_problems{kind="loop_failing"} 1'),
   )
   await harness.insert('unheard-')
-  // By now others might call it dead.
+  // By now other instances would consider this instance dead.
   await until(
     () => harness.pool.query(`select from outboxd.instance where beat_at > now() - interval '12 s'`),
     ({ rowCount }) => rowCount === 0,
@@ -191,7 +191,7 @@ test.concurrent('a loop fails again and again: `loop_failing`', async (context) 
   )
 })
 
-test.concurrent('the problem of an instance that died ends with it', async (context) => {
+test.concurrent('the problem of a dead instance is cleared', async (context) => {
   const { harness, start } = await setting(context)
   await harness.pool.query(
     `insert into outboxd.problem (kind, subject, detail) values ('loop_failing', 'capture of 0a1b2c3d', 'gone')`,

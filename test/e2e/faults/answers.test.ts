@@ -5,14 +5,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { mappingsDir } from '../../support/daemon.ts'
 import { type Harness, type Outcome, setup } from './harness.ts'
 
-/** Every answer to a POST that a service can give, to one record each, side by side through one daemon. */
+/** Every answer that a service can give to a POST, each for one record, all concurrently through one daemon. */
 
 interface Row {
   says: string
   fault: Record<string, unknown>
   field2?: string
   customerId?: string
-  /** Of a mapping that says track: false. */
+  /** Uses a mapping with track: false. */
   isUntracked?: true
   becomes: Partial<Outcome>
 }
@@ -89,7 +89,7 @@ const rows: Row[] = [
     becomes: { state: 'uncertain', posts: [null], effects: 0 },
   },
   {
-    says: 'the connection closed after: uncertain',
+    says: 'the connection closed after it was stored: uncertain',
     fault: { kind: 'drop', when: 'after' },
     becomes: { state: 'uncertain', posts: [null], effects: 1 },
   },

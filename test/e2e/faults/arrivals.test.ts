@@ -8,7 +8,7 @@ import { scrape } from '../../support/scrape.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
-/** Records that failed and may have arrived all the same, and ids that persons give. */
+/** Records that failed but may have arrived, and ids that operators give. */
 
 let harness: Harness
 afterEach(() => harness.control('DELETE', 'faults'))
@@ -20,7 +20,7 @@ async function started(settings: Parameters<typeof setup>[0] = {}) {
   return daemon
 }
 
-/** A command of the operator's, in words. */
+/** Runs an operator's command. @returns its output */
 async function output(command: (context: ReturnType<typeof testContext>) => Promise<number>): Promise<string> {
   const context = testContext(harness.env)
   await command(context)
@@ -48,7 +48,7 @@ test('500 four times although it was stored: found by replay, by name only', asy
   expect(new Set(outcome.keys).size).toBe(1)
 })
 
-test('E002 to such a replay: uncertain', async () => {
+test('E002 to a replay: uncertain', async () => {
   await started({ idempotency: 'e002' })
   await harness.fault({ kind: 'answer', status: 500, when: 'before', endpoint: 'submit', times: 3 })
   await harness.fault({ kind: 'answer', status: 500, when: 'after', endpoint: 'submit', times: 1 })
@@ -58,7 +58,7 @@ test('E002 to such a replay: uncertain', async () => {
   expect(await harness.becomes('known-', 'uncertain')).toMatchObject({ code: 'E002', effects: 1 })
 })
 
-test('`resolve --arrived` with an unknown id: refused; `--unchecked` uncertain again', async () => {
+test('`resolve --arrived` with an unknown id: refused; with `--unchecked`: uncertain again', async () => {
   await started()
   await harness.fault({ kind: 'drop', when: 'after', endpoint: 'submit', times: 1 })
   const id = await harness.insert('mistyped-')

@@ -4,7 +4,7 @@ import { readMetric } from '../../support/scrape.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup, through } from './harness.ts'
 
-/** What the instances agree on, and what they say when they cannot. */
+/** Instances agree on the budget, and report a problem if they cannot. */
 
 let harness: Harness
 beforeAll(async () => {
@@ -55,7 +55,7 @@ test('a window of 1 s, a database 24 ms away: nearly full speed', async () => {
   expect(await readMetric(daemon, 'outboxd_problems{kind="budget_starved"}')).toBe(0)
 })
 
-test('a database so far that permits expire: queued again, a problem', async () => {
+test('a database so far away that permits expire: queued again, a problem', async () => {
   await using far = await setup()
   const daemon = await far.start({
     DATABASE_URL: far.env.DATABASE_URL ?? '',
@@ -65,7 +65,7 @@ test('a database so far that permits expire: queued again, a problem', async () 
   await far.insert('near-')
   await far.becomes('near-', 'completed')
   await far.postgres.setFault({ kind: 'delay', ms: 400 })
-  // One claim takes them all, and all their permits run out at once.
+  // One claim takes all these records, and all their permits expire at once.
   for (let n = 0; n < 6; n++) await far.insert(`far${n}-`)
   await until(
     () => problems(far.pool),

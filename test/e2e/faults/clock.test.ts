@@ -13,7 +13,7 @@ test("the database's clock is set back an hour: slots and due times follow", asy
   const daemon = await harness.start({ RATE_LIMIT_REQUESTS: '8', RATE_LIMIT_WINDOW_SECONDS: '2' })
   const markers = Array.from({ length: 10 }, (_, n) => `clock${n}-`)
   for (const marker of markers) await harness.insert(marker)
-  // Some are tracked, some wait for a slot, and all slots have been used.
+  // Some records are tracked, some wait for a slot, and all slots have been used.
   await until(
     () => harness.outcome('clock0-'),
     ({ state }) => state === 'accepted',

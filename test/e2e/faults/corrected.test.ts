@@ -9,7 +9,9 @@ import { eventually } from '../../support/eventually.ts'
 import { runStatus } from '../../support/statusSays.ts'
 import { install } from '../installation.ts'
 
-/** What is changed by hand: a row of the ERP, which is the repair that we ask for, and our log, which nobody may change. */
+/**
+ * Changes by hand: of a row of the ERP, which is the repair that outboxd asks for, and of the log, which is forbidden.
+ */
 
 const mapping = readFileSync('mappings/data.yaml', 'utf8')
 const described = `
@@ -33,7 +35,7 @@ test('the ERP corrects a rejected row without `created_at`: sent once', async ()
     (await pool.query('select synced_at is not null as synced, sync_error from sales_order order by id')).rows
   await eventually(async () => expect(await rows()).toMatchObject([{ synced: false, sync_error: expect.any(String) }]))
   await pool.query(`update sales_order set customer = 'C1', amount = 12.30 where id = 1`)
-  // A row behind the corrected one: when it has been sent, the daemon has met both.
+  // A row after the corrected one. Once it has been sent, the daemon has read both.
   await pool.query(`insert into sales_order (customer, amount) values ('C2', 1)`)
   await eventually(async () => expect((await rows())[1]).toMatchObject({ synced: true }))
   expect((await readLedgerSnapshot(pool)).problems).toEqual({})

@@ -4,7 +4,7 @@ import { migrateAll, startPostgres } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup, through } from './harness.ts'
 
-/** Postgres breaks under a daemon that lives: it reconnects, loses nothing, sends nothing twice, and is sure of it. */
+/** Postgres fails while a daemon runs. The daemon reconnects, loses no record and sends none twice. */
 
 async function insertMany(harness: Harness, name: string, count: number): Promise<string[]> {
   const markers = Array.from({ length: count }, (_, i) => `${name}-${i}-`)
@@ -73,7 +73,7 @@ describe('one database behind the proxy', () => {
     await allCompleted(harness, markers)
   })
 
-  // The trigger makes one COMMIT last long enough to cut its answer off.
+  // The trigger makes one COMMIT last long enough for the test to cut off its answer.
   test.each([
     { name: 'capture', event: 'insert', when: `new.state = 'queued'` },
     { name: 'claim', event: 'update', when: `new.state = 'sending'` },
@@ -133,7 +133,7 @@ describe('one database behind the proxy', () => {
     daemon = await harness.start({ DATABASE_URL: url, STATE_DATABASE_URL: through(harness.postgres, url) })
     await harness.postgres.setFault({ kind: 'refuse' })
     await harness.insert('ledger-away-')
-    // Were it to be captured, that would be within a sweep.
+    // A capture would happen within one sweep.
     await until(
       () =>
         harness.pool.query(
@@ -150,7 +150,7 @@ describe('one database behind the proxy', () => {
     await start({ STATE_DATABASE_URL: harness.env.DATABASE_URL ?? '' })
     await harness.insert('heard-')
     await harness.becomes('heard-', 'completed')
-    // What passes first is the notice, on the connection that listens.
+    // The next data through the proxy is the notification, on the listening connection.
     await harness.postgres.setFault({ kind: 'half-open' }, { times: 1 })
     await harness.pool.query(`select pg_notify('outboxd_outbox', '')`)
     await harness.postgres.struck()
@@ -168,7 +168,7 @@ describe('one database behind the proxy', () => {
     )
     const client = await harness.pool.connect()
     await client.query('begin; lock table outboxd.submission in access exclusive mode')
-    await client.query('select pg_sleep(6)') // a connection is waited for for 5 s
+    await client.query('select pg_sleep(6)') // the pool waits up to 5 s for a connection
     await client.query('commit')
     client.release()
     await allCompleted(harness, markers)

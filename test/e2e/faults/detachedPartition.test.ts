@@ -3,7 +3,7 @@ import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { setup } from './harness.ts'
 
-test('its partition is detached for a while: `row_missing`, then written back', async () => {
+test("a row's partition is detached for a while: `row_missing`, then written back", async () => {
   await using harness = await setup()
   const { pool } = harness
   await pool.query(`
@@ -28,7 +28,7 @@ test('its partition is detached for a while: `row_missing`, then written back', 
     `update outboxd.submission set report_not_before = clock_timestamp() where report_due and report_not_before between
        clock_timestamp() + interval '50 min' and clock_timestamp() + interval '60 min'`,
   )
-  expect(rowCount).toBe(1) // an hour is over
+  expect(rowCount).toBe(1) // as if an hour had passed
   await harness.becomes('detached-', 'completed')
   await until(says, (text) => text.startsWith('All is well'))
 })

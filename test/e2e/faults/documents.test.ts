@@ -6,7 +6,10 @@ import { startDaemonProcess } from '../../support/daemon.ts'
 import { until } from '../../support/until.ts'
 import { setup } from './harness.ts'
 
-/** A document changes while the daemon that takes its row is killed: each content arrives once, and the last is never lost. */
+/**
+ * A document changes while the daemon that captures its row is killed. Each version arrives at most once, and the last
+ * one always.
+ */
 
 const mapping = `type: data
 endpoint: data
@@ -34,10 +37,10 @@ async function installed() {
     insert into sale values (5, 'first-'); insert into sale_line values (5, 10.10)`)
   const folder = mkdtempSync(join(tmpdir(), 'outboxd-documents-'))
   writeFileSync(join(folder, 'data.yaml'), mapping)
-  // What is on the wire when its daemon is killed is sent again, so that it does not hold back the document's next record.
+  // A record on the wire at the kill is sent again, so that it does not hold back the document's next record.
   const env = { ...harness.env, MAPPINGS_DIR: folder, UNCERTAIN_POLICY: 'resend' }
 
-  /** A transaction of the ERP that changes the document; it commits when told to. */
+  /** Opens a transaction of the ERP that changes the document. @returns a function that commits it */
   async function change(note: string) {
     const erp = await pool.connect()
     onTestFinished(() => erp.release())
@@ -50,7 +53,7 @@ async function installed() {
   const noteChange = (db: { query(sql: string): Promise<unknown> } = pool) =>
     db.query(`insert into outbox (type, key, payload) values ('data', '5', '{"document": "public.sale", "id": 5}')`)
 
-  /** Waits until a daemon waits for a lock in such a statement. */
+  /** Waits until a daemon waits for a lock in a statement that contains this text. */
   const blockedIn = (statement: string) =>
     until(
       () =>
@@ -74,7 +77,7 @@ async function installed() {
 const firstRow = async (pool: { query(sql: string): Promise<{ rows: { id: string }[] }> }) =>
   (await pool.query('select min(id) as id from outbox')).rows[0]?.id
 
-test('killed between document and ledger: read anew', async () => {
+test('killed between document and ledger: read again', async () => {
   const { pool, env, change, noteChange, blockedIn, effects, restsWith } = await installed()
   await noteChange()
   const changing = await change('second-')
@@ -102,7 +105,7 @@ test('killed between ledger and mark: the captured content is sent', async () =>
   const blocker = await pool.connect()
   onTestFinished(() => blocker.release())
   await blocker.query('begin; select pg_advisory_xact_lock(42)')
-  // So that nothing is sent, and told, before it is killed.
+  // Nothing is sent or written back before the kill.
   await pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'test')`)
   await using killed = await startDaemonProcess(env)
   await blockedIn('update "public"."outbox"')
@@ -116,7 +119,7 @@ test('killed between ledger and mark: the captured content is sent', async () =>
   expect(await effects('first-', 'second-')).toEqual([1, 1])
 })
 
-test('a change after capture, and a kill: sent after it', async () => {
+test('changes after capture, and kills: the last is sent, none twice', async () => {
   const { pool, env, change, noteChange, effects, harness } = await installed()
   await noteChange()
   const markers = ['first-', ...Array.from({ length: 6 }, (_, i) => `version-${i}-`)]

@@ -10,7 +10,7 @@ import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
-/** A dump is put back with pg_restore --clean into the database that it was taken from. */
+/** A dump is restored with pg_restore --clean into the database from which it was taken. */
 
 const isThere = existsSync(join(debian15, 'pg_restore'))
 
@@ -91,7 +91,7 @@ test.skipIf(!isThere)(
       return rows.map(({ status }) => status)
     }
     expect(await statuses()).toEqual(['completed', 'accepted', 'queued'])
-    // The hourly comparison tells them, too.
+    // The hourly comparison would write them back too.
     const recovering = testContext(harness.env)
     expect(await recover.action(recovering, { as: 'uncertain', yes: true })).toBe(3)
     expect(recovering.messages()).toContain('now written back again: 2.')

@@ -9,7 +9,7 @@ import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
-/** What outboxd puts into the ERP's database never harms the ERP, and what it therefore leaves undone is told. */
+/** outboxd's triggers in the ERP's database never harm the ERP. If they skip a change for that, it is reported. */
 
 let harness: Harness
 let daemon: Daemon

@@ -19,7 +19,7 @@ test('a primary becomes read-only: completed on the new one', async () => {
     return rows[0]?.pid
   }
   const listenedBefore = await listener()
-  // The open sessions take up the server's setting, new ones the database's: as where a proxy has turned elsewhere.
+  // Open sessions take the server's setting, new sessions the database's, as if a proxy led to a new primary.
   await harness.pool.query('alter database postgres set default_transaction_read_only = off')
   await harness.pool.query('alter system set default_transaction_read_only = on')
   await harness.pool.query('select pg_reload_conf()')
@@ -29,7 +29,7 @@ test('a primary becomes read-only: completed on the new one', async () => {
         () => 'written',
         (error: { code: string }) => error.code,
       ),
-    (written) => written === 'written', // this pool, too, has left its old sessions by now
+    (written) => written === 'written', // this pool has left its old sessions by now, too
   )
   for (const marker of ['after-1-', 'after-2-', 'after-3-']) {
     await until(

@@ -40,7 +40,7 @@ test('the filter fails for one row: `row_skipped`', async () => {
     /outbox:2 is skipped.*the filter in outbox.yaml, or a column of the payload, raises an error for this row/,
   )
   await pool.query(`update source set note = '1' where id = 2`)
-  // It is asked about once a minute, by the clock that never goes back.
+  // A skipped row is checked once a minute, by the monotonic clock.
   const nowMs = performance.now.bind(performance)
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs() + 60_000)
   onTestFinished(() => void vi.restoreAllMocks())

@@ -8,11 +8,11 @@ import { until } from '../../support/until.ts'
 import { waitForStandby } from '../../support/waitForStandby.ts'
 import { type Harness, setup } from './harness.ts'
 
-/** A synchronous standby is away: every COMMIT hangs, and comes true when somebody gives the standby up. */
+/** A synchronous standby is away. Every COMMIT hangs, and succeeds when the standby is given up. */
 
 let server: EmbeddedPostgres
 let harness: Harness
-/** A session whose own COMMITs wait for nobody. */
+/** A session whose own COMMITs do not wait for the standby. */
 let operator: pg.Pool
 beforeAll(async () => {
   server = await startPostgres({ fsync: 'off' })
@@ -34,7 +34,7 @@ async function loseStandby(): Promise<void> {
 const giveStandbyUp = () => waitForStandby('', run)
 const run = (text: string) => operator.query(text)
 
-/** Records that are captured and wait for nothing but the end of a pause. */
+/** Captures records that wait only for the end of a pause. */
 async function captured(markers: string[]): Promise<void> {
   await harness.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'test')`)
   for (const marker of markers) await harness.insert(marker)
@@ -62,7 +62,7 @@ test('SIGTERM while COMMITs hang: waits, nothing in doubt, exit 0', async () => 
     (outcomes) => outcomes.some(({ state, posts }) => state === 'sending' && posts.length === 1),
   )
   await loseStandby()
-  // An outcome, and a claim for the others.
+  // The COMMIT of an outcome or of a claim hangs.
   await until(hanging, ({ rowCount }) => (rowCount ?? 0) >= 1)
   daemon.signal('SIGTERM')
   const notYet = (line: string) => line.includes('stopping takes long')
@@ -71,7 +71,7 @@ test('SIGTERM while COMMITs hang: waits, nothing in doubt, exit 0', async () => 
     count: expect.any(Number),
     records: expect.any(Array),
   })
-  // For longer than the answer to a COMMIT is waited for, and than it waited once: 2 s for the request and 10 s more.
+  // Longer than the daemon waits for a COMMIT, and than it once waited to stop: 2 s for the request and 10 s more.
   await daemon.line(notYet, { nth: 3 })
   await giveStandbyUp()
   expect((await daemon.ended()).code).toBe(0)
@@ -83,7 +83,7 @@ test('SIGTERM while COMMITs hang: waits, nothing in doubt, exit 0', async () => 
   }
 }, 180_000)
 
-test("a claim's COMMIT comes true late: given back, completed", async () => {
+test("a claim's COMMIT succeeds late: given back, completed", async () => {
   await harness.start()
   await harness.start()
   await harness.insert('before-')
@@ -92,7 +92,7 @@ test("a claim's COMMIT comes true late: given back, completed", async () => {
   await captured(markers)
   await loseStandby()
   await operator.query('delete from outboxd.pause')
-  // The second is made when the first has been given up, which is after 25 s.
+  // The second claim is made after the first has been given up, which takes 25 s.
   const told = await until(says, (text) => /claim_lost\s.* claims of [0-9a-f]{8}/.test(text), 80_000)
   expect(told).toContain('does not answer a COMMIT')
   expect(told).not.toContain('All is well')

@@ -7,7 +7,7 @@ import { type FaultProxy, startFaultProxy } from '../../support/faultProxy.ts'
 import { openPool } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 
-/** What has become of a record: in the outbox, in our ledger, and at the service. */
+/** The outcome of a record in the outbox, in the ledger and at the service. */
 export interface Outcome {
   /** The outbox row's status. */
   status: string
@@ -15,24 +15,24 @@ export interface Outcome {
   attempt: number
   code: string | null
   error: string | null
-  /** Each step: from, to. */
+  /** Each step as "from to". */
   steps: string[]
   causes: string[]
-  /** Statuses of the POSTs that the service got, null for an answer it did not give. */
+  /** Statuses of the POSTs that the service got, null for an answer that it did not give. */
   posts: (number | null)[]
-  /** Idempotency keys of those. */
+  /** Idempotency keys of these POSTs. */
   keys: string[]
-  /** Transactions and orders that the service made of it. */
+  /** Number of transactions and orders that the service made of the record. */
   effects: number
 }
 
-/** A service and a database with a proxy before each, and what tests need to fill them and look into them. */
+/** A service and a database behind fault proxies, with functions to fill and read them. */
 export interface Harness extends AsyncDisposable {
   pool: pg.Pool
   sandbox: Sandbox
-  /** Before the service. */
+  /** The proxy in front of the service. */
   service: FaultProxy
-  /** Before Postgres. */
+  /** The proxy in front of Postgres. */
   postgres: FaultProxy
   /** Environment of a daemon. */
   env: ReturnType<typeof daemonEnvironment>
@@ -41,16 +41,16 @@ export interface Harness extends AsyncDisposable {
   /** Inserts a record of type data whose body holds `marker`. @returns its outbox id */
   insert(marker: string, more?: { key?: string; type?: string; field2?: string; customerId?: string }): Promise<string>
   outcome(marker: string): Promise<Outcome>
-  /** Waits until the outbox row says one of these. */
+  /** Waits until the outbox row has one of these statuses. */
   becomes(marker: string, ...statuses: string[]): Promise<Outcome>
-  /** Switches a fault on at the sandbox. */
+  /** Creates a fault at the sandbox. */
   fault(spec: Record<string, unknown>): Promise<void>
-  /** The sandbox's control API. */
+  /** Calls the sandbox's control API. */
   control(method: string, path: string, body?: unknown): Promise<unknown>
   pauses(): Promise<string[]>
 }
 
-/** @param databaseUrl a migrated database to use instead of one of the test file's own */
+/** @param databaseUrl a migrated database to use instead of a new one */
 export async function setup(settings: Partial<SandboxOptions> = {}, databaseUrl?: string): Promise<Harness> {
   await using stack = new AsyncDisposableStack()
   const telemetry = await createDatabase('sandbox_template')
@@ -123,18 +123,17 @@ function opened(url: string): TestDatabase {
   return { url, pool, [Symbol.asyncDispose]: () => pool.end() }
 }
 
-/** The same database as seen through the proxy before Postgres. */
+/** The URL of the same database through the proxy. */
 export function through(proxy: FaultProxy, databaseUrl: string): string {
   const url = new URL(databaseUrl)
   url.port = String(proxy.port)
   return url.href
 }
 
-/** Short pauses, and a window that is over soon. */
 /** For tests of requests that are not answered. */
 export const shortTimeout = { REQUEST_TIMEOUT_SECONDS: '2' }
 
-/** What takes minutes takes seconds; a request may take as long as one of a busy machine takes. */
+/** Short pauses and windows, but a request timeout long enough for a busy machine. */
 const impatient = {
   RATE_LIMIT_REQUESTS: '500',
   RATE_LIMIT_WINDOW_SECONDS: '6',
@@ -160,7 +159,7 @@ async function insert(
   return rows[0]?.id ?? ''
 }
 
-/** The part of an outcome that is looked at again and again. */
+/** Reads only the part of an outcome that tests poll. */
 async function readStatus(pool: pg.Pool, marker: string): Promise<Pick<Outcome, 'status' | 'state'>> {
   const { rows } = await pool.query<Pick<Outcome, 'status' | 'state'>>(
     `select o.status, s.state from outbox o left join outboxd.submission s on s.outbox_id = o.id::text

@@ -12,14 +12,14 @@ import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
 /**
- * 3,000 characters of everything that a text can hold to harm us: too long for an index, and NUL, half a surrogate pair, what turns
- * the direction of writing, control characters, characters beyond the Basic Multilingual Plane and beyond LATIN1.
+ * A harmful text of 3,000 characters: too long for an index, with NUL, half a surrogate pair, characters that turn the
+ * direction of writing, control characters, and characters beyond the Basic Multilingual Plane and beyond LATIN1.
  */
 const harmful = '\0 \ud800 \u202e \u001b[2J \r\n 😀 Ł € … ’ "\\ '
 const hostile = harmful + randomBytes(2_240).toString('base64')
 
-/** What moves a terminal's cursor, hides a line or turns the direction of writing. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this is about
+/** Characters that move a terminal's cursor, hide a line or turn the direction of writing. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the test looks for control characters
 const unprintable = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/
 
 describe.each(['UTF8', 'LATIN1'])('in a database of encoding %s', (encoding) => {

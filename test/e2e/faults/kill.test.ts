@@ -13,7 +13,7 @@ test('kill -9 of the only daemon among 200 records: each ends once', async () =>
   const markers = Array.from({ length: records }, (_, i) => `kill-${i}-`)
   for (const [i, marker] of markers.entries()) await harness.insert(marker, { type: i % 4 === 0 ? 'order' : 'data' })
 
-  // Long enough for a busy machine: what times out is uncertain, too.
+  // A timeout long enough for a busy machine, because a request that times out is uncertain too.
   const env = { ...harness.env, MAX_IN_FLIGHT: String(maxInFlight), REQUEST_TIMEOUT_SECONDS: '20' }
   await using killed = await startDaemonProcess(env)
   const count = async (where: string) => {

@@ -9,7 +9,10 @@ import { eventually } from '../../support/eventually.ts'
 import { runStatus } from '../../support/statusSays.ts'
 import { type Installation, install } from '../installation.ts'
 
-/** Which rows are ours, and which row an id names: a table that begins anew, another table, a history that is none of ours. */
+/**
+ * Recognises rows: in a table that was emptied, in a different table, and in a table with old rows that must not be
+ * sent.
+ */
 
 const mapping = { 'data.yaml': readFileSync('mappings/data.yaml', 'utf8') }
 const payload = (field2: string) =>
@@ -29,7 +32,7 @@ async function statusOf(installation: Installation, env = {}): Promise<string> {
   return context.printed() + context.messages()
 }
 
-test('a table is emptied, its ids begin anew: `row_conflict` until adopted', async () => {
+test('a table is emptied, its ids start over: `row_conflict` until adopted', async () => {
   const given = await install(mapping)
   await insert(given, 'first')
   await given.startInstance()
@@ -126,7 +129,7 @@ const arrived = async (given: Installation) =>
     ]),
   )
 
-test('ids begin anew and pass the cursor: `foreign_outbox` until adopted', async () => {
+test('ids start over and pass the cursor: `foreign_outbox` until adopted', async () => {
   const given = await install({ ...mapping, 'outbox.yaml': remembered('sequence: id') })
   await given.pool.query(source)
   const env = { MAPPINGS_DIR: given.mappingsDir }

@@ -8,9 +8,9 @@ import { type Clock, systemClock } from '../../../src/clock.ts'
 import { startFaultProxy } from '../../support/faultProxy.ts'
 import { setup } from './harness.ts'
 
-/** The moment at which a request leaves, and what may come before its answer. */
+/** The moment at which a request is sent, and an unexpected 100 Continue before its answer. */
 
-test('an unasked 100 Continue is passed over, and the record completes once', async () => {
+test('an unexpected 100 Continue is ignored, and the record completes once', async () => {
   await using harness = await setup()
   const unasked = createServer((client) => {
     const service = connect(harness.service.port, '127.0.0.1')
@@ -61,7 +61,7 @@ test('a TLS handshake outlasts the permit: nothing leaves, queued again', async 
   expect(outcome.causes[2]).toContain('never sent')
 })
 
-/** A clock on which time can go by while nothing happens. */
+/** A clock that the test can advance, as if the process had been suspended. */
 function suspendableClock(): Clock & { suspend(ms: number): void } {
   let suspendedMs = 0
   return {

@@ -8,7 +8,7 @@ import { eventually } from '../../support/eventually.ts'
 import { statusSays } from '../../support/statusSays.ts'
 import { type Installation, install } from '../installation.ts'
 
-/** The ledger was set back, or lost: rows say that they were taken, and nobody would ever send them. */
+/** The ledger was restored or lost: rows are marked as captured, but would never be sent. */
 
 const mapping = readFileSync('mappings/data.yaml', 'utf8')
 const payload = (field2: string) =>
@@ -19,10 +19,10 @@ const rows = async ({ pool }: Installation) =>
     await pool.query<{ said: string }>(`select payload ->> 'field2' || ' ' || status as said from outbox order by id`)
   ).rows.map(({ said }) => said)
 
-/** Three rows that a lost ledger had taken, one that it had completed, and one that waits. */
+/** Three rows that a lost ledger had captured, one that it had completed, and one that waits. */
 async function withGap(): Promise<Installation> {
   const given = await install({ 'data.yaml': mapping })
-  // Else a ledger without records stops everybody, as b names a transaction (ledgerRestored.test.ts).
+  // Without this, the empty ledger would pause all sending, because row b names a transaction (ledgerRestored.test.ts).
   await given.pool.query(`update outboxd.history set agreed_by = 'operator test'`)
   for (const [field2, said] of [
     ['a', 'queued'],
@@ -74,7 +74,7 @@ test('the ledger lost rows: `ledger_behind`, uncertain or tracked', async () => 
   ])
 })
 
-test('the same with `--as new`: sent, unless rows name a transaction', async () => {
+test('the ledger lost rows, `--as new`: sent, unless rows name a transaction', async () => {
   const given = await withGap()
   expect(await recover.action(contextOf(given), {})).toBe(2)
   expect(await recover.action(contextOf(given), { as: 'new', yes: true })).toBe(0)

@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts'
 import { waitForStandby } from '../../support/waitForStandby.ts'
 import { type Harness, setup } from './harness.ts'
 
-/** The ledger's database goes back in time: it fails over to a standby, or is restored. */
+/** The ledger's database loses commits: it fails over to a standby, or is restored. */
 
 interface Fixture extends AsyncDisposable {
   replicas: Replicas
@@ -36,7 +36,7 @@ afterAll(() => fixture[Symbol.asyncDispose]())
 
 const says = () => statusSays(fixture.harness.env)
 
-/** Slots, problems and pauses are as after a start. */
+/** Inserts a record and waits until it is completed. */
 async function insertAndComplete(marker: string): Promise<void> {
   await fixture.harness.insert(marker)
   expect(await fixture.harness.becomes(marker, 'completed')).toMatchObject({ effects: 1 })
@@ -103,7 +103,7 @@ test('an asynchronous standby is promoted: nothing is sent before `recover`', as
   expect(context.printed()).toContain('Queued in the ledger, but perhaps already sent: 2 records')
   expect(await recover.action(testContext(harness.env), { as: 'uncertain' })).toBe(4)
   expect(await recover.action(testContext(harness.env), { as: 'uncertain', yes: true })).toBe(0)
-  // What an operator had ended stands again, too.
+  // The pause that an operator had ended exists again, too.
   await harness.pool.query(`delete from outboxd.pause where reason = 'operator'`)
   for (const marker of ['async-lost-1-', 'async-lost-2-'])
     expect(await harness.becomes(marker, 'uncertain')).toMatchObject({ posts: [200], effects: 1 })
@@ -112,7 +112,10 @@ test('an asynchronous standby is promoted: nothing is sent before `recover`', as
   expect(await says()).not.toContain('history')
 }, 90_000)
 
-/** Rows that are written until then may have been sent, since the clocks of two hosts differ. */
+/**
+ * Waits until new rows are no longer in doubt. Until then they may have been sent, since the clocks of two hosts
+ * differ.
+ */
 const doubtsEnd = () =>
   until(
     () => primary.run('select now() > doubtful_before as over from outboxd.history'),
@@ -178,7 +181,7 @@ test("the server's folder is put back: a living daemon stops all", async () => {
   primary = restored
   await until(says, (text) => text.includes('a record that a daemon had claimed is missing'))
   expect(await recover.action(testContext(harness.env), { as: 'new', yes: true })).toBe(0)
-  // The operator of this test knows that the service ignores keys, and what that leads to.
+  // The service ignores idempotency keys, so the record is sent twice.
   await harness.pool.query(`delete from outboxd.pause where reason = 'operator'`)
   expect(await harness.becomes('folder-lost-', 'completed')).toMatchObject({ posts: [200, 200] })
 }, 90_000)

@@ -11,7 +11,7 @@ import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { install } from '../installation.ts'
 
-/** The ledger has a database of its own, which alone is restored: the ERP's rows are ahead of it. */
+/** Only the ledger's database is restored, so the ERP's rows are ahead of it. */
 
 const mapping = readFileSync('mappings/data.yaml', 'utf8')
 const payload = (field2: string) =>
@@ -23,10 +23,10 @@ const sourceTable = `source (id bigint generated always as identity primary key,
 const undatedTable = `table: source\nid: id\nkey: key\ntype: type\npayload: payload\nstate: none
 write: { tx: transaction_id, done_at: { what: now, on: [completed] } }\n`
 
-/** A table of the ERP's, how it is described, and how one of its rows forgets the transaction. */
+/** A table of the ERP, its outbox.yaml, and the update by which a row loses its transaction. */
 const kinds = {
-  'a table that says each state': { table: 'outbox', files: {}, forget: 'transaction_id = null' },
-  'a table that says no state, and names the transaction': {
+  'a table with a status': { table: 'outbox', files: {}, forget: 'transaction_id = null' },
+  'a table without a status, which names the transaction': {
     table: 'source',
     files: {
       'outbox.yaml': `${undatedTable}created_at: created_at\n`,
@@ -38,7 +38,7 @@ const kinds = {
 test.each([
   { as: 'new', dates: 'created_at: created_at\n', becomes: ['a completed', 'b completed'] },
   { as: 'uncertain', dates: '', becomes: ['a completed', 'b uncertain'] },
-])('a backup from before the first record ($as): not new if rows name transactions', async ({ as, dates, becomes }) => {
+])('a backup from before the first record ($as): nothing is sent before `recover`', async ({ as, dates, becomes }) => {
   const table = 'source'
   const files = { 'outbox.yaml': `${undatedTable}${dates}` }
   const given = await install({ 'data.yaml': mapping, ...files })
@@ -144,11 +144,12 @@ test.each(
   const context = testContext(env)
   expect(await recover.action(context, { as: 'new', by: 'erin', yes: true })).toBe(0)
   expect(context.messages()).toContain('Records that have arrived, now tracked: 3.')
-  // The whole budget counts as spent for a minute and a half, which nobody waits for here.
+  // The whole budget counts as spent for a minute and a half. The test frees it to be faster.
   await state.pool.query('update outboxd.slot set free_at = clock_timestamp()')
   const known = ['a completed', 'b completed', 'c completed', 'd uncertain']
-  // d was sent again, under its own key, which the service knew.
-  // What says that it came to its end and is not in the ledger stays as it is; what waits and names a transaction is taken in.
+  // Row d was sent again under its own key, which the service knew.
+  // A row that shows its end and is not in the ledger is left alone. A waiting row that names a transaction is
+  // captured.
   await eventually(async () => expect(await ledger()).toEqual(table === 'outbox' ? known : [...known, 'e completed']))
   await insert('f')
   await eventually(async () => expect((await ledger()).at(-1)).toBe('f completed'))
@@ -157,14 +158,14 @@ test.each(
 })
 
 test.each([
-  { restored: 'the ledger alone', isBoth: false, becomes: ['a completed', 'w completed'], sent: ['a', 'b', 'w'] },
+  { restored: 'only the ledger', isBoth: false, becomes: ['a completed', 'w completed'], sent: ['a', 'b', 'w'] },
   {
     restored: 'the ledger and the outbox together',
     isBoth: true,
     becomes: ['a completed', 'b uncertain'],
     sent: ['a', 'b'],
   },
-])('rows wait after a restore ($restored): in doubt if the outbox went back', async ({ isBoth, becomes, sent }) => {
+])('rows wait after a restore ($restored): in doubt if the outbox was restored', async ({ isBoth, becomes, sent }) => {
   const given = await install({ 'data.yaml': mapping })
   const state = await openRestorable()
   const outbox = () => (isBoth ? state.pool : given.pool)
@@ -211,7 +212,7 @@ async function readLedger(pool: pg.Pool): Promise<string[]> {
   return rows.map(({ said }) => said)
 }
 
-/** A ledger's database that can be put back as it was. */
+/** A ledger's database that can be backed up and restored. */
 async function openRestorable() {
   const server = inject('postgresUrl')
   const { url, pool: first } = await createDatabase()

@@ -8,7 +8,7 @@ import { readMetric } from '../../support/scrape.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
-/** What the log says in outages that are handled well, and what it never says. */
+/** The log during outages that the daemon handles, without contents of records. */
 
 let harness: Harness
 beforeAll(async () => {
@@ -19,7 +19,7 @@ afterEach(() => harness.control('DELETE', 'faults'))
 
 type Line = Record<string, unknown>
 
-/** Waits for a line of this event that has these fields. */
+/** Waits for a log line of this event with these fields. */
 async function told(daemon: Program, event: string, fields: Line = {}): Promise<Line> {
   const is = (line: string) => {
     const said: Line = line.startsWith('{') ? JSON.parse(line) : {}

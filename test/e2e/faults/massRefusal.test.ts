@@ -7,7 +7,7 @@ import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
-/** Refusals in a row of one status and body, from records that share nothing. */
+/** Refusals in a row with the same status and body, for unrelated records. */
 
 const nginx = {
   kind: 'answer',
@@ -36,10 +36,10 @@ test("ten equal refusals in a row, as nginx's 400: all sending pauses; when it i
   await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
   const rejected = () =>
     harness.pool.query(`select from outboxd.submission where state = 'rejected'`).then(({ rowCount }) => rowCount)
-  // Up to those that were on the wire with the tenth.
+  // Records that were on the wire together with the tenth may be rejected.
   expect(await until(rejected, (n) => n !== null && n <= 8)).toBeLessThanOrEqual(8)
 
-  // Between two pauses a trial is on the wire.
+  // Repeated, because between two pauses a trial is on the wire.
   const says = await until(
     () => statusSays(harness.env),
     (text) =>

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Fault } from '../../support/faultProxy.ts'
 import { type Harness, setup, shortTimeout } from './harness.ts'
 
-/** The network between the daemon and the service, broken at every point of a POST. */
+/** The network between the daemon and the service breaks at every point of a POST. */
 
 let harness: Harness
 beforeAll(async () => {
@@ -14,7 +14,7 @@ afterEach(() => harness.service.setFault(null))
 
 interface Row {
   fault: Fault
-  /** POSTs that the service got whole. */
+  /** Number of POSTs that reached the service complete. */
   arrived: 0 | 1
 }
 
@@ -33,7 +33,7 @@ test.each<Row>([
   fault,
   arrived,
 }) => {
-  // A token and a connection are there before the fault, so that it strikes the POST.
+  // Gets a token and a connection before the fault, so that the fault hits the POST.
   const name = `${fault.kind}${'afterBytes' in fault ? fault.afterBytes : ''}`
   await harness.insert(`${name}-before-`)
   await harness.becomes(`${name}-before-`, 'completed')

@@ -18,7 +18,7 @@ afterEach(() => harness.control('DELETE', 'faults'))
 
 const firewall = { kind: 'answer', status: 403, body: '<h1>Request blocked</h1>', contentType: 'text/html' }
 
-/** How many POSTs of the record the service has had. */
+/** Number of POSTs of the record that the service got. */
 const posts = (marker: string) => harness.outcome(marker).then((outcome) => outcome.posts.length)
 
 test("a firewall's 403 for one record only: rejected at the third", async () => {
@@ -26,13 +26,13 @@ test("a firewall's 403 for one record only: rejected at the third", async () => 
   await harness.insert('poison-')
   await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
 
-  // What is said during it.
+  // Checks status during the pause.
   await until(
     () => statusSays(harness.env),
     (said) => said.includes('Nothing is sent: paused (unauthorized)'),
   )
 
-  // Alone it goes on: the service may be refusing everybody.
+  // The only record is tried again, because the service may be refusing all records.
   await until(
     () => posts('poison-'),
     (n) => n >= 4,

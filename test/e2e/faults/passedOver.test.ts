@@ -9,7 +9,7 @@ import { eventually } from '../../support/eventually.ts'
 import { statusSays } from '../../support/statusSays.ts'
 import { type Installation, install } from '../installation.ts'
 
-/** Rows that come to wait behind the position up to which a table has been read. */
+/** Rows that start to wait behind the cursor. */
 
 const files = (more: string) => ({
   'data.yaml': readFileSync('mappings/data.yaml', 'utf8'),

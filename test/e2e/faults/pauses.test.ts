@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
-/** Trouble that concerns everyone: nobody sends for a while, nothing is used up, and all goes on by itself. */
+/** Trouble that affects all records: sending pauses, no attempt is used up, and sending resumes by itself. */
 
 let harness: Harness
 beforeAll(async () => {
@@ -15,7 +15,7 @@ afterEach(async () => {
   await harness.control('DELETE', 'faults')
 })
 
-/** Inserts so many records in one statement's time, and gives their markers. */
+/** Inserts `count` records. @returns their markers */
 async function insertMany(name: string, count: number): Promise<string[]> {
   const markers = Array.from({ length: count }, (_, i) => `${name}-${i}-`)
   for (const marker of markers) await harness.insert(marker)
@@ -24,7 +24,7 @@ async function insertMany(name: string, count: number): Promise<string[]> {
 
 const completed = (markers: string[]) => Promise.all(markers.map((marker) => harness.becomes(marker, 'completed')))
 
-/** POSTs at the service with their statuses, in the order of arrival. */
+/** Statuses of the POSTs at the service, in the order of arrival. */
 async function posts(): Promise<(number | null)[]> {
   const { rows } = (await harness.control('GET', 'ledger?endpoint=submit&limit=100000')) as {
     rows: { status: number | null }[]
@@ -40,7 +40,7 @@ test.each([
   await harness.fault({ ...fault, endpoint: 'submit' })
   const markers = await insertMany(name, 20)
   await until(harness.pauses, (reasons) => reasons.includes('unavailable'))
-  // Whatever was on the wire has been answered when the second probe has been refused.
+  // When the second trial has been refused, all earlier requests have been answered.
   const inFlightMost = 8
   const first = (await posts()).length - before
   await until(

@@ -15,7 +15,7 @@ async function started(
   return harness
 }
 
-/** Mappings whose requests bring the submission's id as the transaction's. */
+/** Creates mappings whose requests contain the submission's id as the transaction's id. */
 async function mappingsWithOwnId(harness: Harness): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'outboxd-mappings-'))
   onTestFinished(() => rm(dir, { recursive: true }))

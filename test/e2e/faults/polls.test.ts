@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { until } from '../../support/until.ts'
 import { type Harness, setup, shortTimeout } from './harness.ts'
 
-/** Questions that go wrong: the transaction does not fail by it, however often. */
+/** Polls that go wrong. They never make the transaction fail. */
 
 let harness: Harness
 beforeAll(async () => {

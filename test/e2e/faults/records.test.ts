@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Harness, setup } from './harness.ts'
 
-/** Records that cannot be read or mapped: rejected with the reason, at no request; the others go on. */
+/** Records that cannot be read or mapped are rejected with the reason and without a request, and others go on. */
 
 let harness: Harness
 beforeAll(async () => {

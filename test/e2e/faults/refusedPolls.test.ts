@@ -6,7 +6,7 @@ import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { setup } from './harness.ts'
 
-/** A transaction whose polls alone are refused does not stop the others. */
+/** A transaction whose polls are refused does not stop other records. */
 
 test.concurrent.for([503, 403])(
   'every poll of one transaction is refused (%i): it backs off alone, then stuck',
@@ -32,14 +32,14 @@ test.concurrent.for([503, 403])(
     const markers = Array.from({ length: 30 }, (_, i) => `other-${i}-`)
     for (const marker of markers) await harness.insert(marker)
     await Promise.all(markers.map((marker) => harness.becomes(marker, 'completed')))
-    // However slow the machine: it has stopped everybody a few times, not as often as there was room for it.
+    // Even on a slow machine, its refused polls paused all sending only a few times.
     const { rowCount: stops } = await harness.pool.query(
       `select from outboxd.submission_event where cause like 'pause %' and to_state = 'accepted'`,
     )
     expect(stops).toBeLessThanOrEqual(8)
     await until(outcome, (row) => (row?.times ?? 0) >= 3)
 
-    // What is said during it.
+    // Checks the messages meanwhile.
     await until(harness.pauses, (reasons) => reasons.length === 0)
     const shown = testContext(harness.env)
     await show.action(shown, `outbox:${outboxId}`, {})
@@ -54,7 +54,7 @@ test.concurrent.for([503, 403])(
   },
 )
 
-test.concurrent('the same for the only one: one pause, then it backs off alone', {
+test.concurrent('every poll of the only transaction is refused: one pause, then it backs off alone', {
   timeout: 120_000,
 }, async ({ onTestFinished }) => {
   const harness = await setup({ processingTime: 'constant:5' })
@@ -75,9 +75,9 @@ test.concurrent('the same for the only one: one pause, then it backs off alone',
     harness.pool
       .query(`select from outboxd.submission_event where cause like 'pause %'`)
       .then(({ rowCount }) => rowCount ?? 0)
-  expect(await stops()).toBeLessThanOrEqual(2) // the first, and the one that was the trial
+  expect(await stops()).toBeLessThanOrEqual(2) // the first refusal, and that of the trial
 
-  // What is said during it.
+  // Checks the messages meanwhile.
   expect(await statusSays(harness.env)).toMatch(/^All is well: 1 being processed/)
   const metrics = () => scrape(daemon)
   await until(metrics, (text) => text.includes('outboxd_paused{reason="unavailable"} 0'))

@@ -5,7 +5,7 @@ import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
-/** One row of the outbox that cannot be told what has become of it: the others are told, and operators hear of it. */
+/** An outcome that cannot be written to its row is reported, and the outcomes of other rows are written. */
 
 let harness: Harness
 let daemon: Daemon
@@ -25,7 +25,7 @@ const ledgerSays = (marker: string, state: string) =>
     (outcome) => outcome.state === state,
   )
 
-/** What `outboxd status` and the metrics say, once they say this. */
+/** Waits until `outboxd status` prints a message and the metrics count the problem. */
 async function told(message: RegExp, kind: string, count: number): Promise<void> {
   await until(
     () => statusSays(harness.env),
@@ -123,7 +123,7 @@ test('an open form locks a row: `report_locked` names the session', async () => 
   }
 })
 
-test('no row is blamed if writing back fails for all, and `/readyz` names the loop', async () => {
+test('if writing back fails for all rows, no row is blamed, and `/readyz` names the loop', async () => {
   await harness.pool.query(`create function closed() returns trigger language plpgsql as $$ begin raise exception 'closed'; end $$;
     create trigger closed before update on outbox for each statement execute function closed()`)
   await harness.pool.query(`update outboxd.submission set report_due = true where state = 'completed'`)
@@ -132,7 +132,7 @@ test('no row is blamed if writing back fails for all, and `/readyz` names the lo
   await until(ready, (message) => message.includes('report') && !message.includes('capture'))
   await harness.pool.query('drop trigger closed on outbox')
   await until(ready, (message) => !message.includes('report'))
-  // With the next sign of life: what stands until then names the loop, and no row.
+  // The next heartbeat clears the problem. Until then it names the loop, and no row.
   const problems = async () => (await harness.pool.query('select kind, subject from outboxd.problem')).rows
   expect((await problems()).filter(({ kind }) => kind !== 'loop_failing')).toEqual([])
   await until(problems, (those) => those.length === 0)

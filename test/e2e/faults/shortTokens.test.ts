@@ -4,7 +4,7 @@ import { type Harness, setup } from './harness.ts'
 
 const paused = (causes: readonly string[]) => causes.filter((cause) => cause.startsWith('pause unauthorized'))
 
-/** It takes the service's tokens to last 0.9 s, so that no 401 comes but those that the test asks for. */
+/** Starts a daemon that takes tokens to last 0.9 s, so that only the test's faults cause a 401. */
 async function startShort(harness: Harness) {
   return harness.start({
     RATE_LIMIT_REQUESTS: '2',
@@ -24,7 +24,7 @@ test('a token expires while its request waits: new token, no pause', async () =>
   expect(effects).toBe(1)
 })
 
-test('five such tokens in a row: pause `unauthorized`', async () => {
+test('five tokens expire in a row: pause `unauthorized`', async () => {
   await using harness = await setup({ tokenLifetimeSeconds: 900 })
   await harness.fault({ kind: 'answer', status: 401, endpoint: 'submit' })
   await startShort(harness)

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness[Symbol.asyncDispose]())
 
-/** A record whose request is on the wire: the service has it, and answers after so long. */
+/** Inserts a record and waits until its request is on the wire. The service answers after `delayMs`. */
 async function onTheWire(marker: string, delayMs: number): Promise<void> {
   await harness.fault({ kind: 'delay', delayMs, endpoint: 'submit', bodyContains: marker })
   await harness.insert(marker)
@@ -43,7 +43,7 @@ test('a second SIGTERM: leaves at once, another instance settles', async () => {
     (how) => how !== 'running',
   )
   expect((await daemon.ended()).code).toBe(1)
-  expect(performance.now() - before).toBeLessThan(answerMs) // it has not waited for it
+  expect(performance.now() - before).toBeLessThan(answerMs) // it did not wait for the answer
   expect(await harness.outcome('twice-')).toMatchObject({ state: 'sending', posts: [200] })
 })
 
@@ -85,7 +85,7 @@ test('after SIGSTOP past the request timeout, waiting answers are written withou
 test('SIGSTOP past the lease: uncertain, the late answer changes nothing', async () => {
   const patient = { ...harness.env, REQUEST_TIMEOUT_SECONDS: '60' }
   await using sleeper = await startDaemonProcess(patient)
-  await onTheWire('sleeper-', 30_000) // longer than a busy machine takes to start the next daemon
+  await onTheWire('sleeper-', 30_000) // longer than a busy machine needs to start the next daemon
   await using taker = await startDaemonProcess(patient)
   sleeper.signal('SIGSTOP')
   const before = await until(
@@ -99,7 +99,7 @@ test('SIGSTOP past the lease: uncertain, the late answer changes nothing', async
   )
   expect(rows[0]?.seconds).toBeLessThan(20)
   sleeper.signal('SIGCONT')
-  // The service's answer has been waiting for it. It leaves only when that has been written, or refused.
+  // The service's answer is waiting. The daemon exits only after it has written that answer or was refused.
   sleeper.signal('SIGTERM')
   expect((await sleeper.ended()).code).toBe(0)
   const after = await harness.outcome('sleeper-')

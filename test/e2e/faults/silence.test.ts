@@ -6,7 +6,7 @@ import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup, shortTimeout } from './harness.ts'
 
-/** A service that takes what it is sent and says nothing costs no record but those that were on the wire. */
+/** A service that accepts requests but never answers makes only records on the wire uncertain. */
 
 const maxInFlight = 8
 const records = 60
@@ -15,7 +15,7 @@ async function started({ onTestFinished }: TestContext): Promise<{ harness: Harn
   const harness = await setup()
   onTestFinished(() => harness[Symbol.asyncDispose]())
   const daemon = await harness.start({ ...shortTimeout, MAX_IN_FLIGHT: String(maxInFlight) })
-  // A token and connections are there before the fault, so that it strikes records.
+  // Gets a token and connections before the fault, so that the fault hits records.
   await harness.insert('before-')
   await harness.becomes('before-', 'completed')
   return { harness, daemon }
@@ -35,7 +35,7 @@ async function count(harness: Harness, state: string): Promise<number> {
   return rows[0]?.n ?? 0
 }
 
-/** How often the pause was brought back since it began. */
+/** How often the pause was renewed since it began. */
 async function level(harness: Harness): Promise<number> {
   const { rows } = await harness.pool.query<{ level: number }>(
     `select level from outboxd.pause where reason = 'unreachable'`,
@@ -63,7 +63,7 @@ test.concurrent.for<Fault>([
   expect(await count(harness, 'uncertain')).toBeLessThanOrEqual(maxInFlight)
   expect(await count(harness, 'sending')).toBe(0)
 
-  // What is said during it.
+  // Checks the messages during the pause.
   const says = await statusSays(harness.env)
   expect(says).toMatch(/Nothing is sent: paused \(unreachable\)/)
   expect(says).not.toContain('All is well')
@@ -81,7 +81,7 @@ test.concurrent.for<Fault>([
   expect(await harness.pauses()).toEqual([])
 })
 
-test.concurrent('only records hang: each try costs one, up to every half hour', async (context) => {
+test.concurrent('only submissions hang: each try makes one uncertain', async (context) => {
   const { harness } = await started(context)
   await harness.fault({ kind: 'delay', delayMs: 60_000, when: 'before', endpoint: 'submit' })
   await insertMany(harness)
@@ -89,7 +89,7 @@ test.concurrent('only records hang: each try costs one, up to every half hour', 
     () => level(harness),
     (n) => n >= 2,
   )
-  // Those on the wire at first, and one each time that the pause came back.
+  // Those on the wire at first, and one for each renewal of the pause.
   expect(await count(harness, 'uncertain')).toBeLessThanOrEqual(maxInFlight + (await level(harness)))
   expect(await count(harness, 'sending')).toBeLessThanOrEqual(1)
 })

@@ -5,7 +5,7 @@ import { setup } from './harness.ts'
 
 const rows = 100
 
-test('a trigger of 0.3 s a row keeps no row from being written, and names no false lock holder', async () => {
+test('with a trigger of 0.3 s per row all rows are written, and status names no false lock holder', async () => {
   await using harness = await setup()
   await harness.pool.query(`
     create function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.3); return new; end $$;

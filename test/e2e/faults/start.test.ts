@@ -5,7 +5,7 @@ import { startProgram } from '../../support/program.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup, through } from './harness.ts'
 
-/** A start that fails has not begun: no row is taken, no request is made, nothing is left on the wire. */
+/** A start that fails has no effect: no row is captured and no request is made. */
 
 let harness: Harness
 beforeAll(async () => {

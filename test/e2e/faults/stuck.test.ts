@@ -47,7 +47,7 @@ test('a thousand transactions never end: they get a twentieth of the slots', asy
     `select count(*)::int as asked from outboxd.submission where outbox_id like 'old %' and polls > 0`,
   )
   expect(rows[0]?.asked).toBeGreaterThan(0)
-  // A twentieth of each window, and what was allowed while nothing else waited.
+  // A twentieth of each window, and those allowed while nothing else waited.
   expect(rows[0]?.asked).toBeLessThan(60 + 5 * (windows + 1))
 })
 

@@ -5,7 +5,7 @@ import { readMetric } from '../../support/scrape.ts'
 import { until } from '../../support/until.ts'
 import { setup, through } from './harness.ts'
 
-/** What the metrics say of the databases, and of outcomes that the outbox does not know yet. */
+/** Metrics of the databases, of outcomes that are not written back yet, and of certificates. */
 
 test('one of two databases is away: `database_up` names it', async () => {
   await using ledger = await createDatabase()
@@ -29,7 +29,7 @@ test('one of two databases is away: `database_up` names it', async () => {
   )
   await harness.postgres.setFault({ kind: 'refuse' })
   await until(up, isSame([0, 1]))
-  // What the ledger knows is shown meanwhile.
+  // Meanwhile the metrics show what the ledger knows.
   await until(
     () => readMetric(daemon, 'outboxd_reports_due'),
     (due) => due === 1,

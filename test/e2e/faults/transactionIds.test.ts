@@ -5,7 +5,7 @@ import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
-/** Ids that the service gives twice, as a proxy that caches answers does. */
+/** The service gives an id twice, as a caching proxy would. */
 
 let harness: Harness
 let daemon: Daemon

@@ -8,7 +8,7 @@ import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
-/** Rows that cannot be captured, or cannot be marked: each is its own trouble, and the others go on. */
+/** A row that cannot be captured or marked affects only itself, and the others go on. */
 
 let harness: Harness
 let daemon: Daemon
@@ -44,7 +44,7 @@ const ends = (id: string) =>
     60_000,
   )
 
-/** Whether the outcome is told too is another matter (reports.test.ts). */
+/** Does not wait for the outcome to be written back; reports.test.ts tests that. */
 const isTakenAndSent = (marker: string) =>
   until(
     () => harness.outcome(marker),
@@ -143,7 +143,7 @@ test('a form locks a row before capture: `row_locked` names the session', async 
     const { rows } = await form
       .query('begin; select pg_backend_pid() as pid from outbox where id = 1 for update')
       .then((results) => (results as unknown as { rows: { pid: number }[] }[])[1] ?? { rows: [] })
-    // An instance has watched it for a minute and said so; that is as it is read from the ledger by any other.
+    // As if another instance had watched the row for a minute and reported it in the ledger.
     await other.pool.query(`insert into outboxd.problem (kind, subject, detail) values ('row_locked', $1, '')`, [id])
     const started = await other.start()
     await other.becomes('in-no-form', 'completed')

@@ -3,18 +3,18 @@ import { scrape } from '../../support/scrape.ts'
 import { until } from '../../support/until.ts'
 import type { Harness } from '../faults/harness.ts'
 
-/** What is sent to a service, and what happens to it meanwhile. */
+/** The records of a batch, by name. */
 const records = {
   plain: {},
   again: {},
-  /** The service is told the fraction of a second that the client wrote. */
+  /** The order date has a fraction of a second. */
   fraction: { orderDate: '2026-11-21T12:00:00.123+02:00' },
-  /** Six characters, which are 12 halves and 24 bytes. */
+  /** Six characters, which are 12 UTF-16 units and 24 bytes. */
   emoji: { customerId: '😀😀😀😀😀😀' },
   unknown: { customerId: 'X1' },
   failing: { field2: 'fail:E001 ' },
   order: null,
-  /** Its first answer is lost after it was applied. */
+  /** The record's first answer is lost after it was applied. */
   lost: { field2: 'lost ' },
 } satisfies Record<string, Payload | null>
 
@@ -26,17 +26,17 @@ interface Payload {
 
 export type RecordName = keyof typeof records | 'renewed' | 'later'
 
-/** What became of each: the state, the code, and how many transactions or orders the service made of it. */
+/** For each record its state, its code, and how many transactions or orders the service made of it. */
 export type Outcomes = Record<RecordName, string>
 
-/** What became of a batch. */
+/** The outcome of a batch. */
 export interface BatchSeen {
   outcomes: Outcomes
-  /** By kind, as in contract_breaches_total; without those of which there were none. */
+  /** Counts by kind, as in contract_breaches_total, without zeros. */
   breaches: Record<string, number>
 }
 
-/** As it is with the sandbox's defaults, and UNCERTAIN_POLICY=resend. */
+/** The outcomes with the sandbox's defaults and UNCERTAIN_POLICY=resend. */
 export const usual: Outcomes = {
   plain: 'completed, 1',
   again: 'completed, 1',
@@ -54,8 +54,8 @@ const ended = ['completed', 'rejected', 'failed', 'uncertain']
 let batches = 0
 
 /**
- * Runs a batch through a service that is set so: records of every kind, an answer that is lost, tokens that are revoked, and a service
- * that is down for a moment. A record that has not ended after `waitMs` shows its state.
+ * Runs a batch through a service with these settings: records of every kind, an answer that is lost, tokens that are
+ * revoked, and a service that is down for a moment. A record that has not ended after `waitMs` shows its state.
  */
 export async function runBatch(
   harness: Harness,

@@ -11,22 +11,22 @@ import { until } from '../../support/until.ts'
 import { type Harness, setup } from '../faults/harness.ts'
 
 /**
- * A service is drawn, `outboxd discover --rate` is asked about it, and a daemon sends a hundred records with the variables and the
+ * Draws a service, runs `outboxd discover --rate` on it, and has a daemon send 100 records with the variables and the
  * mapping that follow. `npm run discover:many` draws several; SEED=N begins with that one.
  */
 
 const from = Number(process.env.SEED ?? 3)
 const seeds = Array.from({ length: Number(process.env.BATCHES ?? 1) }, (_, n) => from + n)
-/** What a variable or the mapping follows from. */
+/** Questions whose findings determine a variable or the mapping. */
 const only =
   'token-unit,mapped-fields,amount,idempotency,idempotency-header,idempotency-form,own-id,rate-second,rate-limit'
-/** A minute of the service passes in ten seconds, so that two hundred requests do not take two minutes and more. */
+/** Ten seconds instead of a minute, so that 200 requests do not take two minutes and more. */
 const windowSeconds = 10
 const recordsSent = 100
 
 // Only in `npm run discover:many`: counting to a limit twice takes minutes.
 test.skipIf(process.env.BATCHES === undefined).concurrent.each(seeds)(
-  'through the service of seed %i a hundred records pass, each once, and no limit is met',
+  'with the findings about the service of seed %i, 100 records arrive once each, without a 429',
   {
     timeout: 900_000,
   },
@@ -34,7 +34,7 @@ test.skipIf(process.env.BATCHES === undefined).concurrent.each(seeds)(
     const service = randomService(seed)
     const settings = { ...service.settings, rateLimitWindowSeconds: windowSeconds }
     await using harness = await setup({ ...service.options, ...settings, processingTime: 'constant:0.5' })
-    // What discover leaves as it is set, the daemon has to have too: the harness lets it send more.
+    // Discover and the daemon need the same limits. The harness's own limits are higher.
     const env = { RATE_LIMIT_REQUESTS: '100', RATE_LIMIT_WINDOW_SECONDS: String(windowSeconds) }
     const asked = await ask(harness.sandbox.url, { ...customers, rate: true, only, ...givenFor(service) }, env)
     const truth = truthOf(settings)
@@ -44,7 +44,7 @@ test.skipIf(process.env.BATCHES === undefined).concurrent.each(seeds)(
     expect(wrong).toEqual([])
     await harness.control('DELETE', 'ledger?everything=true')
 
-    // What discover used up at last has to leave the window first.
+    // The last requests of discover have to leave the window first.
     await wait(1_000 * (windowSeconds + 1))
     using mappings = writeMappings(asked)
     await insert(harness, recordsSent, field2Of(service.settings) ?? 'plain1234')
@@ -117,7 +117,7 @@ function inPlace(place: string, mapping: string): string {
   const fields = /^ {4}(customer_id|order_date|total_amount): /gm
   if (place.startsWith('beside data')) return mapping.replace(fields, '  $1: ')
   if (place !== 'refused') return mapping
-  // Nor may the mapping have fields that its body does not use.
+  // A mapping must not have fields that its body does not use.
   return mapping.replaceAll(
     /^ {4}(customer_id|order_date|total_amount): .*\n|^ {2}(order_date|total_amount): .*\n/gm,
     '',

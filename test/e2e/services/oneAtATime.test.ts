@@ -5,8 +5,9 @@ import { type Harness, setup } from '../faults/harness.ts'
 import { type BatchSeen, type Outcomes, runBatch, usual } from './batch.ts'
 
 /**
- * What the daemon makes of each answer that the interface leaves open, as docs/why/contract.md says: the sandbox is set to one after the
- * other, and a batch goes through. LONG=1 tries all of them, the suite those with which the outcome is another.
+ * How the daemon handles each behaviour that the interface leaves open, as docs/why/contract.md describes it. Each test
+ * changes one setting of the sandbox and sends a batch. LONG=1 tries all settings, the suite only some with different
+ * outcomes.
  */
 
 let harness: Harness
@@ -19,7 +20,7 @@ type Alternative = { [K in keyof NotShown]: { name: K; value: NotShown[K] } }[ke
 
 interface Different {
   outcomes: Partial<Outcomes>
-  /** Kinds of breaches. */
+  /** Kinds of contract breaches. */
   breaches?: string[]
 }
 
@@ -28,10 +29,10 @@ const all = (state: string): Outcomes => ({
   ...Object.fromEntries(Object.keys(usual).map((name) => [name, state])),
 })
 const data = (state: string): Partial<Outcomes> => ({ ...all(state), order: usual.order })
-/** Nobody finds a code in it. */
+/** The outcomes if no code can be read in the answer. */
 const withoutCodes: Different = { outcomes: { unknown: 'rejected, 0', lost: 'uncertain, 1' } }
 
-/** By setting and value, what is not as usual. */
+/** The unusual outcomes, by setting and value. */
 const different: Record<string, Different> = {
   'expiresInForm absent': { outcomes: {}, breaches: ['unreadable_answer'] },
   'errorShape text': withoutCodes,
@@ -39,16 +40,16 @@ const different: Record<string, Different> = {
   'errorShape empty': withoutCodes,
   'customerIdUnit utf16': { outcomes: { emoji: 'rejected, 0' } },
   'customerIdUnit bytes': { outcomes: { emoji: 'rejected, 0' } },
-  // The mapping has to be another: docs/start/mapping.md.
+  // These need a different mapping: docs/start/mapping.md.
   'mappedFields refused': { outcomes: data('rejected, 0') },
   'amountForm text': { outcomes: data('rejected, 0') },
   'dateFractions false': { outcomes: { fraction: 'rejected, 0' } },
-  // With UNCERTAIN_POLICY=resend, whether the service knows the key decides how often a record is there.
+  // With UNCERTAIN_POLICY=resend, the number of effects depends on whether the service recognises the key.
   'idempotency replay': { outcomes: { lost: 'completed, 1' } },
   'idempotency ignore': { outcomes: { lost: 'completed, 2' } },
   'idempotencyHeaders X-Idempotency-Key': { outcomes: { lost: 'completed, 2' } },
   'idempotencyHeaders X-Request-Id': { outcomes: { lost: 'completed, 2' } },
-  // Nor do these take what the shipped mappings and the default key send: discover says what to set.
+  // These refuse requests of the shipped mappings or the default form of key. Discover says what to set.
   'ownIds required': { outcomes: all('rejected, 0') },
   'field2Pattern ^[A-Za-z0-9]*$': { outcomes: data('rejected, 0') },
   'field2Pattern ^[A-Z]{3}-\\d{4}$': { outcomes: data('rejected, 0') },
@@ -59,7 +60,7 @@ const different: Record<string, Different> = {
   'compression always': { outcomes: all('queued, 0'), breaches: ['unreadable_answer'] },
 }
 
-/** In the suite. */
+/** The settings that the suite tries. */
 const short = ['errorShape html', 'idempotency replay', 'idempotency ignore']
 
 const isUsual = ({ name, value }: Alternative) =>
@@ -71,14 +72,18 @@ const titled = (Object.keys(alternatives) as (keyof NotShown)[])
 
 const tried = titled.filter(([title]) => process.env.LONG || short.includes(title))
 
-describe('a batch through a service that is otherwise in one thing', () => {
-  test.each(tried)('%s', { timeout: 300_000 }, async (title: string, { name, value }) => {
-    const seen: BatchSeen = await runBatch(harness, { [name]: value }, {}, title in different ? 15_000 : 60_000)
-    expect(seen.outcomes).toEqual({ ...usual, ...different[title]?.outcomes })
-    expect(Object.keys(seen.breaches)).toEqual(different[title]?.breaches ?? [])
-  })
+describe('a batch through a service with one different setting', () => {
+  test.each(tried)(
+    '%s: each record has the expected outcome',
+    { timeout: 300_000 },
+    async (title: string, { name, value }) => {
+      const seen: BatchSeen = await runBatch(harness, { [name]: value }, {}, title in different ? 15_000 : 60_000)
+      expect(seen.outcomes).toEqual({ ...usual, ...different[title]?.outcomes })
+      expect(Object.keys(seen.breaches)).toEqual(different[title]?.breaches ?? [])
+    },
+  )
 
-  test('what is expected of one is of one that is tried', () => {
+  test('every expected difference is that of an existing setting', () => {
     const titles: string[] = titled.map(([title]) => title)
     expect([...Object.keys(different), ...short].filter((title) => !titles.includes(title))).toEqual([])
   })

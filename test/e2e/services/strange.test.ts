@@ -3,14 +3,16 @@ import { type Strangeness, startStrangeService, strangenesses } from '../../supp
 import { until } from '../../support/until.ts'
 import { setup, shortTimeout } from '../faults/harness.ts'
 
-/** Whatever answers where the service should be: LONG=1 tries all that test/support/strangeServices.ts has. */
+/** Something else answers instead of the service. LONG=1 tries all of test/support/strangeServices.ts. */
 const short: readonly Strangeness[] = ['page', 'other', 'redirects', 'breaks']
 const kinds = process.env.LONG ? strangenesses : short
 
 const recordsInAll = 40
 const inFlight = 4
 
-test.each(kinds)('five successes without a transaction (%s): pause, one record per try', async (kind) => {
+test.each(
+  kinds,
+)('if successes name no transaction (%s), sending pauses, and only few records become uncertain', async (kind) => {
   await using harness = await setup()
   await using service = await startStrangeService(kind, { givesTokens: true })
   for (let n = 0; n < recordsInAll; n += 1) await harness.insert(`${kind} ${n} `)
@@ -32,7 +34,7 @@ test.each(kinds)('five successes without a transaction (%s): pause, one record p
   expect(service.elsewhere).toEqual([])
 })
 
-describe('where the token endpoint is strange, too', () => {
+describe('if the token endpoint is strange too', () => {
   test.each(kinds)('no record leaves (%s)', async (kind) => {
     await using harness = await setup()
     await using service = await startStrangeService(kind)
