@@ -11,8 +11,9 @@ import { createDatabaseOn, startPostgres } from '../test/support/postgres.ts'
 import { until } from '../test/support/until.ts'
 
 /**
- * Drives the image's containers as Docker would: what the image says of entry point, environment and health check, an unprivileged
- * user, its command as PID 1, a root that nobody can write, secrets as files, the network of this machine. `.ci/image` calls it.
+ * Runs the image's containers as Docker would: with the image's entry point, environment and health check, as an
+ * unprivileged user, with the command as PID 1, a read-only root, secrets as files, and this machine's network.
+ * `.ci/image` calls it.
  *
  * Usage: node .ci/driveImage.ts ROOT IMAGE.json
  */
@@ -38,9 +39,9 @@ interface Ended {
 }
 
 interface Container {
-  /** Runs a command in it, as `docker exec` does. */
+  /** Runs a command in the container, as `docker exec` does. */
   exec(...command: string[]): Promise<Ended>
-  /** As `docker stop` does. */
+  /** Stops the container, as `docker stop` does. */
   stop(): Promise<Ended>
   readonly ended: Promise<Ended>
 }
@@ -56,7 +57,7 @@ async function endOf(child: ReturnType<typeof spawn>): Promise<Ended> {
 
 const secrets = mkdtempSync(join(tmpdir(), 'outboxd-secrets-'))
 
-/** @param args the command, in place of the image's own */
+/** @param args the command, instead of the image's */
 async function startContainer(args: readonly string[], env: Record<string, string>): Promise<Container> {
   const variables = { ...Object.fromEntries(image.Env.map((each) => each.split(/=(.*)/s))), ...env }
   const isolation = [
@@ -141,7 +142,7 @@ async function isConfined(daemon: Container): Promise<void> {
   say('it is PID 1, an unprivileged user, and can write nowhere')
 }
 
-/** What somebody does at three in the morning, with the daemon's own configuration. */
+/** Sends a record, then runs an operator's commands with the daemon's own configuration. */
 async function takesOneRecord(daemon: Container, databaseUrl: string): Promise<void> {
   const client = new pg.Client(databaseUrl)
   await client.connect()

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** `npm run licenses` prints deploy/licenses.md: each package that comes with ours, from package-lock.json. */
+/** `npm run licenses` prints deploy/licenses.md: each package that is installed with ours, from package-lock.json. */
 
-/** A package that comes with ours. */
+/** A package that is installed with ours. */
 export interface Shipped {
   name: string
   version: string
   license: string
-  /** Not needed by the daemon: the embedded PostgreSQL, for one. */
+  /** True if the daemon does not need it, such as the embedded PostgreSQL. */
   isOptional: boolean
 }
 
@@ -16,7 +16,7 @@ interface Lock {
   packages: Record<string, { version?: string; license?: string; dev?: boolean; optional?: boolean }>
 }
 
-/** Licences that ask for no more than that their text goes along. */
+/** Licences whose only condition is that their text is included. */
 const permissive = new Set([
   'MIT',
   'ISC',
@@ -28,7 +28,7 @@ const permissive = new Set([
   'CC0-1.0',
 ])
 
-/** Packages that do not say it in package.json, and do in the file LICENSE that comes with them. */
+/** Licences that stand in the package's file LICENSE, but not in its package.json. */
 const readInFile: Readonly<Record<string, string>> = { '@prairielearn/html': 'MIT' }
 
 export function readShipped({ packages }: Lock): Shipped[] {
@@ -41,14 +41,16 @@ export function readShipped({ packages }: Lock): Shipped[] {
   return [...unique.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** Whether a licence, or one of those to choose from, asks for no source. Of several that all hold each must. */
+/** True if no source must be published. With AND, each licence must be permissive; with OR, one is enough. */
 export function isPermissive(license: string): boolean {
   const expression = license.replace(/^\(|\)$/g, '')
   if (expression.includes(' AND ')) return expression.split(' AND ').every(isPermissive)
   return expression.split(' OR ').some((each) => permissive.has(each.trim()))
 }
 
-/** A row for each licence, the most frequent first. Names are code, because GitHub takes name@1.2.3 for a mail address. */
+/**
+ * Returns a row for each licence, the most frequent first. As code, because GitHub takes name@1.2.3 for a mail address.
+ */
 export function renderLicenses(shipped: readonly Shipped[]): string {
   const byLicense = [...Map.groupBy(shipped, ({ license }) => license)].toSorted(([, a], [, b]) => b.length - a.length)
   const rows = byLicense.map(([license, packages]) => {

@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { readLock, readShipped } from './licenses.ts'
 
 /**
- * What `npm run sbom` prints: npm's own list of packages, in CycloneDX, of what is shipped. npm 11's `--omit dev` leaves out every
- * package that a tool of the developers needs, too, such as yaml: so it lists all, and we leave out the others.
+ * `npm run sbom` prints npm's list of the shipped packages in CycloneDX. npm 11's `--omit dev` also leaves out each
+ * shipped package that a developer's tool needs as well, such as yaml. So npm lists all packages, and we remove those
+ * not shipped.
  */
 interface Component {
   'bom-ref': string
@@ -28,6 +29,6 @@ const refs = new Set([all.metadata.component, ...components].map((component) => 
 const dependencies = all.dependencies
   .filter(({ ref }) => refs.has(ref))
   .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((each) => refs.has(each)) }))
-// npm calls it by its folder.
+// npm names the component after its folder.
 const metadata = { ...all.metadata, component: { ...all.metadata.component, name: 'outboxd' } }
 process.stdout.write(`${JSON.stringify({ ...all, metadata, components, dependencies }, null, 2)}\n`)

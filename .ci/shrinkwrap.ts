@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 
 /**
- * Writes npm-shrinkwrap.json for the package: package-lock.json without what only developers need, so that whoever installs the
- * package gets the very versions that the tests ran with. `npm pack` calls it.
+ * Writes npm-shrinkwrap.json for the package: package-lock.json without the packages for developers. So an installation
+ * of the package gets the versions that the tests ran with. `npm pack` calls it.
  */
 interface Lock {
   packages: Record<string, { dev?: boolean; devDependencies?: unknown }>

@@ -10,8 +10,9 @@ import { startProgram } from '../test/support/program.ts'
 import { until } from '../test/support/until.ts'
 
 /**
- * The unit under a live systemd: the steps of docs/start/install.md, "On a host, with systemd", typed into a container that boots this
- * machine's own files, below a layer that is gone afterwards. By hand, as root, with Debian's systemd-container: a minute.
+ * Tests the unit under a real systemd: runs the steps of docs/start/install.md, "On a host, with systemd", in a
+ * container of this machine's files, below a temporary layer. Run by hand, as root, with Debian's systemd-container;
+ * takes a minute.
  *
  * Usage: node .ci/systemd.ts
  */
@@ -37,14 +38,14 @@ stack.defer(() => client.end())
 
 const root = layOver(folder)
 run('npm', ['pack', '--silent', '--pack-destination', join(root, 'srv')])
-// For everybody there: what this machine calls node may be older.
+// For all users of the container, because this machine's `node` may be older.
 copyFileSync(join(checkout, 'node_modules/node/bin/node'), join(root, 'usr/local/bin/node'))
 chmodSync(join(root, 'usr/local/bin/node'), 0o755)
 writeFileSync(join(root, 'etc/machine-id'), `${'0123456789abcdef'.repeat(2)}\n`)
 const systemdPid = await boot(root)
 await drive()
 
-/** This machine's files, with a layer over them in memory. */
+/** Mounts this machine's files with a layer in memory above them. */
 function layOver(at: string): string {
   run('mount', ['-t', 'tmpfs', '-o', 'mode=755', 'tmpfs', at])
   stack.defer(() => void run('umount', [at]))
@@ -55,7 +56,11 @@ function layOver(at: string): string {
   return merged
 }
 
-/** Boots it as far as no service of this machine runs in it. It shares the network. @returns the id of its systemd */
+/**
+ * Boots the container without this machine's services, on this machine's network.
+ *
+ * @returns the process id of its systemd
+ */
 async function boot(directory: string): Promise<number> {
   const flags = ['--register=no', '--keep-unit', '--machine=outboxd-test', '--boot', 'systemd.unit=basic.target']
   const nspawn = spawn('systemd-nspawn', [`--directory=${directory}`, ...flags], { stdio: 'ignore' })
@@ -75,7 +80,7 @@ async function boot(directory: string): Promise<number> {
 function inside(pid: number, ...command: string[]) {
   const enter = ['--target', `${pid}`, '--mount', '--pid', '--uts', '--ipc', '--cgroup', 'env', '-i']
   const path = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-  const registry = 'NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt' // this machine's way to it
+  const registry = 'NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt' // how this machine reaches the registry
   return spawnSync('nsenter', [...enter, path, registry, ...command], { encoding: 'utf8' })
 }
 
@@ -83,7 +88,7 @@ function run(command: string, args: string[]): string {
   return execFileSync(command, args, { cwd: checkout, encoding: 'utf8' })
 }
 
-/** A step of the page, with this machine's addresses. Whoever types it is root already. */
+/** Runs a step of the page with this machine's addresses, without sudo, because we are root already. */
 function type(step: string): string {
   const typed = step
     .replaceAll('sudo ', '')

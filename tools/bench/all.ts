@@ -23,7 +23,7 @@ const outputs: string[] = []
 for (const bench of benches) outputs.push(await runBench(bench))
 if (options.write) await writeFigures(joinOutputs())
 
-/** Runs one and shows what it says once it is through. A failure is said, and the others go on. */
+/** Runs a benchmark and prints its output at its end. If it fails, prints that, and the others go on. */
 async function runBench([name = '', ...args]: string[]): Promise<string> {
   process.stderr.write(`bench:${name} …\n`)
   const child = spawn(process.execPath, [join(import.meta.dirname, `${name}.ts`), ...args], {
@@ -40,7 +40,7 @@ async function runBench([name = '', ...args]: string[]): Promise<string> {
   return output
 }
 
-/** One text for the page: only the first bench names the machine, and no empty line follows a heading. */
+/** Joins the outputs for the page: only the first names the machine, and no empty line follows a heading. */
 function joinOutputs(): string {
   const text = outputs.map((output) => output.trim().replace(/^(## .*)\n\n/, '$1\n')).join('\n\n')
   const machine = /, \d+ cores of .*?, Node [\d.]+/.exec(text)?.[0] ?? ''

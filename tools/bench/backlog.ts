@@ -78,7 +78,7 @@ say(
     `Counting what waits under 0.2 % of a core: ${verdict(mostCounting < 0.2)}.`,
 )
 
-/** What the outbox's database spends on the metric, in per cent of a core. */
+/** Returns what the metric costs the outbox's database, in per cent of a core. */
 function countShare({ rows, countMs }: Measured): number {
   return (countMs / backlogCountIntervalMs(rows)) * 100
 }
@@ -111,10 +111,10 @@ async function measure(rows: number): Promise<Measured> {
   }
 }
 
-/** The daemon's own claim, milliseconds each. The rows that it takes are taken for good. */
+/** Returns the durations of the daemon's own claims in milliseconds. Claimed rows stay claimed. */
 async function timeClaims({ pool }: BenchDatabase): Promise<number[]> {
   const outbox = new Outbox(pool, 'outbox', 1_000_000, pool)
-  await mayHaveWaitingRows(outbox) // looks the table's columns up, once
+  await mayHaveWaitingRows(outbox) // looks up the table's columns, once
   const times: number[] = []
   for (let i = 0; i < claims; i++) {
     const startMs = performance.now()
@@ -143,7 +143,7 @@ async function readOursMb({ pool }: BenchDatabase): Promise<number> {
   return (rows[0]?.ours ?? 0) / 2 ** 20
 }
 
-/** What the metric outbox_waiting costs, each time. */
+/** Returns how long a count for the metric outbox_waiting takes on average. */
 async function meanCountMs({ pool }: BenchDatabase): Promise<number> {
   const { rows } = await pool.query<{ ms: number }>(
     `select mean_exec_time as ms from pg_stat_statements

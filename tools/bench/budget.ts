@@ -18,9 +18,9 @@ const windowMs = 6_000
 const compression = 60_000 / windowMs
 const limit = 100
 const windows = Number(options.windows)
-/** The others learn nothing, so less time tells as much of them; and this many run at a time beside the learned ones. */
+/** Schedules that do not learn need fewer windows. `plainAtOnce` of them run at a time. */
 const [plainWindows, plainIdle, plainAtOnce] = [Math.min(windows, 21), Math.min(Number(options.idle), 12), 10]
-/** The daemon's, the sandbox's and our own; every run is on the same server. */
+/** Connections of the daemon, the sandbox and the benchmark. All runs share one server. */
 const connectionsPerLane = 40
 
 const runs = chooseRuns(options)
@@ -54,7 +54,7 @@ printVerdicts(done.filter(({ schedule }) => schedule === 'learned'))
 
 type Done = ChosenRun & { figures: BudgetFigures }
 
-/** The learned ones all at once, the others as room is made. */
+/** Starts all runs of the learned schedule at once, the others when a place becomes free. */
 function inTurn(server: BenchPostgres, run: ChosenRun, i: number): Promise<Done> {
   if (run.schedule === 'learned') return measure(server, run, i)
   const before = plainTurns.shift() ?? Promise.resolve()
@@ -63,7 +63,7 @@ function inTurn(server: BenchPostgres, run: ChosenRun, i: number): Promise<Done>
   return measuring
 }
 
-/** The runs start one after the other, or their start-up alone would keep the machine busy. */
+/** Starts the runs one after the other, because their start-up would otherwise keep the machine busy. */
 async function measure(server: BenchPostgres, run: ChosenRun, i: number): Promise<Done> {
   await pause(i * 500)
   const database = await server.createDatabase(`run${i}`)

@@ -19,9 +19,9 @@ const compression = 60_000 / windowMs
 const limit = 100
 const batches = options.records.split(',').map(Number)
 const atOnce = Number(options['at-once'])
-/** The daemon's, the sandbox's and our own; every run is on the same server. */
+/** Connections of the daemon, the sandbox and the benchmark. All runs share one server. */
 const connectionsEach = 40
-/** The others learn nothing. */
+/** Other schedules do not learn. */
 const plainIdleWindows = 3
 
 const runs = chooseRuns(options)

@@ -30,7 +30,7 @@ const [submissions, viewers, seconds] = [options.submissions, options.viewers, o
 const paintMs = 200
 const statementsMost = 5
 const rounds = 5
-/** What one has read of Now is shown to others for so long: whoever comes later finds nothing read. */
+/** The console shares what it has read for Now for this long. After that, the next viewer makes it read again. */
 const sharedMs = 3_000
 const role = 'bench_console'
 
@@ -43,7 +43,7 @@ say(
 
 await using postgres = await startBenchPostgres({ max_wal_size: '4GB', shared_buffers: '512MB' })
 const database = await postgres.createDatabase('console')
-// By a role of its own, so that pg_stat_statements tells what the console asks from what all others do.
+// The console has its own role, so that pg_stat_statements distinguishes its statements from all others.
 await database.pool.query(`create role ${role} superuser login password '${role}'`)
 await fillLedger(database, { first: 1, count: submissions, oldestDays: 89, newestDays: 0 })
 await fillUnderWay(database)
@@ -92,7 +92,7 @@ async function measure(): Promise<void> {
   )
 }
 
-/** Most look at Now, some at a list, some at a record each. */
+/** Opens pages as viewers do: most of Now, some of a list, some of a record. */
 async function withViewers(pages: readonly (readonly [what: string, path: string])[]) {
   const crowd = Array.from({ length: viewers }, (_, i) => {
     if (i % 5 === 3) return '/records'
@@ -110,7 +110,7 @@ async function withViewers(pages: readonly (readonly [what: string, path: string
 interface Examples {
   waiting: string
   completed: string
-  /** Ids of records that are under way. */
+  /** Ids of records on their way. */
   underWay: string[]
 }
 
@@ -164,7 +164,7 @@ async function answerMs(path: string): Promise<number> {
   return median(times)
 }
 
-/** From the navigation to the first contents on the screen; undefined where there is no browser. */
+/** Time from the navigation to the first contents on the screen; undefined without a browser. */
 async function paint(path: string): Promise<number | undefined> {
   if (browser === null) return undefined
   const page = await browser.newPage()
@@ -188,7 +188,7 @@ interface Statement {
   ms: number
 }
 
-/** What the console asks the database meanwhile. */
+/** Returns the console's statements while `work` runs. */
 async function statementsOf(work: () => Promise<unknown>): Promise<Statement[]> {
   await database.pool.query(`select pg_stat_statements_reset('${role}'::regrole::oid, 0, 0)`)
   await work()

@@ -118,7 +118,7 @@ async function measure(run: Run): Promise<Measured> {
   }
 }
 
-/** Waits until so many outbox rows say completed: both sides end there, and it is what the client sees. */
+/** Waits until this many outbox rows are completed, which is what the ERP sees, and where both measurements end. */
 async function reached({ pool }: BenchDatabase, count: number, usage: () => Usage) {
   const giveUpAtMs = performance.now() + 600_000
   for (;;) {
@@ -140,7 +140,7 @@ async function startLoop(file: string, mode: string, { url }: BenchDatabase, ser
   return loop
 }
 
-/** Where the server's time goes, for those who make it less. */
+/** Prints which statements take the server's time. */
 async function printStatements({ pool }: BenchDatabase): Promise<void> {
   const { rows } = await pool.query<Record<string, string>>(
     `select round(total_exec_time)::text as total, round(total_plan_time)::text as planning, calls::text,

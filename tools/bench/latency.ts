@@ -57,7 +57,7 @@ printTable(
 const [p50, p95] = [percentile(since('beforeMs'), 0.5), percentile(since('beforeMs'), 0.95)]
 say(`From before COMMIT: p50 under 15 ms: ${verdict(p50 < 15)}. p95 under 50 ms: ${verdict(p95 < 50)}.`)
 
-/** Commits one row on a connection that is open already. @returns epoch milliseconds around its COMMIT */
+/** Commits one row on an open connection. @returns epoch milliseconds before and after its COMMIT */
 async function insertOne(field2: string): Promise<{ beforeMs: number; afterMs: number }> {
   const client = await database.pool.connect()
   try {
@@ -79,7 +79,7 @@ function field2Of(body: string): string {
   return body === '' ? '' : (JSON.parse(body) as { data: { field2: string } }).data.field2
 }
 
-/** The same clock as in the service's process, with its fractions of a millisecond. */
+/** The same clock as in the service's process, with fractions of a millisecond. */
 function nowMs(): number {
   return performance.timeOrigin + performance.now()
 }

@@ -232,12 +232,12 @@ async function firstOf<T>(entries: AsyncIterable<T>, most: number): Promise<T[]>
   return first
 }
 
-/** Ids that no record of the filled ledger has. */
+/** Makes records with ids that the filled ledger does not have. */
 function newRecords(): CapturedRecord[] {
   return Array.from({ length: 100 }, () => record({ outboxId: randomUUID(), key: 'C4712' }))
 }
 
-/** Only what is chained can be pruned; to chain all would take longer than all else here. */
+/** Only chained entries can be pruned. Chaining all of them would take longer than the rest of this benchmark. */
 async function chainBlocks(most: number): Promise<void> {
   let blocks = 0
   await appendLogsToChain(database.pool, () => blocks++ < most)
@@ -268,8 +268,8 @@ async function sizeOf(table: string): Promise<number> {
 }
 
 /**
- * Each day some records more, pruned by the daemon's own function; vacuum has its turn once in ten days. The year ends now: what
- * ended on one of its days is so much older, and so is what may be kept on that day.
+ * Simulates a year that ends now. Each day adds records and prunes with the daemon's own function; vacuum runs every
+ * ten days. The records of a day and its retention limit lie as far in the past as the day.
  */
 async function year(): Promise<void> {
   const [days, daily] = [Number(options.days), Number(options.daily)]

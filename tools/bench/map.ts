@@ -21,7 +21,7 @@ const payloads = Array.from({ length: 1_000 }, (_, i) => {
   return `{"customerId":"C${i}","orderDate":"${time}","amount":${amount},"field1":"value${(i % 3) + 1}","field2":"order ${i}"}`
 })
 
-/** What somebody writes who has this one mapping to do, and wants amounts to be exact. */
+/** Maps one type by code written by hand, with exact amounts. */
 function mapByHand(payload: string): string {
   const record = JSON.parse(payload, (_key, value, { source }) =>
     typeof value === 'number' && source !== undefined ? JSON.rawJSON(source) : value,
@@ -52,7 +52,7 @@ function mapByFile(payload: string): string {
   return mapped.body
 }
 
-/** Records per second over one round. */
+/** Returns records per second in one round. */
 function measure(map: (payload: string) => string): number {
   const start = performance.now()
   let records = 0
@@ -64,7 +64,7 @@ function measure(map: (payload: string) => string): number {
 }
 
 for (const payload of payloads) {
-  // Only trailing zeros of a fraction of a second may differ: Temporal drops them.
+  // Only trailing zeros of a fraction of a second may differ, because Temporal drops them.
   const [byFile, byHand] = [mapByFile, mapByHand].map((map) =>
     map(payload)
       .replace(/(\.\d*?)0+Z/, '$1Z')
@@ -75,7 +75,7 @@ for (const payload of payloads) {
 
 measure(mapByHand)
 measure(mapByFile)
-// Alternating, and the best of each: what else runs on the machine slows both.
+// Alternates and takes the best of each, because other programs on the machine slow both down.
 const results = Array.from({ length: rounds }, () => ({ hand: measure(mapByHand), file: measure(mapByFile) }))
 const hand = Math.max(...results.map((result) => result.hand))
 const file = Math.max(...results.map((result) => result.file))

@@ -79,7 +79,7 @@ async function migrateAll(): Promise<void> {
   printTable(['migration', 'reads through', 'ms', 'longest write, ms', 'longest read, ms'], lines)
 }
 
-/** @returns the longest that one took, from its beginning to its end */
+/** Repeats `work` until the signal. @returns the longest duration */
 async function probe(work: () => Promise<unknown>, signal: AbortSignal): Promise<number> {
   let longestMs = 0
   while (!signal.aborted) {

@@ -4,7 +4,7 @@ import type { ObservedProcessingTime } from '../../src/daemon/track/processingTi
 import { Timeline } from './harness/timeline.ts'
 import { randomFrom } from './harness/workloads.ts'
 
-/** One transaction, as the service knows it; only the oracle may look at `doneAtMs`. */
+/** A transaction as the service knows it. Only the oracle may read `doneAtMs`. */
 export interface Transaction {
   readonly committedAtMs: number
   readonly acceptedAtMs: number
@@ -19,15 +19,15 @@ export interface Planned {
   readonly atMs: number
 }
 
-/** A schedule under comparison: when to poll next, what it learns from a transaction seen done, which polls it moves. */
+/** A schedule to compare: it decides when to poll next, learns from finished transactions, and moves polls. */
 export interface Schedule {
   readonly name: string
-  /** What the dispatcher has seen, at each look. */
+  /** Gets what the dispatcher sees, at each tick. */
   press(seen: PlannerInput): void
   /** Returns the delay of the next poll, milliseconds from `nowMs`. */
   next(transaction: Transaction, nowMs: number): number
   learn(observation: ObservedProcessingTime): void
-  /** Sixty times a window: the polls that come at another time than they were planned for. @param planned the next first */
+  /** Returns the polls with a changed time. Called sixty times a window. @param planned the next poll first */
   replan(planned: readonly Planned[], nowMs: number): Planned[]
 }
 
@@ -37,11 +37,11 @@ export interface Scenario {
   readonly answerMs: number
   readonly maxInFlight: number
   readonly durationMs: number
-  /** What happens before is played but not counted. */
+  /** What happens before this time is simulated but not counted. */
   readonly countFromMs: number
-  /** Draws a processing time, milliseconds, from a number in (0, 1). */
+  /** Draws a processing time, milliseconds, from random numbers in (0, 1). */
   readonly processingMs: (random: () => number, nowMs: number) => number
-  /** When records arrive; undefined: as many wait as there are slots for. */
+  /** When records arrive; undefined if there are always as many as free slots. */
   readonly arrivalsAtMs: readonly number[] | undefined
   readonly schedule: Schedule
   readonly seed: number
@@ -57,25 +57,26 @@ export interface Outcome {
   readonly finished: readonly Finished[]
 }
 
-/** A transaction whose end is known. */
+/** A transaction whose end the daemon knows. */
 export interface Finished {
   readonly committedAtMs: number
   readonly knownAtMs: number
-  /** From done to known. */
+  /** Time from the end at the service until the daemon knows it. */
   readonly delayMs: number
   readonly polls: number
 }
 
-/** So many wait where they never end. */
+/** Number of waiting records if there is always one more. */
 const ENDLESS = 100_000
 
 /**
- * Plays a scenario under a fake clock: slots that return a window after the answer, the dispatcher's decisions, a
- * service that counts arrivals in a strict sliding window. Nothing real is waited for, so a simulated hour takes a moment.
+ * Simulates a scenario with a fake clock: slots that are free again a window after the answer, the dispatcher's
+ * decisions, and a service that counts arrivals in a strict sliding window. It never waits, so a simulated hour takes a
+ * moment.
  */
 export function simulate(scenario: Scenario): Outcome {
   const { limit, windowMs, answerMs, schedule, durationMs } = scenario
-  /** A stream of its own: the n-th record takes as long under every schedule. */
+  /** A separate random stream, so that the n-th record takes equally long under every schedule. */
   const random = randomFrom(scenario.seed)
   const events = new Timeline<() => void>()
   const due = new Timeline<Transaction>()

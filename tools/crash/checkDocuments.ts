@@ -2,9 +2,10 @@ import { checkRow, createCaseCollector, findRepeatedEffects, isLost, type Violat
 import type { Arrival, DocumentRow, DocumentVersion, History } from './history.ts'
 
 /**
- * Judges what became of documents. Each transaction of the ERP makes one row of the outbox and one version; a row sends the version that
- * stands when it is read. So each version arrives at most once, in its order, with its total, and none arrives that was not to be sent; and the
- * last version arrives, unless the record that held it is in doubt or was given up by an operator. Pure.
+ * Checks what became of documents. Each transaction of the ERP makes one outbox row and one version; a row sends the
+ * current version when it is read. So each version arrives at most once, in order and with its total, versions that
+ * must not be sent do not arrive, and the last version arrives unless its record is uncertain or an operator discarded
+ * it. Pure.
  */
 export function findDocumentViolations(history: History): Violation[] {
   const { versions, rows, notes } = history.documents
@@ -34,7 +35,7 @@ export function findDocumentViolations(history: History): Violation[] {
   ]
 }
 
-/** Of a row that names a document it is not written what it is to come to. */
+/** A row that names a document does not say which outcome it must have. */
 const sentContent = { marker: '', outcome: 'completed', amount: null } as const
 
 function checkDocument(
@@ -53,7 +54,8 @@ function checkDocument(
     if (!its.some(({ isSent }) => isSent)) wrong.push(`${marker} was sent although it does not meet the condition`)
     for (const { amount } of posts)
       if (amount !== its[0]?.total) wrong.push(`${marker}: ${its[0]?.total} arrived as ${amount}`)
-    // What a ledger that went back has forgotten may be sent once more by a change of nothing (docs/start/change-capture.md).
+    // If the ledger lost a version, an update without a change may send the version again
+    // (docs/start/change-capture.md).
     const effects = posts.filter((each) => each.effectId !== null && !isLost(each, lost))
     wrong.push(...findRepeatedEffects(effects).map((what) => `${marker}: ${what}`))
   }
@@ -76,7 +78,9 @@ function checkDocument(
 
 const endedAtCapture = /unchanged since |was deleted|does not meet the condition/
 
-/** The last version arrived, or its record did not end well; if it was not to be sent, the newest row was discarded. */
+/**
+ * Checks that the last version arrived or its record did not complete; if it must not be sent, that it was discarded.
+ */
 function checkLast(
   versions: readonly DocumentVersion[],
   rows: readonly DocumentRow[],
@@ -86,14 +90,14 @@ function checkLast(
   const row = rows.at(-1)
   if (!newest || !row) return []
   if (!newest.isSent) {
-    // `recover` rejects a row that the ledger had lost and that no longer maps.
+    // `recover` rejects a row that the ledger had lost and that cannot be mapped any more.
     const isRecovered = row.status === 'rejected' && /the ledger had lost this row/.test(row.error ?? '')
     return row.status === 'discarded' || isRecovered
       ? []
       : [`the last version is not to be sent, but its row is ${row.status}`]
   }
   if (arrivals.some(({ marker, effectId }) => marker === newest.marker && effectId !== null)) return []
-  // The newest row read it, or found it unchanged since the row that did.
+  // The newest row read the version, or found it unchanged since an earlier row.
   const since = /^unchanged since outbox:(\d+)/.exec(row.error ?? '')?.[1]
   const holder = rows.find(({ outboxId }) => outboxId === since) ?? row
   const isInDoubt =

@@ -115,7 +115,7 @@ function check(each: Case): string[] {
   return [...wrong, ...requests(each, submission), ...effects(each, submission), ...outcomeAnomalies(each, submission)]
 }
 
-/** A restored ledger does not know what ended since. The row and the service do. */
+/** Checks a row whose submission a restore lost, by what the row and the service say. */
 function withoutSubmission({ row, arrivals, isRowAhead }: Case): string[] {
   if (!isRowAhead || !['completed', 'discarded'].includes(row.status))
     return ['the outbox row has no submission: it was lost']
@@ -128,7 +128,7 @@ function withoutSubmission({ row, arrivals, isRowAhead }: Case): string[] {
 /** Checks that the outbox row agrees with the ledger. */
 function row({ row: outbox, isRowAhead }: Case, ledger: LedgerRow): string[] {
   const wrong: string[] = []
-  // A person gave it up, and the ledger forgot: the row keeps that end.
+  // An operator discarded the record, and the ledger then lost that commit. The row stays discarded.
   if (isRowAhead && outbox.status === 'discarded') return wrong
   if (ledger.reportDue) wrong.push('its outbox row was not told')
   if (outbox.status !== ledger.state) wrong.push(`the outbox row says ${outbox.status}, the ledger ${ledger.state}`)
@@ -137,22 +137,22 @@ function row({ row: outbox, isRowAhead }: Case, ledger: LedgerRow): string[] {
   return wrong
 }
 
-/** The steps that there are, those of `recover` in a ledger that has gone back among them: uncertain, or arrived as its row says. */
+/** The allowed steps, including those of `recover`: to uncertain, or to the state that the row says. */
 const ways: Record<string, readonly string[]> = {
-  // Discarded: a document that is unchanged or not to be sent.
+  // Discarded: a document that is unchanged or must not be sent.
   none: ['queued', 'rejected', 'uncertain', 'accepted', 'completed', 'discarded'],
   queued: ['sending', 'uncertain', 'accepted', 'completed'],
   sending: ['queued', 'sending', 'accepted', 'completed', 'failed', 'rejected', 'uncertain'],
   accepted: ['accepted', 'queued', 'completed', 'failed', 'uncertain'],
-  // Queued: its claim was lost, and is known to have been.
+  // Queued: its claim was lost, and `recover` knows that.
   uncertain: ['discarded', 'accepted', 'completed', 'queued'],
-  // An id that a person gave, corrected.
+  // An operator corrects a wrong transaction id.
   completed: ['accepted', 'uncertain', 'queued'],
   failed: ['accepted', 'completed', 'uncertain'],
   rejected: ['accepted', 'completed'],
 }
 
-/** The event log is one path through the state machine: whoever wrote under an old fence would have left a gap in it. */
+/** Checks that the events are one path through the state machine. A write with an old fence would leave a gap. */
 function path(events: EventRow[], submission: LedgerRow): string[] {
   const wrong: string[] = []
   let before: string | null = null
@@ -171,12 +171,12 @@ function path(events: EventRow[], submission: LedgerRow): string[] {
   return wrong
 }
 
-/** Only what needs nobody any more goes. */
+/** Checks that only completed and discarded records were pruned. */
 function pruned({ state }: LedgerRow): string[] {
   return state === 'completed' || state === 'discarded' ? [] : [`it was pruned although it was ${state}`]
 }
 
-/** Every request was committed to before it left, with the amount as it was written. */
+/** Checks that each request was claimed before it was sent, and has the amount that the ERP wrote. */
 function requests({ arrivals, events, written, forgotten }: Case, submission: LedgerRow): string[] {
   const wrong: string[] = []
   const commitments = events.filter(({ to, from }) => from === 'queued' && to === 'sending')
@@ -193,11 +193,11 @@ function requests({ arrivals, events, written, forgotten }: Case, submission: Le
   return wrong
 }
 
-/** At most one effect; another only after the service itself had failed the one before with a code that says "again". */
+/** Checks the record's effects at the service against its state in the ledger. */
 function effects({ arrivals, forgotten }: Case, submission: LedgerRow): string[] {
   const made = arrivals.filter(({ effectId }) => effectId !== null)
   const wrong = findRepeatedEffects(made)
-  // A ledger that went back may know of the one before the last alone.
+  // After lost commits, the ledger may only know the last effect but one.
   const last =
     made.findLast((each) => !forgotten.has(each) || each.effectId === submission.transactionId) ?? made.at(-1)
   if (submission.state === 'rejected' && made.length > 0) wrong.push('rejected, but it had an effect')
@@ -210,7 +210,7 @@ function effects({ arrivals, forgotten }: Case, submission: LedgerRow): string[]
   return wrong
 }
 
-/** Effects that must not be there: another one is right only after the service itself failed the one before with a code that says "again". */
+/** Finds repeated effects, which are only allowed after the service failed the one before with E003. */
 export function findRepeatedEffects(made: readonly Arrival[]): string[] {
   return made.slice(1).flatMap((effect, i) => {
     const before = made[i]
@@ -219,7 +219,7 @@ export function findRepeatedEffects(made: readonly Arrival[]): string[] {
   })
 }
 
-/** What must become of a record of this kind; `uncertain` and what an operator discards may become of all that are sent. */
+/** Checks that a record has the outcome of its kind. Every record that was sent may also be uncertain or discarded. */
 function outcomeAnomalies({ written, arrivals }: Case, submission: LedgerRow): string[] {
   const { state, errorCode, error } = submission
   const became = `it became ${state} ${errorCode ?? ''} (${error ?? ''})`
@@ -230,7 +230,7 @@ function outcomeAnomalies({ written, arrivals }: Case, submission: LedgerRow): s
   if (servedBadly && state === 'failed') return []
   const expected = {
     completed: state === 'completed',
-    // An answer of 400 that a fault changed cannot be read for its code.
+    // A fault may have changed the body of the 400, so that its code is missing.
     'unknown-customer':
       state === 'rejected' && (errorCode === 'E001' || arrivals.some((each) => each.faultId !== null)),
     'fails-e001': state === 'failed' && errorCode === 'E001',
@@ -240,7 +240,7 @@ function outcomeAnomalies({ written, arrivals }: Case, submission: LedgerRow): s
   return expected ? [] : [`it should be ${written.outcome}, but ${became}`]
 }
 
-/** Records of one key entered the ledger in their order, and each was first sent after the one before was accepted or ended. */
+/** Checks that records of a key were captured in order, and sent after the one before was accepted or ended. */
 function keyOrder(cases: Case[]): Violation[] {
   const keyed = Map.groupBy(
     cases.filter(({ row }) => row.key !== null),
@@ -251,7 +251,7 @@ function keyOrder(cases: Case[]): Violation[] {
       const before = line[i] as Case
       const [mine, its] = [each.submissions[0], before.submissions[0]]
       if (!mine || !its || mine.isPruned || its.isPruned) return []
-      // Forgotten by a ledger that went back, then set back by the ERP: taken in doubt, it is sent by nobody.
+      // The ledger lost the record, and the ERP set the row back. The record is uncertain and will not be sent.
       if (mine.seq < its.seq && before.events[0]?.to === 'uncertain') return []
       if (mine.seq < its.seq)
         return [{ what: `captured before ${before.row.outboxId} of its key`, case: each, beside: before }]

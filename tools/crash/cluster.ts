@@ -3,32 +3,36 @@ import { type Node, startReplicas } from '../../test/support/replicas.ts'
 import { waitForStandby } from '../../test/support/waitForStandby.ts'
 import { KeyedMutex } from './keyedMutex.ts'
 
-/** The server that the daemons write to, and the standby that takes its place. */
+/** The server that the daemons write to, and its standby. */
 export interface Cluster extends AsyncDisposable {
-  /** Leads to the primary, whichever that is. */
+  /** Address that always leads to the current primary. */
   readonly clientUrl: string
   primary(): Node
   standby(): Node
-  /** Between the two: a fault on it cuts the standby off. */
+  /** The connection between primary and standby. A fault on it cuts the standby off. */
   link(): FaultProxy
-  /** Gives the primary a standby. */
+  /** Starts a standby of the primary. */
   follow(): Promise<void>
-  /** Whether COMMITs wait for the standby: it has every claim that was made since. */
+  /** True if COMMITs wait for the standby, so that the standby has every claim made since. */
   isAwaited(): Promise<boolean>
-  /** kill -9 of the primary, all its processes at once; the standby is promoted and clients are led there. @param meanwhile done while there is none */
+  /**
+   * Kills all processes of the primary at once, promotes the standby and leads clients to it.
+   *
+   * @param meanwhile runs while there is no primary
+   */
   promote(meanwhile?: () => void): Promise<void>
-  /** Does work on the server that must not meet a restart, a promotion or another such work. */
+  /** Does work during which no restart, promotion or other such work may happen. */
   alone<T>(work: () => Promise<T>): Promise<T>
 }
 
 export interface ClusterOptions {
-  /** Every COMMIT waits for the standby. */
+  /** True if every COMMIT waits for the standby. */
   isSynchronous: boolean
-  /** Folder of another PostgreSQL's binaries; null: the registry's. */
+  /** Folder with binaries of a different PostgreSQL; null for those from npm. */
   postgresDir: string | null
 }
 
-/** Starts a primary; `follow` gives it its first standby. */
+/** Starts a primary without a standby. `follow` starts the first one. */
 export async function startCluster({ isSynchronous, postgresDir }: ClusterOptions): Promise<Cluster> {
   const replicas = await startReplicas({ max_connections: '300' }, postgresDir ?? undefined)
   const mutex = new KeyedMutex()

@@ -5,7 +5,7 @@ import { asInstaller, installCapture } from '../../test/support/changeCapture.ts
 import type { ProgramCopy } from './programCopy.ts'
 import type { SeededRandom } from './seededRandom.ts'
 
-/** Sales with lines in tables of the ERP, which change capture notes and a query reads. */
+/** Sales with lines in tables of the ERP. Change capture captures them, and a query reads them. */
 
 const mappingFile = `type: sale
 endpoint: orders
@@ -24,14 +24,14 @@ body:
   items: \${items}
 `
 
-/** Gives the daemons the mapping file of sales. */
+/** Adds the mapping file of sales to the daemons' program. */
 export function addDocumentMapping(program: ProgramCopy): Promise<void> {
   return writeFile(join(program.dir, 'mappings', 'sale.yaml'), mappingFile)
 }
 
 /**
- * Creates the tables and captures them. Each transaction adds a row to `sale_version` for each sale that it writes: what is to be sent for
- * the sale from then on. `marker` is a text that only this content has.
+ * Creates the tables and installs change capture. For each sale that a transaction writes, it adds a row to
+ * `sale_version`: what must be sent for the sale from then on. `marker` is a text that only this version contains.
  */
 export async function installDocuments(erp: pg.Pool): Promise<void> {
   await erp.query(`
@@ -47,12 +47,12 @@ export async function installDocuments(erp: pg.Pool): Promise<void> {
   )
 }
 
-/** Sales that a transaction may change. More of them would be changed too rarely. */
+/** Number of sales that a transaction may change. Of more sales, each would change too rarely. */
 const recentSales = 25
-/** Behind the markers of records. */
+/** Larger than the markers of records. */
 const firstMarker = 1_000_000
 
-/** Makes a function that writes one transaction of the ERP. What a lost connection makes of it shows in `sale_version`. */
+/** Makes a function that writes one transaction of the ERP. `sale_version` shows whether it committed. */
 export function createSaleWriter(url: string): (random: SeededRandom) => Promise<void> {
   let n = firstMarker
   const sales: number[] = []
@@ -74,14 +74,14 @@ export function createSaleWriter(url: string): (random: SeededRandom) => Promise
       await client.query('commit')
       for (const id of written) if (!sales.includes(id)) sales.push(id)
     } catch {
-      // Rolled back, or committed without a word: the table says which.
+      // The transaction was rolled back or committed. The table says which.
     } finally {
       await client.end().catch(() => {})
     }
   }
 }
 
-/** Writes a new sale, or changes one or two. @returns their ids, of which each gets one row in the outbox */
+/** Writes a new sale, or changes one or two. @returns their ids, each of which gets one outbox row */
 async function write(
   client: pg.Client,
   random: SeededRandom,

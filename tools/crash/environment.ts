@@ -5,40 +5,40 @@ import { createDatabaseOn, openPool, startPostgres } from '../../test/support/po
 import { type Cluster, startCluster } from './cluster.ts'
 import type { ProgramCopy } from './programCopy.ts'
 
-/** Compressed time: the limit's window, in seconds, and the requests in it. */
+/** The rate limit, in compressed time. */
 export const rateLimit = { requests: 300, windowSeconds: 6 }
 
-/** What the daemons run against: a Postgres that is crashed and fails over, and a service whose ledger can be trusted. */
+/** What the daemons run against: a Postgres that crashes and fails over, and a service whose log can be trusted. */
 export interface Environment extends Surroundings {
   /** The server that holds the outbox and, in another database, the ledger; every COMMIT waits for its standby. */
   cluster: Cluster
 }
 
-/** The databases on a server, wherever its address leads, and the service. */
+/** The databases on the server at an address, and the service. */
 export interface Surroundings extends AsyncDisposable {
   outbox: pg.Pool
   ledger: pg.Pool
-  /** The sandbox's own database, on a server that nobody touches. */
+  /** The sandbox's own database, on a server without faults. */
   telemetry: pg.Pool
   sandboxUrl: string
-  /** Environment of a daemon and of commands, whichever program it is. */
+  /** Environment of daemons and commands of every version. */
   env: Record<string, string>
   /** The same for an operator's commands. */
   config: DatabaseConfig
 }
 
 export interface SurroundingsOptions {
-  /** `ignore` shows a record that was sent twice as two effects. */
+  /** With `ignore`, a record that was sent twice has two effects. */
   idempotency: 'ignore' | 'e002'
   seed: number
-  /** The program that the databases are migrated by. */
+  /** The program that migrates the databases. */
   migratedBy: ProgramCopy
-  /** What the daemons are told about the server's standby. */
+  /** The daemons' setting for the server's standby. */
   standby: DatabaseConfig['ledgerStandby']
 }
 
 export interface EnvironmentOptions extends Omit<SurroundingsOptions, 'standby'> {
-  /** Folder of another PostgreSQL's binaries for the server of outbox and ledger; null: the registry's. */
+  /** Folder with binaries of a different PostgreSQL for outbox and ledger; null for those from npm. */
   postgresDir: string | null
 }
 
@@ -54,14 +54,14 @@ export async function openEnvironment(program: ProgramCopy, options: Environment
   return { ...surroundings, cluster, [Symbol.asyncDispose]: () => owned.disposeAsync() }
 }
 
-/** Makes the databases on a server, and starts a service beside it. */
+/** Creates the databases on a server, and starts a service. */
 export async function openSurroundings(
   program: ProgramCopy,
   serverUrl: string,
   { idempotency, seed, migratedBy, standby }: SurroundingsOptions,
 ): Promise<Surroundings> {
   await using stack = new AsyncDisposableStack()
-  // A killed server leaves its writes to the kernel, which lives: fsync is for power cuts of the machine.
+  // If only the server is killed, the kernel still writes its data. fsync matters only if the machine loses power.
   const still = await startPostgres({ fsync: 'off' })
   stack.use(still)
   const erpUrl = await createDatabaseOn(serverUrl, 'erp')
@@ -100,14 +100,14 @@ export async function openSurroundings(
   }
 }
 
-/** Runs a command to its end. @throws Error with its last words where it leaves with anything but 0 */
+/** Runs a command to its end. @throws Error with its last output if its exit code is not 0 */
 export async function runToEnd(copy: ProgramCopy, args: string[], env: Record<string, string>): Promise<void> {
   const program = copy.start(args, env)
   const { code, signal } = await program.ended()
   if (code !== 0) throw new Error(`${args.join(' ')} left with ${code ?? signal}:\n${program.lastLines()}`)
 }
 
-/** Nothing that the campaign does may hang for ever: its server is crashed under it. */
+/** A pool with timeouts, because a query may otherwise hang forever when the server crashes. */
 const openBounded = (url: string): pg.Pool => {
   const pool = openPool(url, { max: 4, connectionTimeoutMillis: 5_000, query_timeout: 60_000 })
   pool.on('connect', (client) => client.on('error', () => {}))
@@ -116,7 +116,7 @@ const openBounded = (url: string): pg.Pool => {
 
 async function startSandboxProcess(copy: ProgramCopy, settings: Record<string, string>) {
   const program = copy.start(['sandbox', '--port', '0', '--json'], settings, (line) => {
-    // Its welcome is of no interest here, its complaints are.
+    // Prints the sandbox's errors but not its welcome.
     if (line.startsWith('sandbox: ')) process.stderr.write(`${line}\n`)
   })
   void program.ended().then(({ code, signal }) => {

@@ -9,19 +9,19 @@ import type { ServerFaults } from './serverFaults.ts'
 import type { ServiceFaults } from './serviceFaults.ts'
 import type { StrangerFaults } from './strangerFaults.ts'
 
-/** What is done again and again to the daemons and what they live on. */
+/** A fault that daemons, database or service get repeatedly. */
 export interface Fault {
-  /** What the report calls it. */
+  /** The fault's name in the report. */
   what: string
-  /** Milliseconds between two times, on the average. */
+  /** Mean time between two such faults, milliseconds. */
   everyMs: number
-  /** Whether daemons of 0.1.0 are to bear it, too: what they are known not to bear begins when all are of this version. */
+  /** `this version` if daemons of 0.1.0 do not survive the fault: then it begins when all daemons are upgraded. */
   from: '0.1.0' | 'this version'
-  /** @returns how often it has struck */
+  /** Causes the fault. @returns the number of faults, 0 if none was possible */
   strike(random: SeededRandom): Promise<number> | number
 }
 
-/** How often what happens, in milliseconds between two times. */
+/** Mean times between two faults of a kind, milliseconds. */
 export interface Pace {
   killMs: number
   stopMs: number
@@ -32,13 +32,13 @@ export interface Pace {
   /** A COMMIT hangs. */
   hangMs: number
   clockMs: number
-  /** Records grow old, and are pruned; the ERP sets rows back. */
+  /** Records get old and are pruned. The ERP sets rows back. */
   pruneMs: number
-  /** The primary is killed for good, and its standby promoted. */
+  /** The primary is killed and does not come back. Its standby is promoted. */
   failOverMs: number
-  /** The ledger's database is put back to a copy. */
+  /** The ledger's database is restored from a copy. */
   restoreMs: number
-  /** A daemon that is configured wrongly is started. */
+  /** A daemon with a wrong configuration is started. */
   strangerMs: number
 }
 
@@ -55,20 +55,24 @@ export interface Adversaries {
 
 export const kills = 'kill -9'
 
-/** Longer than the lease of a silent instance (12 s) and a round of those who judge it (3 s). */
+/** Longer than the lease of a silent instance (12 s) plus a round of the other instances (3 s). */
 const stopForMs = [16_000, 22_000] as const
-/** The one that is mostly spared, so that somebody lives long enough to rescue what the dead were sending. */
+/** A berth whose daemon is rarely killed, so that it lives long enough to rescue records of killed daemons. */
 const anchor = 0
-/** By then daemons that lived through a change of the server have registered their ledger again. */
+/** After this time, daemons have registered their ledger again after a restart or failover of the server. */
 const registeredAgainMs = 10_000
 /** A daemon that lost one session registers within half a second, or later on a busy machine. */
 const reconnectedMs = 3_000
 const anchorKilledShare = 0.02
-/** On a machine that starts daemons more slowly than they are killed, none would live to be stopped or to send. */
+/** With fewer daemons, kills are rare. A slow machine would otherwise have no daemon that can be stopped or sends. */
 const atWorkMin = 2
 const lastKilledShare = 0.3
 
-/** The campaign's faults, a row each. @param stopped takes what ends later: the wakening of those that were stopped */
+/**
+ * The campaign's faults, one row each.
+ *
+ * @param stopped gets a promise for each stopped daemon, which resolves when it goes on
+ */
 export function createFaultTable(
   { environment, fleet, service, erp, ledger, retention, server, strangers }: Adversaries,
   pace: Pace,
@@ -77,7 +81,7 @@ export function createFaultTable(
   const { cluster } = environment
   let serverChangedMs = Number.NEGATIVE_INFINITY
   let sessionsEndedMs = Number.NEGATIVE_INFINITY
-  /** The server restarts or fails over, and every session with it. */
+  /** Notes the time of a restart or failover, which ends every session. */
   const changed = <T>(work: Promise<T>): Promise<T> =>
     work.finally(() => {
       serverChangedMs = performance.now()
@@ -185,7 +189,8 @@ export function createFaultTable(
       what: 'daemons of a second ledger tried',
       everyMs: pace.strangerMs,
       from: 'this version',
-      // What keeps a second ledger out are locks of living daemons, which come back seconds after the server.
+      // Locks of running daemons keep a second ledger out. After a restart of the server, they need seconds to come
+      // back.
       strike: () =>
         cluster.alone(() =>
           strangers.secondLedger(
@@ -205,7 +210,7 @@ export function createFaultTable(
   ]
 }
 
-/** A fault that strikes each time that it is told to. */
+/** A fault that is always possible. */
 function once(work: (random: SeededRandom) => Promise<unknown>): Fault['strike'] {
   return async (random) => {
     await work(random)

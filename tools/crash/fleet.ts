@@ -4,36 +4,36 @@ import type { Program } from '../../test/support/program.ts'
 import { until } from '../../test/support/until.ts'
 import type { ProgramCopy } from './programCopy.ts'
 
-/** One place in the fleet: a daemon, and the next one when it has died. */
+/** A place in the fleet for a daemon. When the daemon ends, the next one takes the place. */
 export interface Berth {
   readonly number: number
-  /** Has said that it is running, and is not stopped. */
+  /** True if the daemon has logged that it runs, and is not stopped. */
   atWork(): boolean
-  /** kill -9. */
+  /** Kills the daemon with SIGKILL. */
   kill(): void
-  /** SIGSTOP for so long, then SIGCONT, unless it was killed before. @returns when it goes on, or is dead */
+  /** Sends SIGSTOP, and SIGCONT after `ms`. Resolves when the daemon goes on or has been killed. */
   stopFor(ms: number): Promise<void>
-  /** Ends its daemon by that signal; the next one runs another program. Resolves when that is at work. */
+  /** Ends the daemon by a signal. Resolves when the next one runs, which has the given program. */
   replace(program: ProgramCopy, signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
 }
 
 export interface Fleet {
   readonly berths: readonly Berth[]
-  /** Daemons that ended though nobody killed them, or not with 0 on SIGTERM, with their last words. */
+  /** Last output of daemons that ended by themselves, or with an exit code other than 0 after SIGTERM. */
   readonly deserters: string[]
-  /** Starts that found no database. */
+  /** Number of starts that found no database. */
   readonly failedStarts: () => number
   /** The last lines of each running daemon's log. */
   readonly lastLines: () => string[]
-  /** SIGTERM to all. @returns their exit codes */
+  /** Sends SIGTERM to all daemons. @returns their exit codes */
   terminate(): Promise<(number | null)[]>
-  /** kill -9 to all that are left. */
+  /** Kills all remaining daemons with SIGKILL. */
   scuttle(): void
 }
 
 const restartMs = 200
 
-/** Starts daemons and starts each anew whenever it ends, as a service manager would. */
+/** Starts daemons, and restarts each daemon that ends, as a service manager would. */
 export function launchFleet(options: { program: ProgramCopy; env: Record<string, string>; size: number }): Fleet {
   const deserters: string[] = []
   let failedStarts = 0

@@ -36,7 +36,7 @@ export interface DocumentVersion {
 
 /** A submission in the ledger at the end, or what the ledger keeps of a pruned one. */
 export interface LedgerRow {
-  /** Its steps are not known any more: also of one that came back since, as its row said again that it waits. */
+  /** True if its steps are not known any more. Also true if its row waits again and was captured a second time. */
   isPruned: boolean
   id: string
   outboxId: string

@@ -59,6 +59,6 @@ if (values.help || wrong) {
     },
     say: (text) => process.stderr.write(`${text}\n`),
   })
-  // At its natural end Node 26 may wait for ever, busily, for a handle that it never closes.
+  // Without `exit`, Node 26 may wait forever, with a busy CPU, for a handle that it never closes.
   process.stdout.write(printResult(result), () => process.exit(result.violations.length > 0 ? 1 : 0))
 }

@@ -1,4 +1,4 @@
-/** One text of the source exchanged for another. */
+/** Replaces a text of the source with a different one. */
 export interface Patch {
   file: string
   from: string
@@ -6,16 +6,16 @@ export interface Patch {
 }
 
 export interface Mutation {
-  /** What is broken on purpose, in words. */
+  /** What the mutation breaks, in words. */
   breaks: string
   patches: Patch[]
-  /** How the sandbox must take repeated idempotency keys for it to show. */
+  /** How the sandbox must treat repeated idempotency keys so that the mutation shows. */
   idempotency: 'ignore' | 'e002'
-  /** Late awakeners are what shows it: more are stopped, fewer killed. */
+  /** `many` if only daemons that go on after a stop show the mutation: then more are stopped and fewer killed. */
   stops?: 'many'
 }
 
-/** The guarantee broken on purpose, in a copy of the source. The command above each notices it. */
+/** Mutations that break the guarantee in a copy of the source. The command above each mutation finds it. */
 export const mutations = {
   // npm run crash -- --mutation resend-after-timeout --kills 60 --seed 5
   'resend-after-timeout': {

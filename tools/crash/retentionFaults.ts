@@ -4,17 +4,17 @@ import type { ProgramCopy } from './programCopy.ts'
 import { retryPatiently } from './retryPatiently.ts'
 import type { SeededRandom } from './seededRandom.ts'
 
-/** Months go by for some records: the daemons empty and delete them, as does `outboxd prune`, and the ERP meets their rows again. */
+/** Makes some records months old, so that they are pruned, and sets rows back to waiting. */
 export interface RetentionFaults {
-  /** Some that have ended did so long ago. @returns how many */
+  /** Makes some ended records old. @returns how many */
   age(random: SeededRandom): Promise<number>
-  /** `outboxd prune`, killed in the middle or not. */
+  /** Runs `outboxd prune`, and kills it sometimes. */
   prune(random: SeededRandom): Promise<void>
-  /** The ERP has rows say again that they wait, of records that have ended and may have been pruned. @returns how many */
+  /** Sets rows of ended records, which may be pruned, back to waiting, as an ERP may. @returns how many */
   setBack(random: SeededRandom): Promise<number>
 }
 
-/** Past RETENTION_PAYLOAD_DAYS, or past RETENTION_DAYS, by as much as the clock may be set back and more. */
+/** Ages past RETENTION_PAYLOAD_DAYS and past RETENTION_DAYS, even if the clock is set back. */
 const agedDays = [32, 95] as const
 const agedShare = 0.1
 const setBackMost = 6

@@ -1,6 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises'
 
-/** A crashed database is back within a second, on a busy machine within ten. */
+/** A crashed database is back within a second, or within ten on a busy machine. */
 const usualPatienceMs = 60_000
 
 /** Tries again while the database restarts. */

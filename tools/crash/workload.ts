@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { SeededRandom } from './seededRandom.ts'
 
-/** What a record is made to come to, when nothing is in doubt about it. */
+/** The outcome that a record must have if it is not uncertain. */
 export type Outcome =
   | 'completed'
   | 'unmappable'
@@ -11,9 +11,9 @@ export type Outcome =
   | 'fails-e003'
   | 'fails-long'
 
-/** A record as the ERP wrote it, and what must become of it. */
+/** A record as the ERP wrote it, and the outcome that it must have. */
 export interface Written {
-  /** Unique text inside the payload, by which the service's ledger tells records apart. */
+  /** Unique text in the payload, which identifies the record in the service's log. */
   marker: string
   outcome: Outcome
   /** The amount as it must arrive. */
@@ -37,7 +37,7 @@ const outcomes: readonly [Outcome, number][] = [
 ]
 const keys = 40
 
-/** Makes records without end, their markers counted from 1. */
+/** Returns a function that makes records with the markers 1, 2, and so on. */
 export function createRecordMaker(random: SeededRandom): () => Row {
   let n = 0
   return () => {
@@ -58,11 +58,11 @@ function data(random: SeededRandom, marker: string, key: string | null): Row {
   const customer = outcome === 'unknown-customer' ? 'UNKNOWN1' : 'C100'
   const asWritten = outcome === 'unmappable' ? `${amount}5` : random.pick([amount, `"${amount}"`, `${amount}00`])
   const payload = `{"customerId":"${customer}","orderDate":"2026-11-21T10:00:00+01:00","amount":${asWritten},"field2":"${prefix}${marker}"}`
-  // 12.3400 has more digits than cents, but no more than cents' worth of money: it must arrive as 12.34.
+  // 12.3400 has more than two decimals, but the others are zeros, so it must arrive as 12.34.
   return { marker, outcome, amount, type: 'data', key, payload }
 }
 
-/** A code that no btree index holds: 3,000 characters that compression does not make shorter. */
+/** A code that is too long for a btree index: 3,000 characters that cannot be compressed. */
 function longCode(random: SeededRandom): string {
   return `X${incompressible(random)}`.slice(0, 3_000)
 }
@@ -71,7 +71,7 @@ function incompressible(random: SeededRandom): string {
   return Array.from({ length: 700 }, () => random.float().toString(36).slice(2)).join('')
 }
 
-/** What no ledger can take as it is: it must be rejected, and keep nobody else waiting. */
+/** A row that no ledger can store unchanged. It must be rejected and must not delay other rows. */
 function unreadable(random: SeededRandom, marker: string, key: string | null): Row {
   const payload = (more: string) => `{"field2":"${marker}"${more}}`
   const shared = { marker, outcome: 'unreadable' as const, amount: null, type: 'data' }
@@ -97,7 +97,7 @@ function drawOutcome(random: SeededRandom): Outcome {
   return 'completed'
 }
 
-/** Writes rows as the ERP does, in a transaction of its own. What a lost connection makes of it shows in the table. */
+/** Writes rows in one transaction, as the ERP does. After a lost connection, the table shows whether it committed. */
 export async function insertRecords(outbox: pg.Pool, rows: readonly Row[]): Promise<void> {
   await outbox.query(
     `insert into outbox (type, key, payload)

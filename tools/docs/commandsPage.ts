@@ -51,7 +51,7 @@ async function readCommand(name: string): Promise<DescribedCommand> {
   return { name, module, options: (module.options ?? []).map(readOption) }
 }
 
-/** Commander prints a default that is a value. Other defaults are in the help text. */
+/** Commander prints defaults that are values. Other defaults are in the help text. */
 function readOption([flags, help, how = {}]: OptionRow): OptionText {
   const [, about = help, defaultInHelp = ''] = /^(.*?)( \(default: .*\))$/.exec(help) ?? []
   const defaultText = how.default === undefined ? defaultInHelp : ` (default: ${how.default})`

@@ -17,7 +17,7 @@ const ifMin = 4
 const isSql = /^\s*(select|insert|update|delete|with|create|alter|drop|from|where|and|join|set|left join)\b/
 
 const sources = filesBelow('src', '.ts').map((path) => read(path))
-/** The guarantee's list of faults and the generated reference are tables and titles of tests. */
+/** All pages but the reference, which consists of tables and names of tests. */
 const pages = filesBelow('docs', '.md').filter((path) => !path.startsWith('docs/reference/'))
 const rates = {
   README: measure(plainText(read('README.md'))),

@@ -15,7 +15,7 @@ import { type SchemaNode, schemaTable } from './schemaTable.ts'
 const checkout = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
 
-/** What the program writes about itself: pages of docs/reference and the sandbox's description, each path with its text. */
+/** The generated pages of docs/reference and the sandbox's OpenAPI document, by path. */
 export async function referencePages(): Promise<Map<string, string>> {
   const [commands, variables] = await Promise.all([commandsPage(), variablesPage()])
   return new Map([
@@ -113,10 +113,10 @@ function labelsText({ name, labels = {} }: MetricRow): string {
   return texts.join('; ')
 }
 
-/** Without spaces, so that a rule can be written from it. */
+/** Without spaces, so that a bucket can be copied into a rule. */
 const bucketsText = (metric: MetricRow) => (metric.kind === 'histogram' ? `\`le\`: ${metric.buckets.join(',')}` : '')
 
-/** A daemon adds the types that its mapping files name. */
+/** A daemon also has the types of its mapping files. */
 const namesOf = (label: string, values: readonly string[]) =>
   label === 'type' ? ['each type of the mapping files', ...values] : values
 
@@ -239,7 +239,7 @@ ledger. Other tests try single parts, [a campaign](../../tools/README.md#the-cra
   )
 }
 
-/** A row for each file, with a line of its cell for each outcome. */
+/** Returns a row for each file. Each outcome is one line of a cell. */
 function createFaultTable(tests: FaultTest[]): string {
   const rows = [...Map.groupBy(tests, ({ file }) => file)].map(
     ([file, each]) => `| \`${file}\` | ${linesByOutcome(each).join('<br>').replaceAll('|', '\\|')} |`,
@@ -252,7 +252,7 @@ function linesByOutcome(tests: FaultTest[]): string[] {
   return [...outcomes].map(([outcome, each]) => `${each.map(({ fault }) => fault).join('; ')}: **${outcome}**`)
 }
 
-/** A gauge that each instance has for itself is an own gauge; the others come from the databases. */
+/** A gauge of a single instance is an own gauge. Other gauges are read from the databases. */
 function metricType(metric: MetricRow): string {
   if (metric.kind === 'stopwatch') return 'own gauge'
   return metric.kind === 'shown' || metric.kind === 'moment' ? 'gauge' : metric.kind

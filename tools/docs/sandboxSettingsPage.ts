@@ -17,7 +17,7 @@ const options: Partial<Record<Name, string>> = {
 const names = Object.keys(optionsSchema.shape)
 const live = new Set(names.slice(names.indexOf('rateLimitRequests')))
 
-/** The tables of the sandbox's settings: those of the start, those that can change, and those of what the interface does not show. */
+/** The tables of the sandbox's settings: fixed at the start, changeable, and about what the interface does not show. */
 export function sandboxSettingsTables(): { fixed: string; live: string; notShown: string } {
   const own = (Object.keys(settingVariables) as Name[]).filter((name) => !(name in interfaceGapSettings))
   const simpleRow = (name: Name) => row(nameAndOption(name), defaultOf(name), describe(name))
@@ -44,7 +44,7 @@ function defaultOf(name: Name): string {
   return value === undefined || value === null ? '' : `\`${value}\``
 }
 
-/** A choice among words with all its words. The bodies of errorShape have a table of their own. */
+/** Lists all values of an enum. The bodies of errorShape have a separate table. */
 function valuesOf(name: Name, schema: z.ZodType): string {
   const words = allowedWordsOfSetting(schema).map((each) => `\`${each}\``)
   if (name === 'errorShape') return `${words[0]}, …`

@@ -1,4 +1,4 @@
-/** What is used of a JSON Schema. */
+/** The parts of a JSON Schema that we use. */
 export interface SchemaNode {
   description?: string
   properties?: Record<string, SchemaNode>
@@ -7,7 +7,7 @@ export interface SchemaNode {
   enum?: string[]
 }
 
-/** A table of all keys, with the keys inside of them as `key.inner`. Keys of one meaning share a row. */
+/** Returns a table of all keys, with nested keys as `key.inner`. Keys with the same meaning share a row. */
 export function schemaTable(schema: SchemaNode): string {
   const meanings = new Map<string, string>()
   addKeys(meanings, schema, '')
@@ -19,7 +19,7 @@ export function schemaTable(schema: SchemaNode): string {
   ].join('\n')
 }
 
-/** Adds a key of several forms once, with the first description. */
+/** Adds keys. A key that has several forms is added once, with its first description. */
 function addKeys(meanings: Map<string, string>, schema: SchemaNode, prefix: string): void {
   for (const [name, node] of Object.entries(schema.properties ?? {})) {
     const key = `${prefix}${name}`

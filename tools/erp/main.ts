@@ -40,6 +40,6 @@ ${result.kills} kills of the daemon, ${result.uncertain} records in doubt
 a confirmation with change capture takes ${slowdown.median.toFixed(3)} times as long as without (the median of ${slowdown.pairs} pairs; with 99.8 % certainty ${slowdown.low.toFixed(3)} to ${slowdown.high.toFixed(3)})
 ${violations.length === 0 ? 'What the service got equals what Tryton reports, to the cent and line by line.' : violations.join('\n')}
 `
-  // As tools/crash/main.ts.
+  // For the reason, see tools/crash/main.ts.
   process.stdout.write(text, () => process.exit(violations.length > 0 ? 1 : 0))
 }

@@ -1,4 +1,4 @@
-"""Tryton as its users have it: Debian's packages, by its own client library. Prints JSON, one value a line.
+"""Uses Tryton from Debian's packages by its own client library, as users do. Prints JSON, one value per line.
 
   tryton.py CONF setup CUSTOMERS            company, accounts, articles, customers
   tryton.py CONF measure PAIRS              milliseconds of confirmations with the triggers of change capture and without, in pairs
@@ -66,7 +66,7 @@ def set_up(customers):
 
 
 class Shop:
-    """What each process sells from."""
+    """The shop of one process."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)

@@ -19,11 +19,16 @@ export function explainMissingTryton(): string | null {
 
 /** Tryton on a database named `tryton`. */
 export interface Tryton {
-  /** Runs tryton.py. @returns the values that it prints, a line each @throws Error with its last words */
+  /** Runs tryton.py. @returns the values that it prints, one per line @throws Error with its last output */
   run(what: 'setup' | 'measure' | 'sell' | 'report', ...numbers: number[]): Promise<unknown[]>
 }
 
-/** Makes Tryton's tables with the module for sales. @param server a postgres:// address @param folder for its configuration */
+/**
+ * Creates Tryton's tables with the module for sales.
+ *
+ * @param server a postgres:// address
+ * @param folder for its configuration
+ */
 export async function installTryton(server: string, folder: string): Promise<Tryton> {
   await mkdir(folder, { recursive: true })
   const conf = join(folder, 'trytond.conf')

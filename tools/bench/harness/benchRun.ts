@@ -2,20 +2,20 @@ import { type Program, startProgram } from '../../../test/support/program.ts'
 import { startBenchDaemon } from './benchDaemon.ts'
 import type { BenchDatabase } from './postgres.ts'
 
-/** What a run needs: its own database, and how service and daemons are set. */
+/** A run's database, and the settings of service and daemons. */
 export interface BenchRunOptions {
   database: BenchDatabase
-  /** Requests that the service allows in a window, and the window. Both sides are told the same. */
+  /** Requests that the service allows in a window, and the window. Service and daemons have the same. */
   limit: number
   windowMs: number
-  /** The sandbox's own form, such as `constant:3:0.1`, in seconds. */
+  /** In the sandbox's notation, such as `constant:3:0.1`, in seconds. */
   processingTime: string
   daemons: number
-  /** Further variables of the daemon. */
+  /** More environment variables of the daemon. */
   env?: Record<string, string>
 }
 
-/** One sandbox with its daemons on one database: all three are real, and know nothing of other runs. */
+/** A sandbox and its daemons on one database, all real and independent of other runs. */
 export interface BenchRun extends AsyncDisposable {
   readonly database: BenchDatabase
   readonly sandboxUrl: string

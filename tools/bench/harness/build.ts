@@ -3,18 +3,18 @@ import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Flags of node itself, as deploy/outboxd.service and the Dockerfile have them. */
+/** Node's flags in deploy/outboxd.service and the Dockerfile. */
 export const deployedFlags = ['--max-semi-space-size=4'] as const
 
 const root = join(import.meta.dirname, '..', '..', '..')
 
-/** The package as it is installed: compiled JavaScript, which spares the daemon the type stripper's memory. */
+/** The package as it is installed: compiled JavaScript, so that the daemon does not load the type stripper. */
 export interface BuiltPackage extends AsyncDisposable {
   /** Absolute path of its main.js. */
   readonly main: string
 }
 
-/** Builds the package into a temporary folder, with this checkout's dependencies. @throws Error with tsc's own words */
+/** Builds the package into a temporary folder, with this checkout's dependencies. @throws Error with tsc's output */
 export async function buildPackage(): Promise<BuiltPackage> {
   const folder = await mkdtemp(join(tmpdir(), 'outboxd-package-'))
   const tsc = join(root, 'node_modules', '.bin', 'tsc')

@@ -1,21 +1,21 @@
 import type { BenchDatabase } from './postgres.ts'
 
-/** How the records of a full ledger stand: what is under way and what waits for a person is little, whatever the rest is. */
+/** Numbers of records on their way and of records that wait for a person. They are small in a ledger of any size. */
 export const standing = { queued: 1_000, accepted: 500, failed: 300, rejected: 200, uncertain: 50 } as const
 const underWay = Object.values(standing).reduce((sum, count) => sum + count, 0)
 const rowsAtOnce = 250_000
 const fillers = 2
 
 export interface LedgerFill {
-  /** Outbox ids from here on. */
+  /** The first outbox id. */
   first: number
   count: number
-  /** The end of those that are done is spread over the days between, ago. */
+  /** Ended records have ended between `oldestDays` and `newestDays` ago. */
   oldestDays: number
   newestDays: number
 }
 
-/** Writes submissions as the daemon leaves them, with three events each; the last of them are those under way. */
+/** Writes submissions as the daemon does, with three events each. */
 export async function fillLedger({ pool }: BenchDatabase, { first, count, oldestDays, newestDays }: LedgerFill) {
   const fill = (at: number) =>
     pool.query(
@@ -47,7 +47,7 @@ export async function fillLedger({ pool }: BenchDatabase, { first, count, oldest
   )
 }
 
-/** Turns the newest into what is under way and what waits for a person. */
+/** Turns the newest records into those on their way and those that wait for a person. */
 export async function fillUnderWay({ pool }: BenchDatabase): Promise<void> {
   await pool.query(
     `with newest as (

@@ -2,8 +2,9 @@ import pg from 'pg'
 import { queueName } from '../../../src/ledger/queue.ts'
 
 /**
- * The floor of what the daemon is: the durable writes of a record's way, to the same tables, and nothing else. Each step is
- * committed as the daemon's is, in batches, by prepared statements; nothing is mapped, sent, decided, fenced, counted or logged.
+ * The least that the daemon must do: the durable writes of a record's way, to the same tables, and nothing else. Each
+ * step is committed as the daemon's is, in batches, by prepared statements; nothing is mapped, sent, decided, fenced,
+ * counted or logged.
  *
  *     outbox row           ledger                                  queue
  *     locked, taken        captured, its event
@@ -84,7 +85,7 @@ async function follow(): Promise<void> {
   }
 }
 
-/** The ledger's copy is committed before the row's mark, on a connection of its own in the daemon; here both at once. */
+/** The daemon commits to the ledger before it marks the row, on a different connection. Here both are one commit. */
 async function capture(): Promise<{ ids: string[]; rows: string[] }> {
   const client = await pool.connect()
   try {

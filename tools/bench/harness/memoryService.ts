@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 
 /**
- * The least that can stand in for the service, as a process of its own: it keeps transactions in memory, checks nothing,
- * and costs next to nothing, where the sandbox would itself be the bottleneck (it writes every request to Postgres).
+ * The simplest stand-in for the service, in its own process: it keeps transactions in memory, checks nothing,
+ * and is fast. The sandbox would be the bottleneck, because it writes every request to Postgres.
  *
  * argv: processing time in milliseconds. Prints `listening URL`. GET /_bench/arrivals gives the instants (epoch
  * milliseconds with fractions, the same clock as Postgres's on this machine) at which requests' first bytes were read.

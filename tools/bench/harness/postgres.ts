@@ -2,21 +2,21 @@ import type pg from 'pg'
 import type { EmbeddedPostgres } from '../../../test/support/embeddedPostgres.ts'
 import { createDatabaseOn, migrateAll, openPool, startPostgres } from '../../../test/support/postgres.ts'
 
-/** A database with our schemas and an outbox, on a server that a benchmark has for itself. */
+/** A database with our schemas and an outbox, on the benchmark's own server. */
 export interface BenchDatabase {
   readonly url: string
   readonly pool: pg.Pool
 }
 
-/** A PostgreSQL of the benchmark's own, with the durability of production: fsync and synchronous_commit are on. */
+/** The benchmark's own PostgreSQL, with the durability of production: fsync and synchronous_commit are on. */
 export interface BenchPostgres extends AsyncDisposable {
   readonly server: EmbeddedPostgres
   createDatabase(name: string): Promise<BenchDatabase>
 }
 
-/** Starts it with PostgreSQL's own defaults, and pg_stat_statements, which counts what the figures are made of. */
+/** Starts a server with PostgreSQL's defaults and with pg_stat_statements, from which the figures come. */
 export async function startBenchPostgres(settings: Record<string, string> = {}): Promise<BenchPostgres> {
-  // Leaving by process.exit ends the programs that were started, too.
+  // process.exit also ends the programs that were started.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
   const server = await startPostgres({ shared_preload_libraries: 'pg_stat_statements', ...settings })
   const pools: pg.Pool[] = []
@@ -37,7 +37,7 @@ export async function startBenchPostgres(settings: Record<string, string> = {}):
   }
 }
 
-/** Records as an ERP would write them: no key, so that nothing has to wait for anything but the engine. */
+/** Writes records as an ERP would, without a key, so that no record waits for another. */
 export async function fillOutbox({ pool }: BenchDatabase, rows: number): Promise<void> {
   await pool.query(
     `insert into outbox (type, payload)

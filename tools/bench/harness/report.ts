@@ -2,7 +2,7 @@ import { cpus, loadavg } from 'node:os'
 
 export { percentile } from './workloads.ts'
 
-/** Prints a table in Markdown, which reads as well on a terminal and goes into docs/why/performance.md as it is. */
+/** Prints a table in Markdown, which is readable on a terminal and goes unchanged into docs/why/performance.md. */
 export function printTable(columns: readonly string[], rows: readonly (readonly string[])[]): void {
   const widths = columns.map((column, i) => Math.max(3, column.length, ...rows.map((row) => (row[i] ?? '').length)))
   const line = (cells: readonly string[]) => `| ${cells.map((cell, i) => pad(cell, widths[i] ?? 0, i)).join(' | ')} |`
@@ -14,7 +14,7 @@ export function say(message: string): void {
   process.stdout.write(`${message}\n\n`)
 }
 
-/** On what it was measured, when, and how busy the machine was, which every figure depends on. */
+/** Prints the machine, the time, and how busy the machine was, because every figure depends on these. */
 export function sayWhere(title: string): void {
   const processors = cpus()
   const busy = loadavg()[0] ?? 0
@@ -24,7 +24,7 @@ export function sayWhere(title: string): void {
   )
 }
 
-/** Whether a figure reached what the issue asks for. */
+/** Says whether a figure reached its target. */
 export function verdict(reached: boolean): string {
   return reached ? 'reached' : 'MISSED'
 }

@@ -5,30 +5,30 @@ import { replaceSchedule, type ScheduleName } from './schedules.ts'
 import { countRefused, countUnderWay, databaseNow, readThrough, type Through } from './through.ts'
 import { trickle } from './trickle.ts'
 
-/** One schedule against one distribution: as many records as the budget carries, then a few. */
+/** One schedule with one distribution: first as many records as the budget allows, then a few. */
 export interface BudgetRun {
   database: BenchDatabase
   schedule: 'learned' | ScheduleName
   limit: number
   windowMs: number
-  /** The sandbox's form, in compressed seconds. */
+  /** In the sandbox's notation, in compressed seconds. */
   processingTime: string
   warmUpWindows: number
   countedWindows: number
-  /** 0: saturated alone. */
+  /** 0: only the saturated part. */
   idleWindows: number
 }
 
 export interface BudgetFigures {
   saturated: Through
-  /** Saturated: records that came through in a window, on average. */
+  /** Records completed in a window while saturated, on average. */
   perWindow: number
   idle: Through | null
   refused: number
 }
 
 const drainWindows = 15
-/** What is left at the end: with less the price of a poll falls, as it should where a backlog does come to an end. */
+/** The backlog that is left at the end. With a smaller one, the price of a poll would fall. */
 const backlogWindows = 60
 
 export async function runBudget(run: BudgetRun): Promise<BudgetFigures> {
@@ -49,7 +49,7 @@ export async function runBudget(run: BudgetRun): Promise<BudgetFigures> {
   return { saturated, perWindow, idle, refused: await countRefused(database) }
 }
 
-/** Takes the backlog away, waits until what is under way is through, and lets a few records a window arrive. */
+/** Deletes the backlog, waits until records on their way have ended, and then adds a few records per window. */
 async function runIdle(database: BenchDatabase, { windowMs, idleWindows }: BudgetRun): Promise<Through> {
   await database.pool.query(`delete from outbox where status = 'new'`)
   for (let waitedMs = 0; waitedMs < drainWindows * windowMs; waitedMs += windowMs / 6) {

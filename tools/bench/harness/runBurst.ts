@@ -6,17 +6,17 @@ import { type BurstFigures, figuresOf } from './simulatedBurst.ts'
 import { countRefused, countUnderWay } from './through.ts'
 import { trickle } from './trickle.ts'
 
-/** One schedule against one distribution: a few records, and then batches, each when the one before is through. */
+/** One schedule with one distribution: a few records, then batches, each when the previous one has ended. */
 export interface BurstRun {
   database: BenchDatabase
   schedule: 'learned' | ScheduleName
   limit: number
   windowMs: number
-  /** The sandbox's form, in compressed seconds. */
+  /** In the sandbox's notation, in compressed seconds. */
   processingTime: string
-  /** How many records each batch has. */
+  /** Number of records in each batch. */
   batches: readonly number[]
-  /** For so long a few records a window arrive before the first batch. */
+  /** Number of windows with a few records each before the first batch. */
   idleWindows: number
 }
 
@@ -25,7 +25,7 @@ export interface BurstRunFigures {
   refused: number
 }
 
-/** Between two batches: until the slots of the first are free again, and a while with a few records. */
+/** Windows between two batches, until the slots of the first are free again, with a few records each. */
 const betweenWindows = 3
 const drainWindows = 60
 
@@ -60,7 +60,7 @@ async function readNewestId({ pool }: BenchDatabase): Promise<string> {
   return rows[0]?.id ?? '0'
 }
 
-/** Reads how long the records after the id `newest` waited, from their commit to the end in the ledger. */
+/** Reads how long the records after the id `newest` took, from their commit to their end in the ledger. */
 async function readBatch(
   { pool }: BenchDatabase,
   newest: string,

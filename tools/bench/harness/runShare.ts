@@ -14,16 +14,16 @@ export interface ShareRun {
 }
 
 export interface ShareFigures {
-  /** The most requests that arrived in any window, wherever it begins. */
+  /** The largest number of requests in any window, wherever the window begins. */
   mostInAnyWindow: number
-  /** Of the requests that the limit allows in the counted time, the share that was made. */
+  /** Requests in the counted time, as a share of those that the limit allows. */
   used: number
   refused: number
   /** Requests in the counted time. */
   requests: number
 }
 
-/** Several daemons, one budget: what arrives at the service, which writes down every arrival before it answers. */
+/** Measures what several daemons with one budget send to the service, which logs every request before it answers. */
 export async function runShare(run: ShareRun): Promise<ShareFigures> {
   const { database, limit, windowMs } = run
   await fillOutbox(database, limit * (run.warmUpWindows + run.countedWindows + 2))
@@ -49,7 +49,7 @@ async function countArrivals({ pool }: BenchDatabase, from: Date, until: Date): 
   return rows[0]?.n ?? 0
 }
 
-/** A strict sliding window over all that arrived, refused or not, ending at every arrival. */
+/** Returns the largest number of requests, refused or not, in a sliding window that ends at a request. */
 async function mostInAnyWindow({ pool }: BenchDatabase, windowMs: number): Promise<number> {
   const { rows } = await pool.query<{ most: number }>(
     `select coalesce(max(n), 0)::int as most from (

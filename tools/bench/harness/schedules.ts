@@ -15,7 +15,7 @@ export const schedules = {
 
 export type ScheduleName = keyof typeof schedules
 
-/** Processing times as the sandbox takes them, in seconds of time compressed ten times. */
+/** Processing times in the sandbox's notation, in seconds of time compressed ten times. */
 export const processingTimes = {
   'constant 30 s ± 10 %': 'constant:3:0.1',
   'log-normal 20 s, σ 0.6': 'lognormal:2:0.6',
@@ -23,14 +23,14 @@ export const processingTimes = {
   'exponential 20 s': 'exponential:2',
 } as const
 
-/** One schedule against one distribution. */
+/** One schedule with one distribution. */
 export interface ChosenRun {
   distribution: string
   processingTime: string
   schedule: 'learned' | ScheduleName
 }
 
-/** Every schedule against every distribution, of those whose names contain one of some words, divided by commas. */
+/** Pairs schedules with distributions whose names contain one of the words, which commas separate. */
 export function chooseRuns({ only, times }: { only: string; times: string }): ChosenRun[] {
   const isChosen = (name: string, words: string) => words.split(',').some((word) => name.includes(word))
   const all = ['learned', ...(Object.keys(schedules) as ScheduleName[])] as const
@@ -44,8 +44,8 @@ export function chooseRuns({ only, times }: { only: string; times: string }): Ch
 }
 
 /**
- * Puts another schedule in the place of the daemon's own, by triggers in the benchmark's database: each poll that it plans
- * gets another time. So the very daemon that ships is compared with itself, and has no switch for it.
+ * Replaces the daemon's schedule by triggers in the benchmark's database, which change the time of each poll that the
+ * daemon plans. So the shipped daemon is compared with itself and needs no switch for it.
  */
 export async function replaceSchedule({ pool }: BenchDatabase, name: ScheduleName, unitMs: number): Promise<void> {
   const nextPollAt = schedules[name].replaceAll('unit', `interval '${unitMs} ms'`)

@@ -8,7 +8,7 @@ export interface Burst {
   readonly seed: number
 }
 
-/** Milliseconds from the commit of a burst's records to the known end of their transactions. */
+/** Milliseconds from the commit of a burst's records until the daemon knows the end of their transactions. */
 export interface BurstFigures {
   readonly waitsMs: readonly number[]
   readonly meanMs: number
@@ -22,10 +22,10 @@ export interface BurstFigures {
 export const burstWindowMs = 60_000
 const idleWindows = 30
 const idlePerWindow = 6
-/** A backlog of a thousand needs 20 windows, and what is slow some more. */
+/** A backlog of a thousand needs 20 windows, and slow transactions more. */
 const laterWindows = 120
 
-/** Plays half an hour of six records a minute, from no data, and then `records` that are committed at one moment. */
+/** Simulates half an hour of six records a minute, without learned data, then `records` committed at one moment. */
 export function playBurst({ records, processingMs, schedule, seed }: Burst): BurstFigures {
   const atMs = idleWindows * burstWindowMs
   const before = arrivals(idlePerWindow, burstWindowMs, atMs, seed).filter((each) => each < atMs)

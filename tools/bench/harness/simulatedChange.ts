@@ -1,14 +1,14 @@
 import { type Schedule, simulate } from '../simulation.ts'
 import { arrivals } from './workloads.ts'
 
-/** A service that changes in the middle of a quiet day. */
+/** A change of the service's processing times on a day with few records. */
 export interface Change {
   readonly name: string
-  /** How long a transaction takes that is accepted so many minutes after the change; before it: negative. */
+  /** Returns how long a transaction takes that is accepted this many minutes after the change; negative before it. */
   readonly processingMs: (random: () => number, minute: number) => number
-  /** The minutes in which no record comes, for the service is away. */
+  /** The minutes in which the service is down and no record arrives. */
   readonly quiet?: readonly [from: number, until: number]
-  /** The minutes at which something changes. */
+  /** The minutes of the changes. */
   readonly at: readonly number[]
 }
 
@@ -32,9 +32,9 @@ export const changes: readonly Change[] = [
 ]
 
 export interface ChangeFigures {
-  /** For each change: after how many records the wait was right again; null: never before the next change. */
+  /** For each change, after how many records the wait was right again; null if not before the next change. */
   readonly records: readonly (number | null)[]
-  /** Mean delay and polls of the records until then. */
+  /** Mean delay and polls of these records. */
   readonly delayMs: readonly number[]
 }
 
@@ -42,12 +42,12 @@ const windowMs = 60_000
 const beforeMinutes = 90
 const afterMinutes = 180
 const perMinute = 6
-/** The wait is right when the delay of so many records in a row is on average as in the long run, or little above. */
+/** The wait is right if this many records in a row have a mean delay as in the long run, or little above. */
 const inARow = 10
 const toleranceShare = 0.2
 const toleranceMs = 1_000
 
-/** Plays a change at six records a minute, and counts how many records the schedule took to get used to it. */
+/** Simulates a change at six records a minute, and counts the records until the schedule's wait is right again. */
 export function playChange(change: Change, schedule: Schedule, seed: number): ChangeFigures {
   const changeMs = beforeMinutes * windowMs
   const lastMinute = (change.at.at(-1) ?? 0) + afterMinutes

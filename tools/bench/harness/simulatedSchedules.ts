@@ -3,13 +3,15 @@ import type { ObservedProcessingTime } from '../../../src/daemon/track/processin
 import type { Schedule } from '../simulation.ts'
 import { randomFrom } from './workloads.ts'
 
-/** The daemon's own, from no data: it learns and moves polls once a tick, as `createPollPlanUpdater` does. */
+/**
+ * The daemon's own schedule, without learned data. Learns and moves polls once a tick, as `createPollPlanUpdater` does.
+ */
 export function learned({ windowMs, limit, seed = 1 }: { windowMs: number; limit: number; seed?: number }): Schedule {
   const observations: ObservedProcessingTime[] = []
   const planner = createPollPlanner(windowMs, limit, randomFrom(seed))
   let learnedFrom = 0
 
-  /** The daemon fits once a second; each tenth observation is as good here, and costs a tenth. */
+  /** The daemon fits once a second. Here, every tenth observation is as good and costs a tenth. */
   function learn(): void {
     const fresh = observations.length - learnedFrom
     if (fresh === 0 || (fresh < 10 && observations.length > 20)) return
@@ -52,7 +54,7 @@ export function doubling(firstMs: number, maxMs: number, name: string): Schedule
   return { name, next: ({ polls }) => Math.min(maxMs, firstMs * 2 ** polls), ...learnsNothing }
 }
 
-/** Polls the moment it is done: what nobody can do, and so the bound. */
+/** Polls at the moment when a transaction is done. No real schedule can do that, so this is the bound. */
 export const oracle: Schedule = {
   name: 'oracle',
   next: ({ doneAtMs }, nowMs) => doneAtMs - nowMs,

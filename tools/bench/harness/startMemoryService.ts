@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { type Program, startProgram } from '../../../test/support/program.ts'
 
-/** Starts the stand-in for the service. With `keepsArrivals` it remembers every request's instant and body. */
+/** Starts the stand-in for the service. With `keepsArrivals` it remembers the time and body of every request. */
 export async function startMemoryService(
   processingMs: number,
   { keepsArrivals = false } = {},

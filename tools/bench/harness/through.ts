@@ -1,14 +1,14 @@
 import type { BenchDatabase } from './postgres.ts'
 
-/** What came through in a span of time. */
+/** The records that were completed in a time span. */
 export interface Through {
   records: number
   pollsPerRecord: number
-  /** Between the instant at which the service was done and the one at which the ledger knew. */
+  /** Times between the end at the service and its entry in the ledger. */
   delaysMs: number[]
 }
 
-/** Reads the submissions that were completed in a span of the database's clock, against the service's own knowledge. */
+/** Reads the submissions completed in a time span of the database's clock, and their delays by the service's log. */
 export async function readThrough({ pool }: BenchDatabase, from: Date, until: Date): Promise<Through> {
   const { rows } = await pool.query<{ polls: number; delayMs: number }>(
     `select s.polls, extract(epoch from s.ended_at - t.done_at)::float8 * 1000 as "delayMs"
@@ -23,7 +23,7 @@ export async function readThrough({ pool }: BenchDatabase, from: Date, until: Da
   }
 }
 
-/** How often the service refused a request for having come too many. */
+/** Counts requests that the service refused because the limit was exceeded. */
 export async function countRefused({ pool }: BenchDatabase): Promise<number> {
   const { rows } = await pool.query<{ refused: number }>(
     'select count(*)::int as refused from sandbox.ledger where status = 429',
@@ -31,7 +31,7 @@ export async function countRefused({ pool }: BenchDatabase): Promise<number> {
   return rows[0]?.refused ?? 0
 }
 
-/** Submissions on their way: neither through nor waiting for a person. */
+/** Counts submissions on their way: neither ended nor waiting for a person. */
 export async function countUnderWay({ pool }: BenchDatabase): Promise<number> {
   const { rows } = await pool.query<{ underWay: number }>(
     `select count(*)::int as "underWay" from outboxd.submission where ended_at is null`,
@@ -39,7 +39,7 @@ export async function countUnderWay({ pool }: BenchDatabase): Promise<number> {
   return rows[0]?.underWay ?? 0
 }
 
-/** The database's clock, on which the ledger writes. */
+/** Reads the database's clock, which the ledger's times come from. */
 export async function databaseNow({ pool }: BenchDatabase): Promise<Date> {
   const { rows } = await pool.query<{ now: Date }>('select clock_timestamp() as now')
   return rows[0]?.now ?? new Date(Number.NaN)

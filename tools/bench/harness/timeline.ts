@@ -1,4 +1,4 @@
-/** Items in order of time, first added first among equals: a binary heap, and a count of those that are due. */
+/** Items in order of time; of equal times, the first added is first. A binary heap and the number of due items. */
 export class Timeline<T> {
   #heap: { atMs: number; order: number; item: T }[] = []
   #added = 0
@@ -17,12 +17,12 @@ export class Timeline<T> {
     return 1 + this.#count(2 * i + 1, nowMs) + this.#count(2 * i + 2, nowMs)
   }
 
-  /** Those that are not due, the next first. */
+  /** Items that are not due, the next one first. */
   after(nowMs: number): { atMs: number; item: T }[] {
     return this.#heap.filter(({ atMs }) => atMs > nowMs).sort((a, b) => a.atMs - b.atMs || a.order - b.order)
   }
 
-  /** Gives items other times; they must be there. */
+  /** Gives items different times. They must be in the timeline. */
   move(times: ReadonlyMap<T, number>): void {
     const entries = this.#heap
     this.#heap = []

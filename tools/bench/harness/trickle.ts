@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { BenchDatabase } from './postgres.ts'
 import { arrivals } from './workloads.ts'
 
-/** A window stands for a minute. */
+/** A window represents a minute. */
 const recordsPerWindow = 6
 
-/** Lets a few records a window arrive at random, the same each time. */
+/** Adds a few records per window at random times, the same in each run. */
 export async function trickle(database: BenchDatabase, windowMs: number, windows: number): Promise<void> {
   const startMs = performance.now()
   for (const atMs of arrivals(recordsPerWindow, windowMs, windows * windowMs, 1)) {

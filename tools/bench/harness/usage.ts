@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** What processes have used since they began, from Linux's /proc. */
+/** What processes have used since their start, from Linux's /proc. */
 export interface Usage {
   atMs: number
-  /** CPU of the daemon (or what stands in for it) and of the whole PostgreSQL server, milliseconds. */
+  /** CPU time of the daemon (or its stand-in) and of the whole PostgreSQL server, milliseconds. */
   daemonCpuMs: number
   postgresCpuMs: number
 }
@@ -15,7 +15,7 @@ export function readUsage(daemonPid: number, postmasterPid: number): Usage {
   return { atMs: performance.now(), daemonCpuMs: cpuMs(daemonPid), postgresCpuMs: serverCpuMs(postmasterPid) }
 }
 
-/** CPU that a process has used, all threads, milliseconds. */
+/** CPU time that all threads of a process have used, milliseconds. */
 export function cpuMs(pid: number): number {
   const stat = statOf(pid)
   return stat === null ? 0 : (stat.user + stat.system) * tickMs
@@ -28,7 +28,7 @@ export function memoryMb(pid: number): { residentMb: number; peakMb: number } {
   return { residentMb: mb('VmRSS'), peakMb: mb('VmHWM') }
 }
 
-/** Backends that have ended are in the postmaster's account, those that live in their own. */
+/** The postmaster's count includes backends that have ended. Running backends have their own counts. */
 function serverCpuMs(postmasterPid: number): number {
   const postmaster = statOf(postmasterPid)
   if (postmaster === null) return 0
@@ -41,7 +41,7 @@ function serverCpuMs(postmasterPid: number): number {
   return (ended + living) * tickMs
 }
 
-/** Fields of proc(5)'s stat, counted after the name, which may hold anything. */
+/** Fields of proc(5)'s stat, counted after the process name, which may contain any character. */
 function statOf(pid: number) {
   let text: string
   try {

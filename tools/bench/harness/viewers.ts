@@ -1,12 +1,12 @@
 import { setTimeout } from 'node:timers/promises'
 
-/** People who look at pages: what assets/console.js does, without the browser around it. */
+/** Viewers of pages. They do what assets/console.js does, without a browser. */
 export interface Viewers extends Disposable {
-  /** How often a page was read again since they began to look, all together. */
+  /** How often pages were read again, for all viewers together. */
   readonly renewals: number
 }
 
-/** Opens a page for each path. Each asks for the version that its page names, and reads the page again if it differs. */
+/** Opens a page for each path. Each viewer reads the page again when the version of the page changes. */
 export async function openViewers(origin: string, paths: readonly string[]): Promise<Viewers> {
   const leaving = new AbortController()
   const counts = { renewals: 0 }

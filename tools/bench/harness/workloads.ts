@@ -1,4 +1,4 @@
-/** Processing times of issue 5, for a window of `windowMs`: they scale with it. */
+/** Processing times, in proportion to the window. */
 export function distributions(windowMs: number): Record<string, (random: () => number) => number> {
   const secondMs = windowMs / 60
   return {
@@ -9,7 +9,7 @@ export function distributions(windowMs: number): Record<string, (random: () => n
   }
 }
 
-/** Arrivals at random, `perWindow` in a window on average. */
+/** Random times of arrivals, `perWindow` in a window on average. */
 export function arrivals(perWindow: number, windowMs: number, durationMs: number, seed: number): number[] {
   const random = randomFrom(seed)
   const times: number[] = []
