@@ -16,7 +16,17 @@ const groups = {
     'sandbox',
   ]),
   Run: inFolder('run', ['operations', 'runbook', 'console', 'restore', 'retention', 'slo']),
-  Why: inFolder('why', ['guarantee', 'states', 'crashes', 'contract', 'budget', 'schedule', 'security', 'performance', 'architecture']),
+  Why: inFolder('why', [
+    'guarantee',
+    'states',
+    'crashes',
+    'contract',
+    'budget',
+    'schedule',
+    'security',
+    'performance',
+    'architecture',
+  ]),
   Reference: inFolder('reference', pagesIn('reference')),
 }
 

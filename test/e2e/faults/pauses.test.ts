@@ -125,7 +125,7 @@ test.each([
   expect(outcomes.every(({ effects }) => effects === 1)).toBe(true)
 })
 
-test('each POST is stored, then redirected (302): a second redirect makes it uncertain', async () => {
+test('each POST is stored, then redirected: uncertain after the second', async () => {
   await harness.fault({ kind: 'redirect', status: 302, when: 'after', endpoint: 'submit' })
   const markers = await insertMany('stored-302', 2)
   const outcomes = await Promise.all(markers.map((marker) => harness.becomes(marker, 'uncertain')))
