@@ -1,4 +1,4 @@
-import { redactAndBoundText, redactedMark } from '../service/redactSecrets.ts'
+import { compileSecrets, redactAndBoundText, redactedMark } from '../service/redactSecrets.ts'
 import { accessTokenIn, type Exchange } from './exchange.ts'
 
 /**
@@ -90,7 +90,7 @@ export function maskExchanges(exchanges: readonly Exchange[], secrets: readonly 
 
 /** Hides these secrets in every spelling, and values of fields that are named like a secret. */
 export const hideSecrets = (text: string, secrets: readonly string[]): string =>
-  hideNamed(redactAndBoundText(text, secrets))
+  hideNamed(redactAndBoundText(text, compileSecrets(secrets)))
 
 function maskOne(exchange: Exchange, mask: (text: string) => string): Exchange {
   const { answer } = exchange

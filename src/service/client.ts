@@ -6,7 +6,7 @@ import { type Answer, isSuccessStatus, type ServiceRequest } from '../model.ts'
 import { routeOf } from '../resources.ts'
 import { createHttpClient, type HttpAnswer, type HttpRequest } from './http.ts'
 import { parseAnswerJson } from './readJson.ts'
-import { redactAndBoundText } from './redactSecrets.ts'
+import { compileSecrets, redactAndBoundText } from './redactSecrets.ts'
 import { findAnyErrorCode, parseUsableId, tokenResponseSchema } from './responses.ts'
 
 export interface Token {
@@ -146,15 +146,16 @@ function answerFrom(
     unreadable === null
       ? parseAnswerJson(text, secrets, isSuccessStatus(status))
       : { json: undefined, repeatsKey: false }
+  const hidden = compileSecrets(secrets)
   const shown = [unreadable && `(${unreadable}) `, redirectTo(status, headers), text].filter(Boolean).join('')
   return {
     kind: 'response',
     status,
     json,
     // Redacts before cutting, because a cut could leave half a token.
-    excerpt: boundText(redactAndBoundText(shown, secrets), textCharsMax.excerpt),
+    excerpt: boundText(redactAndBoundText(shown, hidden), textCharsMax.excerpt),
     code: findAnyErrorCode(status, json, text),
-    locationId: address === null ? null : locationId(headers.location, address, secrets),
+    locationId: address === null ? null : locationId(headers.location, address, hidden),
     hasRepeatedJsonKey: repeatsKey,
     retryAfterMs: readRetryAfterMs(headers, nowMs),
     rateRemaining: wholeNumber(headers['x-ratelimit-remaining']),
@@ -190,7 +191,7 @@ function redirectTo(status: number, headers: Record<string, string>): string | n
  * Returns the last part of a Location at the service, if it may be an id: it has a digit and is not in the requested
  * address. The daemon never follows a Location.
  */
-function locationId(location: string | undefined, address: string, secrets: readonly string[]): string | null {
+function locationId(location: string | undefined, address: string, secrets: RegExp | null): string | null {
   const url = location === undefined ? null : URL.parse(location, address)
   const asked = new URL(address)
   if (url === null || url.origin !== asked.origin) return null

@@ -1,6 +1,6 @@
 import { serviceResources } from '../resources.ts'
 import { findJsonFlaws, type JsonFlaws } from '../yaml/exactJson.ts'
-import { redactAndBoundText } from './redactSecrets.ts'
+import { compileSecrets, redactAndBoundText } from './redactSecrets.ts'
 
 /**
  * Reads foreign JSON as values that can be stored and written back; undefined if it is not JSON.
@@ -36,11 +36,14 @@ function readExamined(whole: string, { tooDeep }: JsonFlaws, secrets: readonly s
   const ends = [0, ...tooDeep.map(([, end]) => end)]
   const starts = [...tooDeep.map(([start]) => start), whole.length]
   const text = ends.map((end, i) => whole.slice(end, starts[i])).join(tooDeepText)
+  const all = compileSecrets(secrets)
+  const long = compileSecrets(secrets.filter(({ length }) => length >= longSecretMin))
   try {
     return JSON.parse(text, (key, value, context) => {
       if (typeof value === 'number') return exactNumber(value, context.source)
-      if (typeof value === 'string') return redactAndBoundText(value, secretsIn(key, value, secrets))
-      return cleanKeys(value)
+      if (typeof value === 'string')
+        return redactAndBoundText(value, ownWord.test(value) ? null : usedFields.has(key) ? long : all)
+      return cleanKeys(value, long)
     })
   } catch {
     return undefined
@@ -60,13 +63,8 @@ const usedFields: ReadonlySet<string> = new Set([
 /** These words of the interface are never redacted, even if a secret equals one of them. */
 const ownWord = /^\s*(E\d{3}|accepted|pending|completed|failed)\s*$/i
 
-/** In ids and codes, shorter secrets are not redacted, because they may be part of an id by chance. */
+/** In ids, codes and keys, shorter secrets are not redacted, because they may be part of a text by chance. */
 const longSecretMin = 8
-
-function secretsIn(field: string, value: string, secrets: readonly string[]): readonly string[] {
-  if (ownWord.test(value)) return []
-  return usedFields.has(field) ? secrets.filter(({ length }) => length >= longSecretMin) : secrets
-}
 
 /** Returns a text, or a number's own digits, because some services forget the quotes of ids. */
 export function textOrDigitsOf(value: unknown): string | null {
@@ -79,9 +77,9 @@ function exactNumber(value: number, source: string | undefined): unknown {
   return source === undefined || String(value) === source ? value : JSON.rawJSON(source)
 }
 
-function cleanKeys(value: unknown): unknown {
+function cleanKeys(value: unknown, secrets: RegExp | null): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || JSON.isRawJSON(value)) return value
   const entries = Object.entries(value)
-  if (entries.every(([key]) => redactAndBoundText(key, []) === key)) return value
-  return Object.fromEntries(entries.map(([key, inner]) => [redactAndBoundText(key, []), inner]))
+  if (entries.every(([key]) => redactAndBoundText(key, secrets) === key)) return value
+  return Object.fromEntries(entries.map(([key, inner]) => [redactAndBoundText(key, secrets), inner]))
 }

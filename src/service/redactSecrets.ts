@@ -3,16 +3,18 @@ import { boundText } from '../boundText.ts'
 export const redactedMark = '[redacted]'
 
 /**
- * Replaces `secrets`, also if the text has some of their characters percent-encoded, escaped as in JSON, or as HTML
- * entities, as an answer may repeat them.
+ * Matches each of `secrets`, also if some of its signs are percent-encoded, escaped as in JSON, or HTML entities, as an
+ * answer may repeat them. Null if there is no secret.
  */
-export function redactAndBoundText(text: string, secrets: readonly string[]): string {
+export function compileSecrets(secrets: readonly string[]): RegExp | null {
+  // The longest first, because a secret may be part of another secret.
+  const longestFirst = secrets.filter((secret) => secret !== '').toSorted((a, b) => b.length - a.length)
+  return longestFirst.length === 0 ? null : new RegExp(longestFirst.map(secretPattern).join('|'), 'g')
+}
+
+export function redactAndBoundText(text: string, secrets: RegExp | null): string {
   const clean = boundText(text)
-  // Replaces in one pass, the longest first, because a secret may be part of another secret or of `redactedMark`.
-  const patterns = secrets.filter((secret) => secret !== '').toSorted((a, b) => b.length - a.length)
-  return patterns.length === 0
-    ? clean
-    : clean.replace(new RegExp(patterns.map(secretPattern).join('|'), 'g'), redactedMark)
+  return secrets === null ? clean : clean.replace(secrets, redactedMark)
 }
 
 const secretPattern = (secret: string): string => Array.from(secret.toWellFormed(), characterPattern).join('')

@@ -19,6 +19,13 @@ test('a secret is redacted in strings and leaves numbers alone', () => {
   expect(parseAndMaskJson('{"a":"x 12 y","b":12}', ['12', ''])).toEqual({ a: 'x [redacted] y', b: 12 })
 })
 
+test('a long secret is redacted in keys, too, at each depth', () => {
+  const read = parseAndMaskJson('{"result":{"S3cr3t+/=&%Value":1,"deep":[{"Bearer S3cr3t+/=&%Value":"x"}]}}', [
+    'S3cr3t+/=&%Value',
+  ])
+  expect(read).toEqual({ result: { '[redacted]': 1, deep: [{ 'Bearer [redacted]': 'x' }] } })
+})
+
 test('a short secret is part of an id: only texts are redacted', () => {
   const read = parseAndMaskJson(
     '{"transactionId":"test-95","status":"failed","errorCode":"E001","result":{"a":"a test"}}',

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { redactAndBoundText } from '../../src/service/redactSecrets.ts'
+import { compileSecrets, redactAndBoundText } from '../../src/service/redactSecrets.ts'
 import { anyString } from '../support/anyString.ts'
 
 const units = (character: string) => Array.from({ length: character.length }, (_, i) => character.charCodeAt(i))
@@ -36,7 +36,7 @@ const spelled = (character: string, spell: (character: string) => string) =>
 test.each(Object.entries(spellings))('a secret that is repeated %s is redacted', (_, spell) => {
   const secret = 'a+b/c~d e=f&g"h<i>j\\kéñ€😀\'l'
   const repeated = Array.from(secret, (character) => spelled(character, spell)).join('')
-  expect(redactAndBoundText(`x ${repeated} y`, [secret])).toBe('x [redacted] y')
+  expect(redactAndBoundText(`x ${repeated} y`, compileSecrets([secret]))).toBe('x [redacted] y')
 })
 
 test('a secret is redacted if each of its signs is spelled in another way', () => {
@@ -46,7 +46,7 @@ test('a secret is redacted if each of its signs is spelled in another way', () =
     fc.property(characters, (all) => {
       const secret = all.map(([each]) => each).join('')
       const repeated = all.map(([each, spell]) => spelled(each, spell)).join('')
-      expect(redactAndBoundText(repeated, [secret])).toBe('[redacted]')
+      expect(redactAndBoundText(repeated, compileSecrets([secret]))).toBe('[redacted]')
     }),
   )
 })
@@ -55,7 +55,7 @@ test('a text without the secret stays as it is', () => {
   fc.assert(
     fc.property(anyString(), anyString({ minLength: 1 }), (text, secret) => {
       fc.pre(!text.includes(secret) && !/[%\\&+]/.test(text))
-      expect(redactAndBoundText(text, [secret])).toBe(redactAndBoundText(text, []))
+      expect(redactAndBoundText(text, compileSecrets([secret]))).toBe(redactAndBoundText(text, null))
     }),
   )
 })

@@ -217,7 +217,9 @@ function timesMet({ reason }: PauseToRaise, met: PauseStreak | null): number {
 
 function withoutId({ json, code }: Answer & { kind: 'response' }, summary: string): SubmitVerdict {
   const [breach, what] =
-    json === undefined ? (['unreadable_answer', 'cannot be read'] as const) : (['missing_id', 'has no id'] as const)
+    json === undefined
+      ? (['unreadable_answer', 'cannot be read'] as const)
+      : (['missing_id', 'has no usable id'] as const)
   return { kind: 'uncertain', code, reason: `the service took the record, but the answer ${what}: ${summary}`, breach }
 }
 
