@@ -76,3 +76,7 @@ export const capitalize = (text: string): string => text.charAt(0).toUpperCase()
 export function pluralize(n: number, noun: string): string {
   return `${n} ${noun}${n === 1 ? '' : 's'}`
 }
+
+/** For a command that an operator may paste, because an id of the ERP can hold any text. */
+export const quoteForShell = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`

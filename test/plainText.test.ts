@@ -1,6 +1,7 @@
+import { execFileSync } from 'node:child_process'
 import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { escapeControl, renderTable, terminalOf, truncateToOneLine } from '../src/plainText.ts'
+import { escapeControl, quoteForShell, renderTable, terminalOf, truncateToOneLine } from '../src/plainText.ts'
 
 test('columns are aligned, the last is as wide as it is', () => {
   expect(
@@ -23,6 +24,14 @@ test('what the service wrote cannot move the cursor or hide a line', () => {
 test('a text is cut to one line, never within a character', () => {
   expect(truncateToOneLine('one\n two', 20)).toBe('one two')
   expect(truncateToOneLine('abc😀def', 5)).toBe('abc…')
+})
+
+test.each(['outbox:4711', '', 'B 3', "it's", '$(id)`id`;id&id', 'a\nb"\\'])('a shell reads %j as one word', (word) => {
+  expect(execFileSync('sh', ['-c', `printf %s ${quoteForShell(word)}`], { encoding: 'utf8' })).toBe(word)
+})
+
+test('a plain word needs no quotes', () => {
+  expect(quoteForShell('outbox:4711')).toBe('outbox:4711')
 })
 
 describe('on a terminal', () => {

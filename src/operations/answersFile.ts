@@ -4,7 +4,7 @@ import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/
 import { takenBackCause } from '../ledger/operator/resolveSubmission.ts'
 import { findSubmissions, type ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { readOtherTransactionHolder } from '../ledger/transactions.ts'
-import { pluralize } from '../plainText.ts'
+import { pluralize, quoteForShell } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
 import type { SkippedRecord } from './bulkChange.ts'
 import type { Databases } from './databases.ts'
@@ -219,7 +219,7 @@ function whyAnswerSkipped(detail: SubmissionDetail, { arrivedAs, attempts, liste
   const why = whyCannotBeSettledSuffix(detail)
   if (why !== null) return `is ${state}${why}`
   if (attempts !== attempt) return 'was sent again after the file was made: make a new file'
-  const oneByOne = `outboxd resolve outbox:${outboxId} ${arrivedAs === null ? '--not-arrived' : `--arrived ${arrivedAs}`}`
+  const oneByOne = `outboxd resolve ${quoteForShell(`outbox:${outboxId}`)} ${arrivedAs === null ? '--not-arrived' : `--arrived ${quoteForShell(arrivedAs)}`}`
   if (idByPerson && listedAs !== transactionId)
     return `is ${state}; its transaction id ${transactionId} was given by an operator. If that id is wrong: ${oneByOne}`
   return events.some(({ cause }) => arrivedAs !== null && cause === takenBackCause(arrivedAs))

@@ -1,7 +1,7 @@
 import { standbyMissingMessage } from '../ledger/history/history.ts'
 import type { ActivePause, LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { State } from '../model.ts'
-import { pluralize } from '../plainText.ts'
+import { pluralize, quoteForShell } from '../plainText.ts'
 import { formatDuration, formatInstant, formatInstantAndDistance } from '../time.ts'
 
 export interface Explanation {
@@ -74,7 +74,7 @@ function queued(detail: SubmissionDetail): Explained {
       `held behind ${front}, which is ${blocker.state} and has the same key`,
       endsByItself
         ? `sent when ${front} is accepted or has ended`
-        : `settle that record first: \`outboxd show ${front}\` says how`,
+        : `settle that record first: \`outboxd show ${quoteForShell(front)}\` says how`,
     )
   }
   const pause = longestPause(pauses)

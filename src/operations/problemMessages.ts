@@ -1,7 +1,7 @@
 import { conflictsMax } from '../ledger/rowConflicts.ts'
 import type { Problem, ProblemKind } from '../model.ts'
 import { unknownStatusAdvice } from '../outbox/unclaimedRows.ts'
-import { escapeControl, pluralize, truncateToOneLine } from '../plainText.ts'
+import { escapeControl, pluralize, quoteForShell, truncateToOneLine } from '../plainText.ts'
 import { formatInstant } from '../time.ts'
 import { rowConflictAdvice } from './submissionFacts.ts'
 
@@ -105,7 +105,7 @@ function rowConflicts(rows: readonly Problem[], count: number): string {
   if (count === 0) return ''
   const [verb, object] = count === 1 ? ['differs', 'the new content'] : ['differ', 'their new content']
   const atLeast = count >= conflictsMax ? 'At least ' : ''
-  return `${atLeast}${pluralize(count, 'row')} of the outbox (${first(rows)}) ${verb} from what was captured under ${count === 1 ? 'its' : 'their'} id, so ${object} is not sent. \`outboxd show outbox:${rows[0]?.subject}\` shows both. ${rowConflictAdvice}${atLeast && ' Until then nothing more is captured, unless most of them only wait for their outcome.'}`
+  return `${atLeast}${pluralize(count, 'row')} of the outbox (${first(rows)}) ${verb} from what was captured under ${count === 1 ? 'its' : 'their'} id, so ${object} is not sent. \`outboxd show ${quoteForShell(`outbox:${rows[0]?.subject}`)}\` shows both. ${rowConflictAdvice}${atLeast && ' Until then nothing more is captured, unless most of them only wait for their outcome.'}`
 }
 
 function first(problems: readonly Problem[]): string {

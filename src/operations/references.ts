@@ -7,6 +7,7 @@ import {
 import { type PrunedSubmission, readPrunedSubmission } from '../ledger/retention.ts'
 import { isRowWaiting, readRecordWithoutQueriedContent } from '../outbox/readRows.ts'
 import { isRowBeforeStart } from '../outbox/startPosition.ts'
+import { quoteForShell } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
 import { formatInstant } from '../time.ts'
 import { type Databases, withOutbox } from './databases.ts'
@@ -108,7 +109,8 @@ function severalMessage(
   by: SubmissionReference['kind'],
   [first, second]: [ListedSubmission, ListedSubmission],
 ): string {
-  const more = by === 'range' || by === 'ending' ? 'give more digits' : `\`outboxd show ${name}\` lists them`
+  const more =
+    by === 'range' || by === 'ending' ? 'give more digits' : `\`outboxd show ${quoteForShell(name)}\` lists them`
   return `several records match ${name}, such as ${first.id} and ${second.id}: ${more}`
 }
 
@@ -133,7 +135,7 @@ export async function explainMissingRecordOfRow(databases: Databases, outboxId: 
     (await isRowBeforeStart(outbox, outboxId)) ? false : isRowWaiting(outbox, outboxId),
   ).catch(() => true)
   return isWaiting
-    ? `the row ${outboxId} waits in the outbox and is not captured yet. \`outboxd status\` says why, \`outboxd map --outbox ${outboxId}\` shows its request`
+    ? `the row ${outboxId} waits in the outbox and is not captured yet. \`outboxd status\` says why, \`outboxd map --outbox ${quoteForShell(outboxId)}\` shows its request`
     : `the ledger has no record of the row ${outboxId}, and it is not sent: it lies before the start position (\`outboxd status\` shows it), or does not wait. If the ledger has lost it, \`outboxd recover --dry-run\` shows it`
 }
 

@@ -10,6 +10,7 @@ import {
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { readOtherTransactionHolder, type TransactionHolder, type TransactionRef } from '../ledger/transactions.ts'
 import type { State } from '../model.ts'
+import { quoteForShell } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
 import { resourceNames } from '../resources.ts'
 import type { TransactionAnswer } from './askForTransaction.ts'
@@ -251,14 +252,15 @@ const settled = (state: State, arrivedAs: string | null, message: string): Resol
 const left = (reason: string): ResolveOutcome => ({ kind: 'left', reason })
 
 export const transactionHolderMessage = ({ transactionId, outboxId }: TransactionHolder) =>
-  `${transactionId} is the transaction of outbox:${outboxId} (\`outboxd show outbox:${outboxId}\`)`
+  `${transactionId} is the transaction of outbox:${outboxId} (\`outboxd show ${quoteForShell(`outbox:${outboxId}`)}\`)`
 
 const taken = (holder: TransactionHolder) =>
   left(
-    `${transactionHolderMessage(holder)}. A transaction belongs to one record, so nothing was changed. If an operator gave that record the id by mistake, correct it first: \`outboxd resolve outbox:${holder.outboxId} --arrived ITS_ID\`, or --take-back if you do not know its id.`,
+    `${transactionHolderMessage(holder)}. A transaction belongs to one record, so nothing was changed. If an operator gave that record the id by mistake, correct it first: \`outboxd resolve ${quoteForShell(`outbox:${holder.outboxId}`)} --arrived ITS_ID\`, or --take-back if you do not know its id.`,
   )
 
-const changed = (name: string) => left(`${name} has changed, so nothing was done. See \`outboxd show ${name}\``)
+const changed = (name: string) =>
+  left(`${name} has changed, so nothing was done. See \`outboxd show ${quoteForShell(name)}\``)
 
 export function whyCannotBeSettledSuffix({
   state,

@@ -7,7 +7,7 @@ import type { OutboxRecord } from '../../model.ts'
 import { previewRowMapping } from '../../operations/mapRecords.ts'
 import type { OutboxTable } from '../../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
-import { pluralize } from '../../plainText.ts'
+import { pluralize, quoteForShell } from '../../plainText.ts'
 import { didYouMeanHint } from '../../yaml/nearestWord.ts'
 import { FilesInvalid } from '../../yaml/yamlDocument.ts'
 import { type Finding, makeFinding } from './finding.ts'
@@ -79,6 +79,6 @@ export function judgeWaitingRecords(
   const summary = `${sent.length - refused.length} of ${which} ${sent.length === 1 ? 'maps' : 'map'}`
   const [first] = refused
   if (first === undefined) return [makeFinding('rows', 'ok', summary)]
-  const why = `\`outboxd map --outbox ${first.outboxId}\` says why row ${first.outboxId} will be rejected`
+  const why = `\`outboxd map --outbox ${quoteForShell(first.outboxId)}\` says why row ${first.outboxId} will be rejected`
   return [makeFinding('rows', refused.length === sent.length ? 'problem' : 'warning', `${summary}. ${why}`)]
 }

@@ -2,7 +2,7 @@ import type { FailureCause } from '../../ledger/operator/search.ts'
 import type { ListedSubmission, SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { csvHeaderLine, csvLines } from '../../operations/spreadsheet.ts'
 import { mayHaveArrivedCell } from '../../operations/submissionFacts.ts'
-import { escapeControl, renderColumns, type Terminal, truncateToOneLine } from '../../plainText.ts'
+import { escapeControl, quoteForShell, renderColumns, type Terminal, truncateToOneLine } from '../../plainText.ts'
 import { formatInstant, formatIsoInstant, formatIsoInstantOrNull, replaceEpochMsByIsoTimes } from '../../time.ts'
 
 export function submissionTable(submissions: readonly ListedSubmission[], terminal: Terminal | null = null): string {
@@ -98,7 +98,5 @@ function filterArguments({ filter, containing }: AskedFilters): string[] {
     ['transaction', filter.transactionId],
     ['containing', containing],
   ]
-  return given.flatMap(([name, value]) => (value === null ? [] : [`--${name} ${quoted(value)}`]))
+  return given.flatMap(([name, value]) => (value === null ? [] : [`--${name} ${quoteForShell(value)}`]))
 }
-
-const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
