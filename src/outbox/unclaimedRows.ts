@@ -100,11 +100,11 @@ export function unknownStatusMessage(statuses: readonly UnknownStatus[], isCut: 
     ...(named.length === 0
       ? []
       : [
-          `rows have a status that outbox.yaml does not name, so they are never sent: ${named.join(', ')}${isCut ? ', and perhaps more' : ''}`,
+          `rows have a status that outbox.yaml does not name, so outboxd does not read them: ${named.join(', ')}${isCut ? ', and perhaps more' : ''}`,
         ]),
-    ...withoutId.map(({ rows }) => `rows without an id wait (${rows}), so they are never sent`),
+    ...withoutId.map(({ rows }) => `rows without an id wait (${rows}), so outboxd does not read them`),
   ].join('; ')
 }
 
 export const unknownStatusAdvice =
-  'Correct the status or id of rows that are to be sent. Leave others out by a filter in outbox.yaml, or give them a status that is configured.'
+  'Correct the status or id of rows that are still to be sent. Leave others out by a filter in outbox.yaml, or give them a status that is configured.'

@@ -118,7 +118,7 @@ state: { flag: taken, set: [queued] }`,
   expect(await given.capture()).toEqual(['1', '2'])
   expect(await given.capture()).toEqual([])
   await compare(given)
-  expect(await told(given)).toEqual(['unknown_status: rows without an id wait (2), so they are never sent'])
+  expect(await told(given)).toEqual(['unknown_status: rows without an id wait (2), so outboxd does not read them'])
   await given.pool.query('delete from source where id is null')
   await compare(given)
   expect(await told(given)).toEqual([])
