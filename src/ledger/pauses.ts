@@ -118,6 +118,14 @@ export async function raisePause(db: Database, call: PauseToRaise, backoff: Paus
   )
 }
 
+/** The pause that was raised last comes first, because it names the present cause. */
+export async function readActivePauses(db: Database): Promise<{ reason: string; detail: string }[]> {
+  const { rows } = await db.query<{ reason: string; detail: string }>(
+    `select reason, detail from outboxd.pause where ${isActivePauseSql} order by set_at desc`,
+  )
+  return rows
+}
+
 /** `unproven`: a record has yet to prove that the last pause is over. */
 export async function readSendingState(db: Database): Promise<'paused' | 'unproven' | 'open'> {
   const { rows } = await db.query<{ isPaused: boolean; isUnproven: boolean }>(

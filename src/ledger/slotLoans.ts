@@ -12,7 +12,7 @@ import { computeRequestsEndAfterMs, permitValidMs } from '../slotDurations.ts'
 import { assertLedgerBelongsToService, type ServiceIdentity, ServiceMismatch } from './binding.ts'
 import * as budget from './budget.ts'
 import { emptyInstanceMemory, readAndJudgeHistory } from './history/history.ts'
-import { isActivePauseSql } from './pauses.ts'
+import { readActivePauses } from './pauses.ts'
 
 export type LentSlot =
   /** Call `done` after the answer. The slot is free one window later. */
@@ -41,8 +41,8 @@ export async function openCommandSlots(
   if (!hasAnySlots) return null
   return {
     async take(): Promise<LentSlot> {
-      const pause = await readPause(pool)
-      if (pause !== null) return { kind: 'paused', ...pause }
+      const [pause] = await readActivePauses(pool)
+      if (pause !== undefined) return { kind: 'paused', ...pause }
       const ageMs = stopwatch()
       const loan = await lend(pool, 1, computeRequestsEndAfterMs(windowMs, requestTimeoutMs))
       if (loan.kind === 'history-differs') return { kind: 'paused', reason: 'history', detail: historyDiffersMessage }
@@ -88,13 +88,6 @@ async function isHistoryUnchanged(db: Database): Promise<boolean> {
   // The value of LEDGER_STANDBY does not matter, because only a daemon may accept a promotion.
   const { verdict } = await readAndJudgeHistory(db, emptyInstanceMemory, { standby: 'none', findRowNamingTransaction })
   return verdict.kind === 'stands'
-}
-
-async function readPause(db: Database): Promise<{ reason: string; detail: string } | null> {
-  const { rows } = await db.query<{ reason: string; detail: string }>(
-    `select reason, detail from outboxd.pause where ${isActivePauseSql} order by reason limit 1`,
-  )
-  return rows[0] ?? null
 }
 
 export type SlotLoan =

@@ -50,7 +50,7 @@ export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> 
        (select extract(epoch from min(ended_at))::float8 * 1000 from outboxd.submission
           where state in ('failed', 'rejected')) as "oldestForPersonMs",
        (select coalesce(json_agg(json_build_object('reason', reason, 'detail', detail,
-          'sinceMs', extract(epoch from since) * 1000, 'untilMs', extract(epoch from until) * 1000)), '[]')
+          'sinceMs', extract(epoch from since) * 1000, 'untilMs', extract(epoch from until) * 1000) order by set_at desc), '[]')
         from outboxd.pause where ${isActivePauseSql}) as pauses,
        (select coalesce(json_object_agg(kind, n), '{}') from
           (select kind, count(*) as n from outboxd.problem group by kind) counted) as problems,

@@ -133,7 +133,7 @@ const explains: Record<PauseReason, string> = {
   unavailable:
     'The service says that it is down. Sending resumes by itself. `outboxd check` shows what the service answers now.',
   unauthorized:
-    'The service or a proxy refuses our sign-in or address, or redirects us. `outboxd check` shows which request it refuses.',
+    'The service or a proxy refuses our sign-in or address, or redirects us. `outboxd check` shows its answer.',
   unreachable: 'The service cannot be reached, or something else answers in its place. `outboxd check` says why.',
   operator: 'An operator paused sending. `outboxd resume` ends the pause.',
   history:

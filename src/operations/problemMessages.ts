@@ -10,7 +10,7 @@ export type ProblemCounts = Readonly<Partial<Record<ProblemKind, number>>>
 /** The problems may be fewer than `count`. */
 const message: Record<ProblemKind, (problems: readonly Problem[], count: number) => string> = {
   row_skipped: (rows, count) =>
-    `The daemon skips ${pluralize(count, 'row')} of the outbox (${first(rows)}), because capturing ${count === 1 ? 'it' : 'them'} fails. \`outboxd list\` says why.`,
+    `The daemon skips ${pluralize(count, 'row')} of the outbox (${first(rows)}), because capturing or marking ${count === 1 ? 'it' : 'them'} fails. \`outboxd list\` says why.`,
   row_locked: (rows, count) =>
     `The daemon cannot capture ${pluralize(count, 'row')} of the outbox (${first(rows)}): another session has ${count === 1 ? 'it' : 'them'} locked (${rows[0]?.detail}). End that session in the ERP, or run \`select pg_terminate_backend(PID)\` in the ERP's database.`,
   unknown_type: (types, count) =>

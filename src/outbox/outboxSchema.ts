@@ -104,7 +104,7 @@ export const outboxFileSchema = z.strictObject({
     .describe('With state: none, a column that a sequence fills at the insert (identity, serial).')
     .optional(),
   type: z.unknown().optional(),
-  key: column.describe('Records with the same value are sent in order. NULL means no order.').optional(),
+  key: column.describe('Records with the same text are sent in order. NULL means no order.').optional(),
   created_at: z.unknown().optional(),
   payload: z.unknown().optional(),
   filter: z

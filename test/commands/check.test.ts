@@ -304,6 +304,17 @@ test('open problems that daemons reported are a warning', async () => {
   expect([code, messages]).toEqual([0, 'No problem found; 2 warnings.\n'])
 })
 
+test('a pause of all sending is a warning with its cause, the latest first', async () => {
+  for (const reason of ['unreachable', 'unauthorized'])
+    await fixture.ledger.pool.query(
+      `insert into outboxd.pause (reason, until, detail) values ($1, now() + interval '1 min', 'why ' || $1)`,
+      [reason],
+    )
+  const { code, printed } = await run()
+  expect(printed).toMatch(/paused \(unauthorized\): why unauthorized\n.*paused \(unreachable\): why unreachable\n/)
+  expect(code).toBe(0)
+})
+
 test('a restored ledger is a problem, both before and after a daemon has noticed it', async () => {
   await fixture.end({ state: 'queued' })
   const { pool } = fixture.ledger

@@ -12,6 +12,7 @@ import {
   findStatementsForMissingTimeLimits,
   readServerVersion,
 } from '../../ledger/operator/readServer.ts'
+import { readActivePauses } from '../../ledger/pauses.ts'
 import { countProblems } from '../../ledger/problems.ts'
 import { readOnlyMessage } from '../../operations/databaseMessages.ts'
 import type { Database } from '../../postgres/database.ts'
@@ -38,9 +39,13 @@ export function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: DatabaseCo
       const limits = await findStatementsForMissingTimeLimits(db)
       if (limits.length > 0) return problem(missingTimeLimitsMessage(limits))
       const problems = await countProblems(db)
+      const pauses = await readActivePauses(db)
       return [
         makeFinding('ledger', 'ok', `PostgreSQL ${await readServerVersion(db)}, all migrations are applied`),
         ...(problems.length === 0 ? [] : [judgeProblems(problems)]),
+        ...pauses.map(({ reason, detail }) =>
+          makeFinding('pauses', 'warning', `sending is paused (${reason}): ${detail}`),
+        ),
       ]
     },
   })
