@@ -34,7 +34,7 @@ const back = (slots: readonly Slot[], used: boolean) =>
     slots.map((slot) => ({ ...slot, used, submissions: 0, polls: 0, others: 0 })),
   )
 
-/** Lets time go by: everything in the tables that lies in time moves into the past. */
+/** Lets time pass: moves the times of slots and pauses into the past. */
 async function pass(ms: number): Promise<void> {
   await ledger.pool.query(
     `update outboxd.slot set free_at = free_at - $1 * interval '1 ms' where free_at > '-infinity'`,
@@ -91,7 +91,7 @@ describe('slots', () => {
         let passedMs = 0
         const now = () => passedMs + performance.now() - beganMs
         const sentMs: number[] = []
-        // What was sent under a limit has been sent when it is changed, and no more than that.
+        // Requests that were sent under a higher limit stay in the window, so the highest limit counts.
         const allowed = [limit]
         const inHand: { slot: Slot; takenMs: number }[] = []
         for (const each of steps) {
@@ -102,7 +102,7 @@ describe('slots', () => {
               break
             }
             case 'answer': {
-              // It leaves at the last moment at which its permit is good, or now; the answer comes now.
+              // The request leaves when its permit expires, or now if that is earlier; the answer comes now.
               const [held] = inHand.length > 0 ? inHand.splice(each.which % inHand.length, 1) : []
               if (!held) break
               const left = { at: Math.min(now(), held.takenMs + 30_000), times: held.slot.permits }
@@ -111,7 +111,7 @@ describe('slots', () => {
               break
             }
             case 'die': {
-              // Sent, and arrived after 36 s at the latest; nobody lives to say so.
+              // The request arrived after 36 s at the latest, and its instance died before it could say so.
               const [held] = inHand.length > 0 ? inHand.splice(each.which % inHand.length, 1) : []
               for (let n = 0; n < (held?.slot.permits ?? 0); n++) sentMs.push((held?.takenMs ?? 0) + 36_000)
               break
@@ -187,7 +187,7 @@ describe('slots', () => {
     expect(await take(1)).toEqual([{ ...used, lease: '2' }])
   })
 
-  test('a late giving back with an old lease changes nothing', async () => {
+  test('a slot that is given back late, under an old lease, changes nothing', async () => {
     await fitSlotsToBudget(ledger.pool, 1)
     const old = await take(1)
     await pass(leaseMs)
@@ -200,7 +200,7 @@ describe('slots', () => {
     expect(now?.lease).toBe('2')
   })
 
-  test('lowering the limit and raising it again does not buy requests', async () => {
+  test('lowering the limit and raising it again gives back no spent request', async () => {
     await fitSlotsToBudget(ledger.pool, 10)
     await back(await take(10), true)
     await fitSlotsToBudget(ledger.pool, 3)
@@ -211,7 +211,7 @@ describe('slots', () => {
     expect(await take(12)).toHaveLength(10)
   })
 
-  test('slots that a higher limit adds are free when the first of the others is', async () => {
+  test('slots that a higher limit adds are free as soon as an existing slot is', async () => {
     await fitSlotsToBudget(ledger.pool, 2)
     await back(await take(1), true)
     await fitSlotsToBudget(ledger.pool, 4)
@@ -222,7 +222,7 @@ describe('slots', () => {
     expect(await take(6)).toHaveLength(3)
   })
 
-  test('a lower limit counts from the start: slots above it stay unused', async () => {
+  test('a lower limit holds at once: slots above it are not given out', async () => {
     await fitSlotsToBudget(ledger.pool, 10)
     await fitSlotsToBudget(ledger.pool, 4)
     expect(await take(10)).toHaveLength(4)
@@ -232,17 +232,21 @@ describe('slots', () => {
     [500, 249, 501],
     [1_000, 998, 1_001],
     [501, 501, 500],
-  ])('the limit is changed (%i, %i spent, %i): no window exceeds it', async (...[before, spent, after]) => {
+  ])('after a change of the limit (%i, %i spent, then %i) only what the new limit leaves is free', async (...[
+    before,
+    spent,
+    after,
+  ]) => {
     await fitSlotsToBudget(ledger.pool, before)
     const taken = sum(await take(spent))
     await fitSlotsToBudget(ledger.pool, after)
     const left = sum(await take(10_000))
     expect(left).toBeLessThanOrEqual(Math.max(0, after - taken))
-    // Less by a part of a slot, where each is worth several.
+    // Up to 2 fewer if a slot stands for several requests.
     expect(left).toBeGreaterThanOrEqual(after - taken - 2)
   })
 
-  test('a slot that is in hand while the limit changes counts until its lease runs out, whoever gives it back', async () => {
+  test('a slot in hand while the limit changes counts until its lease expires, even if it is given back unused', async () => {
     await fitSlotsToBudget(ledger.pool, 2)
     const inHand = await take(2)
     await fitSlotsToBudget(ledger.pool, 3)
@@ -252,7 +256,7 @@ describe('slots', () => {
     expect(await free()).toBe(3)
   })
 
-  test('a longer window holds for what was sent before it: each slot waits as much longer, a free one too', async () => {
+  test('if the window gets longer, every slot, even a free one, is busy longer by the difference', async () => {
     await fitSlotsToBudget(ledger.pool, 2)
     await back(await take(1), true)
     await fitSlotsToBudget(ledger.pool, 2, windowMs + 30_000)
@@ -265,7 +269,7 @@ describe('slots', () => {
     expect(await free()).toBe(2)
   })
 
-  test('a slot is given back for the window that holds, not for the one that its holder was given', async () => {
+  test('a slot that is given back stays busy for the window in force, not for its holder’s window', async () => {
     await fitSlotsToBudget(ledger.pool, 1, 2 * windowMs)
     await back(await take(1), true)
     await pass(windowMs + 1_000)
@@ -285,14 +289,14 @@ describe('slots', () => {
     expect(await free()).toBe(limit)
   })
 
-  test('of slots that stand for several requests, no more are taken than are asked for', async () => {
+  test('if slots stand for several requests, a taker gets only as many as cover what it asked for', async () => {
     await fitSlotsToBudget(ledger.pool, 6_000)
     expect(await take(1)).toHaveLength(1)
     expect(sum(await take(13))).toBe(24)
     expect(sum(await take(10_000))).toBe(6_000 - 36)
   })
 
-  test('slots that stand for several requests: a change of their worth buys nothing that was spent', async () => {
+  test('if slots come to stand for more or fewer requests, spent requests stay spent', async () => {
     await fitSlotsToBudget(ledger.pool, 500)
     await back(await take(400), true)
     await fitSlotsToBudget(ledger.pool, 1_000)
@@ -302,8 +306,8 @@ describe('slots', () => {
   })
 })
 
-describe('someone else spends from the same budget', () => {
-  test('the difference is held back for one window', async () => {
+describe('the number of requests left that the service reports', () => {
+  test('holds back the difference from the ledger’s count for one window', async () => {
     await fitSlotsToBudget(ledger.pool, 100)
     await back(await take(10), true)
     expect(await holdBackSurplusPermits(ledger.pool, 20, 0)).toBe(70)
@@ -312,7 +316,7 @@ describe('someone else spends from the same budget', () => {
     expect(await free()).toBe(100)
   })
 
-  test('slots that came free while an answer was on its way, or waited to be written, were busy when the service counted', async () => {
+  test('is compared only with slots that were free before the answer was on its way or waited to be written', async () => {
     await fitSlotsToBudget(ledger.pool, 100)
     await back(await take(90), true)
     await pass(windowMs) // they come free now
@@ -323,21 +327,21 @@ describe('someone else spends from the same budget', () => {
     expect(await holdBackSurplusPermits(ledger.pool, 10, 5_000)).toBe(82)
   })
 
-  test('a small difference means nothing: the service counted a moment ago', async () => {
+  test('is ignored if it is only 5 lower than the ledger’s count, because the service counted a moment ago', async () => {
     await fitSlotsToBudget(ledger.pool, 100)
     expect(await holdBackSurplusPermits(ledger.pool, 95, 0)).toBe(0)
     expect(await free()).toBe(100)
     expect(await holdBackSurplusPermits(ledger.pool, 94, 0)).toBe(6)
   })
 
-  test('more left than we count is no reason to spend more', async () => {
+  test('frees no slot if it is higher than the ledger’s count', async () => {
     await fitSlotsToBudget(ledger.pool, 10)
     await back(await take(8), true)
     expect(await holdBackSurplusPermits(ledger.pool, 90, 0)).toBe(0)
     expect(await free()).toBe(2)
   })
 
-  test('nothing left holds everything back, and costs no slot that is in hand', async () => {
+  test('holds back every free slot if it is 0, but no slot in hand', async () => {
     await fitSlotsToBudget(ledger.pool, 10)
     const inHand = await take(1)
     expect(await holdBackSurplusPermits(ledger.pool, 0, 0)).toBe(9)
@@ -345,7 +349,7 @@ describe('someone else spends from the same budget', () => {
     expect(await free()).toBe(1)
   })
 
-  test('what is held back counts as spent by nobody', async () => {
+  test('holds slots back without counting them as spent on submissions', async () => {
     await fitSlotsToBudget(ledger.pool, 10)
     await returnSlots(
       ledger.pool,
@@ -364,7 +368,7 @@ describe('pauses', () => {
   const raise = (askedMs: number | null = null, reason: PauseToRaise['reason'] = 'throttled', hasLongBackoff = false) =>
     raisePause(ledger.pool, { reason, askedMs, detail: 'said so', hasLongBackoff }, pauseBackoff)
 
-  /** For how long it was set, however long ago that was. */
+  /** The length to which the pause was set. */
   async function lengthMs(reason = 'throttled'): Promise<number> {
     const { rows } = await ledger.pool.query<{ ms: number }>(
       'select extract(epoch from until - set_at)::float8 * 1000 as ms from outboxd.pause where reason = $1',
@@ -373,7 +377,7 @@ describe('pauses', () => {
     return rows[0]?.ms ?? 0
   }
 
-  test('the steps are 1, 2, 4, 8 seconds and stays at 8', async () => {
+  test('a pause lasts 1, 2, 4, then 8 seconds, and no longer', async () => {
     const steps: number[] = []
     for (let i = 0; i < 6; i++) {
       await raise()
@@ -383,7 +387,7 @@ describe('pauses', () => {
     expect(steps).toEqual([1, 2, 4, 8, 8, 8])
   })
 
-  test('ten answers 429 in flight at once count as one step', async () => {
+  test('ten 429 answers at once lengthen the pause by one step only', async () => {
     const backoff = { ...pauseBackoff, throttled: [30_000, 60_000, 120_000] } // longer than ten raises take
     const call: PauseToRaise = { reason: 'throttled', askedMs: null, detail: 'said so', hasLongBackoff: false }
     const raiseTen = () => Promise.all(Array.from({ length: 10 }, () => raisePause(ledger.pool, call, backoff)))
@@ -396,7 +400,7 @@ describe('pauses', () => {
     expect(ms).toBeLessThanOrEqual(60_000)
   })
 
-  test('Retry-After wins where it is longer, and not where it is shorter', async () => {
+  test('Retry-After counts if it is longer than the step, and not if it is shorter', async () => {
     await raise(30_000)
     expect(await lengthMs()).toBeGreaterThan(29_000)
     await raise()
@@ -409,7 +413,7 @@ describe('pauses', () => {
   const through = () =>
     addAnswerCountsAndDropEndedPauses(ledger.pool, [{ resource: 'data', met: null, hasServiceVerdict: true }])
 
-  test('a pause that a record has left behind begins at the first step again', async () => {
+  test('after a record got through, the next pause begins at the first step again', async () => {
     for (let i = 0; i < 3; i++) {
       await raise()
       await pass(10_000)
@@ -420,7 +424,7 @@ describe('pauses', () => {
     expect(await lengthMs()).toBeLessThanOrEqual(1_000)
   })
 
-  test('a pause that only a trial has ended climbs on when a record brings it back, unless an hour has passed', async () => {
+  test('if only a trial ended the pause, the next one is a step longer, unless an hour has passed', async () => {
     const steps: number[] = []
     for (let i = 0; i < 4; i++) {
       await raise()
@@ -435,7 +439,7 @@ describe('pauses', () => {
     expect(await lengthMs()).toBeLessThanOrEqual(1_000)
   })
 
-  test('where each further try costs a record the steps go on to half an hour, and a question takes none', async () => {
+  test('the steps go up to half an hour if each try costs a record, and stay short if it costs none', async () => {
     const steps: number[] = []
     for (let i = 0; i < 6; i++) {
       await raise(null, 'unreachable', true)
@@ -448,7 +452,7 @@ describe('pauses', () => {
     expect(Math.round((await lengthMs('unreachable')) / 1_000)).toBe(4)
   })
 
-  test('after a trial one record proves it, of however many instances; then all resume', async () => {
+  test('after a trial only one of all instances may claim a record, and all may once that record got through', async () => {
     await raise(30_000)
     expect(await readSendingState(ledger.pool)).toBe('paused')
     await pass(30_000)
@@ -472,7 +476,7 @@ describe('pauses', () => {
     expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(true)
   })
 
-  test('of several who want the trial, one gets it', async () => {
+  test('of eight claims of the trial at once, one succeeds', async () => {
     await raise()
     await raise(null, 'unavailable')
     await pass(300_000)
@@ -480,7 +484,7 @@ describe('pauses', () => {
     expect(claims.filter(Boolean)).toHaveLength(1)
   })
 
-  test('one who died during the trial is followed by another after the lease', async () => {
+  test('another claim of the trial succeeds once the lease of the first has expired', async () => {
     await raise()
     await pass(2_000)
     expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(true)
@@ -490,7 +494,7 @@ describe('pauses', () => {
     expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(true)
   })
 
-  test('the right to the trial can be given back', async () => {
+  test('a trial that was given back can be claimed again', async () => {
     await raise()
     await pass(2_000)
     await claimTrialRequest(ledger.pool, leaseMs)
@@ -498,7 +502,7 @@ describe('pauses', () => {
     expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(true)
   })
 
-  test('a good answer ends only the pauses whose time is over', async () => {
+  test('a successful trial ends only the pauses whose time is over', async () => {
     await raise()
     await pass(2_000)
     await raise(null, 'unavailable')
@@ -508,7 +512,7 @@ describe('pauses', () => {
     expect(await readSendingState(ledger.pool)).toBe('paused')
   })
 
-  test('an operator’s pause has no end until it is given one, and nothing but an operator ends it before', async () => {
+  test('an operator’s pause without an end is ended neither by time nor by a trial', async () => {
     await ledger.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'maintenance')`)
     await raise()
     await pass(3_600_000)
@@ -517,7 +521,7 @@ describe('pauses', () => {
     expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(false)
   })
 
-  test('an operator’s pause whose time is over is over: nobody needs a proof', async () => {
+  test('an operator’s pause with an end is over at that time, without a trial', async () => {
     await ledger.pool.query(
       `insert into outboxd.pause (reason, detail, until) values ('operator', 'x', clock_timestamp() + interval '1 h')`,
     )
@@ -527,7 +531,7 @@ describe('pauses', () => {
     expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(false)
   })
 
-  test('any other pause must have an end', async () => {
+  test('the database refuses any other pause without an end', async () => {
     await expect(
       ledger.pool.query(`insert into outboxd.pause (reason, detail) values ('throttled', 'for ever')`),
     ).rejects.toThrow('check')

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(() => ledger.reset())
 
-test('a record is kept with every digit that the ERP wrote, queued, with its first event', async () => {
+test('a captured record is queued with its first event, and its payload keeps every digit that the ERP wrote', async () => {
   const payload = '{"amount":12345678901234567890.10,"text":"\\u0000 ü"}'
   const kept = record({ payload, createdAt: '2026-11-20T08:00:00.123456Z' })
   await insertCapturedRecords(ledger.pool, [kept], 'test')
@@ -23,14 +23,14 @@ test('a record is kept with every digit that the ERP wrote, queued, with its fir
   expect(await ledger.events(kept.id)).toEqual(['new -> queued: captured'])
 })
 
-test('a record that did not map is rejected with the reason, and costs no request', async () => {
+test('a record that did not map is rejected with the reason', async () => {
   const kept = record({ body: null, error: 'amount is missing', key: 'k' })
   await insertCapturedRecords(ledger.pool, [kept], 'test')
   expect(await ledger.row(kept.id)).toMatchObject({ state: 'rejected', error: 'amount is missing', held: false })
   expect(await ledger.events(kept.id)).toEqual(['new -> rejected: did not map'])
 })
 
-test('keeping a record twice changes nothing, but its outbox row is told its state again', async () => {
+test('capturing a record twice changes nothing, but makes a report of its state due', async () => {
   const kept = record()
   await insertCapturedRecords(ledger.pool, [kept], 'test')
   await claimQueuedSubmissions(ledger.pool, { id: randomUUID(), instanceId: randomUUID(), limit: 1, who: 'test' })
@@ -45,7 +45,7 @@ test('keeping a record twice changes nothing, but its outbox row is told its sta
   ).toMatchObject([{ outboxId: kept.outboxId, state: 'sending' }])
 })
 
-test('records are kept in the order in which they came', async () => {
+test('the ledger keeps records in the order in which they came', async () => {
   const records = Array.from({ length: 50 }, () => record())
   await insertCapturedRecords(ledger.pool, records, 'test')
   const { rows } = await ledger.pool.query<{ id: string }>('select id from outboxd.submission order by seq')

@@ -18,7 +18,7 @@ const claimUpTo = (limit: number, id = randomUUID()) =>
   claimQueuedSubmissions(ledger.pool, { id, instanceId: randomUUID(), limit, who: 'test' })
 const idsOf = (submissions: readonly { id: string }[]) => submissions.map(({ id }) => id)
 
-test('the oldest go first, each committed to the wire as its next attempt', async () => {
+test('a claim takes the oldest records first, and commits each as its next attempt', async () => {
   const ids = [...(await ledger.capture([{}, {}])), ...(await ledger.capture([{}, {}]))]
   const claimed = await claimUpTo(3)
   expect(idsOf(claimed)).toEqual(ids.slice(0, 3))
@@ -28,14 +28,14 @@ test('the oldest go first, each committed to the wire as its next attempt', asyn
   expect(idsOf(await claimUpTo(3))).toEqual(ids.slice(3))
 })
 
-test('one that is not due yet, or waits for its predecessor, is not claimed', async () => {
+test('a record that is not due yet, or waits for an earlier one of its key, is not claimed', async () => {
   const [due, later, first, second] = await ledger.capture([{}, {}, { key: 'k' }, { key: 'k' }])
   await ledger.pool.query(`update outboxd.submission set due_at = now() + interval '1 h' where id = $1`, [later])
   expect(idsOf(await claimUpTo(10))).toEqual([due, first])
   expect(await ledger.row(second ?? '')).toMatchObject({ state: 'queued', held: true })
 })
 
-test('two who claim at once never get the same', async () => {
+test('concurrent claims never take the same record', async () => {
   const ids = await ledger.capture(Array.from({ length: 60 }, () => ({})))
   const claims = await Promise.all(Array.from({ length: 12 }, () => claimUpTo(7)))
   const claimed = idsOf(claims.flat())
@@ -43,7 +43,7 @@ test('two who claim at once never get the same', async () => {
   expect(claimed.length + (await claimUpTo(100)).length).toBe(ids.length)
 })
 
-test('a claim whose answer was lost is given back whole, and no other', async () => {
+test('a claim whose answer was lost is given back whole, and no other claim is', async () => {
   const ids = await ledger.capture([{}, {}, {}])
   const lost = randomUUID()
   await claimUpTo(2, lost)
@@ -56,7 +56,7 @@ test('a claim whose answer was lost is given back whole, and no other', async ()
   expect(idsOf(await claimUpTo(10))).toEqual(ids.slice(0, 2))
 })
 
-test('a record is told how long it has waited since it was due', async () => {
+test('a claimed record says how long it has waited since it was due', async () => {
   const [id] = await ledger.capture([{}])
   await ledger.pool.query(`update outboxd.submission set due_at = due_at - interval '30 s' where id = $1`, [id])
   const [claimed] = await claimUpTo(1)
@@ -64,7 +64,7 @@ test('a record is told how long it has waited since it was due', async () => {
   expect(claimed?.waitedMs).toBeLessThan(40_000)
 })
 
-test('another instance doubts a record that never left: its owner gives it back', async () => {
+test('a record of a lost claim is queued again, even if another instance has made it uncertain', async () => {
   const [id = '', other = ''] = await ledger.capture([{}, {}])
   const lost = randomUUID()
   const claimed = [...(await claimUpTo(1, lost)), ...(await claimUpTo(1))]
@@ -77,7 +77,7 @@ test('another instance doubts a record that never left: its owner gives it back'
   expect((await readLedgerSnapshot(ledger.pool)).submissions).toMatchObject({ queued: 1, sending: 0, uncertain: 1 })
 })
 
-test('a record that another instance doubts in a transaction that is not committed yet is given back, too', async () => {
+test('a record of a lost claim is queued again, even if another instance is just committing it as uncertain', async () => {
   const [id = ''] = await ledger.capture([{}])
   const lost = randomUUID()
   const [claimed] = await claimUpTo(1, lost)
@@ -101,7 +101,7 @@ test('a record that another instance doubts in a transaction that is not committ
   expect(await ledger.row(id)).toMatchObject({ state: 'queued', error: null })
 })
 
-test('what an operator has settled since, or was sent since, stays as it is', async () => {
+test('a record of a lost claim that was sent again since keeps its later state', async () => {
   const [id = ''] = await ledger.capture([{}])
   const lost = randomUUID()
   const [first] = await claimUpTo(1, lost)
@@ -117,7 +117,7 @@ test('what an operator has settled since, or was sent since, stays as it is', as
   expect(await ledger.row(id)).toMatchObject({ state: 'uncertain', attempt: 2 })
 })
 
-test('a transaction is over when it has ended, or when the server knows nothing of it', async () => {
+test('a Postgres transaction is over if it has ended, or if the server does not know it', async () => {
   const client = await ledger.pool.connect()
   await client.query('begin')
   const { rows } = await client.query<{ xid: string }>('select pg_current_xact_id()::text as xid')

@@ -40,7 +40,7 @@ const look = async (hostMs = 0) =>
 const problems = async () =>
   (await readProblems(ledger.pool, 10)).map(({ kind, subject, detail }) => `${kind} ${subject}: ${detail}`)
 
-/** The most that lies in the future, in seconds. */
+/** How far the latest time in the column lies in the future, in seconds. */
 async function latest(column: string, table: string): Promise<number> {
   const { rows } = await ledger.pool.query<{ s: number }>(
     `select coalesce(ceil(extract(epoch from max(${column}) - clock_timestamp())), 0)::int as s from outboxd.${table}`,
@@ -48,25 +48,25 @@ async function latest(column: string, table: string): Promise<number> {
   return rows[0]?.s ?? 0
 }
 
-/** What lies in the future lies there by so many seconds, but for those that have gone by since. */
+/** Expects the latest time to lie `seconds` ahead, less what has passed since `sinceMs`. */
 async function expectLeft(column: string, table: string, seconds: number, sinceMs: number): Promise<void> {
   const left = await latest(column, table)
   expect(left).toBeLessThanOrEqual(seconds)
   expect(left).toBeGreaterThanOrEqual(Math.ceil(seconds - (performance.now() - sinceMs) / 1_000))
 }
 
-/** Of a jump back by an hour nobody sees what has gone by since the clock was looked at. */
+/** A jump back by an hour shows as an hour less what has passed since the last check of the clock. */
 function expectHourBack(backMs: number, sinceMs: number): void {
   expect(backMs).toBeLessThanOrEqual(hour)
   expect(backMs).toBeGreaterThanOrEqual(hour - (performance.now() - sinceMs))
 }
 
-test('a clock that goes on as it should is nobody’s business', async () => {
+test('a clock that runs on normally raises no problem', async () => {
   for (let n = 0; n < 3; n++) expect(await look()).toBe(0)
   expect(await problems()).toEqual([])
 })
 
-test('each look is noted, for those who have not looked before', async () => {
+test('each check of the clock is noted, for instances that have not checked yet', async () => {
   await look()
   await ledger.pool.query(`update outboxd.clock set seen_at = seen_at - interval '1 h'`)
   await look()
@@ -76,8 +76,8 @@ test('each look is noted, for those who have not looked before', async () => {
   expect(rows).toEqual([{ isNoted: true }])
 })
 
-describe('set back by an hour', () => {
-  test('it is noticed once, also by an instance that has just been started, and said for an hour', async () => {
+describe('the database’s clock is set back by an hour:', () => {
+  test('one of two instances notices it, and the problem stands for an hour', async () => {
     const sinceMs = performance.now()
     await look()
     await setClockBack(ledger.pool, hour)
@@ -94,7 +94,7 @@ describe('set back by an hour', () => {
     expect(await problems()).toEqual([])
   })
 
-  test('a slot is free when it was to be, and not a moment earlier than its holder may need it', async () => {
+  test('slots keep their remaining time, and a slot that is taken afterwards is left as it is', async () => {
     await fitSlotsToBudget(ledger.pool, 3)
     await takeSlots(ledger.pool, 1, 36_000, randomUUID())
     await look()
@@ -103,14 +103,14 @@ describe('set back by an hour', () => {
     let sinceMs = performance.now()
     await look()
     await expectLeft('free_at', 'slot', 96, sinceMs)
-    // One that is taken after the jump is left as it is.
+    // A slot that is taken after the jump is left as it is.
     sinceMs = performance.now()
     await takeSlots(ledger.pool, 1, 60_000, randomUUID())
     await look()
     await expectLeft('free_at', 'slot', 120, sinceMs)
   })
 
-  test('what is due is due, a pause lasts as long as it was to, and a dead instance is not alive for an hour', async () => {
+  test('due times and pauses keep their remaining time, and no dead instance counts as alive', async () => {
     await fitSlotsToBudget(ledger.pool, 10)
     await ledger.capture([{}, {}])
     const work = ledger.dispatch()
@@ -137,7 +137,7 @@ describe('set back by an hour', () => {
   })
 })
 
-describe('what is written after the clock was set back, and before an instance notices it', () => {
+describe('after the clock was set back, and before an instance notices it,', () => {
   /** A pause that a trial ended, as its next trial finds it. */
   async function clearedPause(): Promise<void> {
     await raisePause(ledger.pool, { reason: 'throttled', askedMs: null, detail: '429' }, pauseBackoff)
@@ -147,7 +147,7 @@ describe('what is written after the clock was set back, and before an instance n
   const endWaiting = (reason: string) =>
     ledger.pool.query(`update outboxd.pause set until = clock_timestamp() where reason = $1`, [reason])
 
-  test('a pause that a trial ended forbids no later trial', async () => {
+  test('a pause that a trial ended does not forbid a later trial', async () => {
     await clearedPause()
     await look()
     await setClockBack(ledger.pool, hour)
@@ -158,7 +158,7 @@ describe('what is written after the clock was set back, and before an instance n
     expect(await claimTrialRequest(ledger.pool, 1_000)).toBe(true)
   })
 
-  test('a pause that is raised again lasts as long as it was to', async () => {
+  test('a pause that is raised again keeps its length', async () => {
     await raisePause(ledger.pool, { reason: 'unauthorized', askedMs: null, detail: '401' }, pauseBackoff)
     await look()
     await setClockBack(ledger.pool, hour)
@@ -168,7 +168,7 @@ describe('what is written after the clock was set back, and before an instance n
     await expectLeft('until', 'pause', 60, sinceMs)
   })
 
-  test('a record keeps the age that its answer gave it', async () => {
+  test('a record that is accepted keeps its age', async () => {
     await fitSlotsToBudget(ledger.pool, 10)
     await ledger.capture([{}])
     const work = ledger.dispatch()
@@ -185,7 +185,7 @@ describe('what is written after the clock was set back, and before an instance n
   })
 })
 
-test('an outcome that is written meanwhile goes on: jobs are moved before submissions (a deadlock ended one of both)', async () => {
+test('moving due times and writing an outcome at once do not deadlock: jobs are locked before submissions', async () => {
   await fitSlotsToBudget(ledger.pool, 10)
   await ledger.capture([{}])
   const work = ledger.dispatch()
@@ -227,7 +227,7 @@ test("the database's clock is set forward by an hour: no instance counts as dead
   expect(await problems()).toEqual([])
 })
 
-test('a host whose clock differs from the database’s says so for as long as it does', async () => {
+test('a difference between a host’s clock and the database’s is a problem for as long as it lasts', async () => {
   await writeHeartbeat(ledger.pool, { id: randomUUID(), version: '1', host: 'erp-1' })
   await look()
   await look(-90_000)
@@ -236,7 +236,7 @@ test('a host whose clock differs from the database’s says so for as long as it
   expect(await problems()).toEqual([])
 })
 
-test('a host’s clock that stays off keeps the time since which it is', async () => {
+test('the problem of a host’s clock keeps the time since which the clock is off', async () => {
   await writeHeartbeat(ledger.pool, { id: randomUUID(), version: '1', host: 'erp-1' })
   await look()
   for (let n = 0; n < 3; n++) await look(-90_000)
@@ -245,7 +245,7 @@ test('a host’s clock that stays off keeps the time since which it is', async (
   expect(await readProblems(ledger.pool, 10)).toMatchObject([{ subject: 'erp-1', times: 4, sinceMs: first?.sinceMs }])
 })
 
-test('a slow answer is no difference between two clocks', () => {
+test('a slow answer does not count as a difference between two clocks', () => {
   expect(computeHostClockLeadMs(1_000, 61_000, 2_000)).toBe(0)
   expect(computeHostClockLeadMs(1_000, 1_100, 7_000)).toBe(-5_900)
   expect(computeHostClockLeadMs(9_000, 69_000, 2_000)).toBe(7_000)

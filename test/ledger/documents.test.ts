@@ -11,15 +11,17 @@ const table: Record<State, 'sent' | 'unchanged'> = {
   failed: 'sent',
   rejected: 'sent',
   uncertain: 'unchanged',
-  discarded: 'unchanged', // one whose request may have reached the service; others are passed over
+  discarded: 'unchanged', // only if its request may have reached the service: other discarded records are passed over
 }
 
-test.each(states)('the same request after a record that is %s', (state) => {
+test.each(
+  states,
+)('the same request after a record that is %s is sent only if that record failed or was rejected', (state) => {
   const reason = findReasonToDiscardDocument('a', { outboxId: '7', state, digest: 'a', mayHaveArrived: false })
   expect(reason).toBe(table[state] === 'sent' ? null : 'unchanged since outbox:7')
 })
 
-test.each(states)('another request, or one of which nobody knows, after a record that is %s is sent', (state) => {
+test.each(states)('a different or unknown request after a record that is %s is sent', (state) => {
   expect(findReasonToDiscardDocument('b', { outboxId: '7', state, digest: 'a', mayHaveArrived: true })).toBeNull()
   expect(findReasonToDiscardDocument('b', { outboxId: '7', state, digest: null, mayHaveArrived: true })).toBeNull()
   expect(findReasonToDiscardDocument(null, { outboxId: '7', state, digest: null, mayHaveArrived: true })).toBeNull()
@@ -28,7 +30,7 @@ test.each(states)('another request, or one of which nobody knows, after a record
 test.each([
   'failed',
   'rejected',
-] as const)('the same request after a record that %s, but may have arrived, is not sent', (state) => {
+] as const)('the same request after a %s record that may have arrived is not sent', (state) => {
   expect(findReasonToDiscardDocument('a', { outboxId: '7', state, digest: 'a', mayHaveArrived: true })).toBe(
     'unchanged since outbox:7',
   )
@@ -38,7 +40,7 @@ test('the first record of a document is sent', () => {
   expect(findReasonToDiscardDocument('a', null)).toBeNull()
 })
 
-test('requests are the same whichever submission makes them, and differ by endpoint, and in a digit', () => {
+test('the digest of a request differs by endpoint and by each digit, not by submission', () => {
   const [one, two] = ['019aaaaa-0000-7000-8000-000000000001', '019aaaaa-0000-7000-8000-000000000002']
   const digest = (id: string, resource: 'data' | 'orders', total: string) =>
     computeRequestDigest({ id, resource, body: `{"ref":"${id}","total":${total}}` })

@@ -6,7 +6,7 @@ import { readEncodingWarningClause } from '../../src/postgres/migrationSession.t
 import { daemonEnvironment, startDaemon } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
 
-/** A database of an encoding that does not go with the templates. */
+/** Makes a database of an encoding that the templates do not have. */
 async function databaseOf(encoding: string) {
   const database = await createDatabase('template0', `encoding '${encoding}' locale 'C'`)
   onTestFinished(() => database[Symbol.asyncDispose]())
@@ -15,7 +15,7 @@ async function databaseOf(encoding: string) {
 
 const bothWays = /SQL_ASCII.*restore it into a UTF8 database.*Or make a view of the outbox /
 
-test('SQL_ASCII is refused by migrate, for the ledger and the outbox, with both ways out', async () => {
+test('`migrate` refuses SQL_ASCII for the ledger and the outbox, and names both ways out', async () => {
   const { url, pool } = await databaseOf('SQL_ASCII')
   await expect(migrateLedger(url)).rejects.toThrow(bothWays)
   await expect(migrateOutbox(url, 'outbox')).rejects.toThrow(bothWays)
@@ -25,7 +25,7 @@ test('SQL_ASCII is refused by migrate, for the ledger and the outbox, with both 
   expect(rows).toEqual([])
 })
 
-test('SQL_ASCII is refused at the daemon’s start, of the outbox and of the ledger', async () => {
+test('the daemon does not start if the outbox or the ledger is in SQL_ASCII', async () => {
   const ascii = await databaseOf('SQL_ASCII')
   await ascii.pool.query('create table outbox (id bigint, type text, key text, payload text, status text)')
   const whole = await createDatabase()
@@ -37,7 +37,7 @@ test('SQL_ASCII is refused at the daemon’s start, of the outbox and of the led
   await expect(startDaemon({ ...env, STATE_DATABASE_URL: ascii.url })).rejects.toThrow(bothWays)
 })
 
-test('any other encoding but UTF8 is warned of by migrate', async () => {
+test('`migrate` warns of a LATIN1 database, and not of a UTF8 one', async () => {
   const [latin1, utf8] = [await databaseOf('LATIN1'), await databaseOf('UTF8')]
   expect(await readEncodingWarningClause('STATE_DATABASE_URL', latin1.url)).toMatch(
     /LATIN1, not UTF8\. .*replaced in messages/,
@@ -45,7 +45,7 @@ test('any other encoding but UTF8 is warned of by migrate', async () => {
   expect(await readEncodingWarningClause('STATE_DATABASE_URL', utf8.url)).toBeNull()
 })
 
-test('check says PROBLEM of SQL_ASCII, WARNING of LATIN1, and of which database', () => {
+test('`check` reports SQL_ASCII as a problem and LATIN1 as a warning, and names the database', () => {
   const judged = (ledger: string, outbox: string) => {
     const finding = judgeEncodings([
       { of: 'ledger', encoding: ledger },

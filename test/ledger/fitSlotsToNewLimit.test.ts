@@ -15,7 +15,7 @@ const table = fc
 
 const sum = (rows: readonly SlotRow[], count: (row: SlotRow) => number) =>
   rows.reduce((total, row) => total + count(row), 0)
-/** Requests that still count so long from now. */
+/** Requests that still count in `inMs`. */
 const owed = (rows: readonly SlotRow[], inMs: number) =>
   sum(rows, ({ permits, retiredPermits, freeInMs }) => (freeInMs > inMs ? permits + retiredPermits : 0))
 const capacity = (rows: readonly SlotRow[]) => sum(rows, ({ permits }) => permits)
@@ -35,7 +35,7 @@ describe('fitSlotsToNewLimit', () => {
     )
   })
 
-  test('at every moment to come what was spent leaves no more free than the new limit has room for', () => {
+  test('at every later moment, spent and free permits together stay within the new limit', () => {
     fc.assert(
       fc.property(table, limit, fc.integer({ min: 0, max: 100 }), (rows, requests, inMs) => {
         const fitted = fitSlotsToNewLimit(rows, { requests, windowLengthenedByMs: 0 })
@@ -45,7 +45,7 @@ describe('fitSlotsToNewLimit', () => {
     )
   })
 
-  test('nothing is held back beyond that but the rest of one slot, and permits that are added while none is free', () => {
+  test('if a slot was free, less than one slot too many is held back; if none was, none becomes free', () => {
     fc.assert(
       fc.property(table, limit, (rows, requests) => {
         const fitted = fitSlotsToNewLimit(rows, { requests, windowLengthenedByMs: 0 })
@@ -57,7 +57,7 @@ describe('fitSlotsToNewLimit', () => {
     )
   })
 
-  test('through whatever sequence of limits, what was spent is found again', () => {
+  test('after any sequence of limits, what was spent still counts', () => {
     fc.assert(
       fc.property(table, fc.array(limit, { minLength: 1, maxLength: 8 }), (rows, limits) => {
         const last = limits.at(-1) ?? 1
@@ -70,7 +70,7 @@ describe('fitSlotsToNewLimit', () => {
     )
   })
 
-  test('a longer window lets nothing go before it is as much longer, and then nothing earlier than it ought', () => {
+  test('a longer window frees nothing before the added time has passed, and then no more than is allowed', () => {
     fc.assert(
       fc.property(table, limit, fc.integer({ min: 1, max: 50 }), (rows, requests, windowLengthenedByMs) => {
         const fitted = fitSlotsToNewLimit(rows, { requests, windowLengthenedByMs })

@@ -18,7 +18,7 @@ beforeEach(() => ledger.reset())
 
 const instance = () => ({ id: randomUUID(), version: 'test', host: 'test' })
 
-/** Lets time go by for one or all instances. */
+/** Lets time pass for one or all instances. */
 async function pass(seconds: number, id: string | null = null): Promise<void> {
   await ledger.pool.query(
     `update outboxd.instance set beat_at = beat_at - $1 * interval '1 s', started_at = started_at - $1 * interval '1 s'
@@ -27,7 +27,7 @@ async function pass(seconds: number, id: string | null = null): Promise<void> {
   )
 }
 
-/** An instance that has been heard every three seconds for a while. */
+/** An instance that has had a heartbeat every three seconds for 15 s. */
 async function steady(me = instance()) {
   await writeHeartbeat(ledger.pool, me)
   for (let i = 0; i < 5; i++) {
@@ -51,7 +51,7 @@ async function sendingBy({ id }: { id: string }): Promise<string> {
 const orphaned = async (observer: { id: string }) =>
   (await readOrphanedSubmissions(ledger.pool, observer.id)).map(({ id }) => id)
 
-test('what a silent instance was sending is abandoned, in the eyes of one that was heard all the while', async () => {
+test('an instance with steady heartbeats finds the record that a silent instance was sending', async () => {
   const dead = instance()
   await writeHeartbeat(ledger.pool, dead)
   const id = await sendingBy(dead)
@@ -59,26 +59,26 @@ test('what a silent instance was sending is abandoned, in the eyes of one that w
   expect(await orphaned(await steady())).toEqual([id])
 })
 
-test('what an instance was sending of which nobody has ever heard is abandoned', async () => {
+test('a record that was sent by an instance without any heartbeat is orphaned', async () => {
   const id = await sendingBy(instance())
   expect(await orphaned(await steady())).toEqual([id])
 })
 
-test('what a living instance sends is never abandoned, nor one’s own', async () => {
+test('a record that a living instance sends is not orphaned, nor is the observer’s own', async () => {
   const [observer, living] = [await steady(), await steady()]
   await sendingBy(living)
   await sendingBy(observer)
   expect(await orphaned(observer)).toEqual([])
 })
 
-test('one that was silent for a moment is not taken for dead', async () => {
+test('an instance that was silent for 11 s does not count as dead', async () => {
   const other = await steady()
   await sendingBy(other)
   await pass(11, other.id)
   expect(await orphaned(await steady())).toEqual([])
 })
 
-test('a newcomer does not judge', async () => {
+test('an instance that has just started finds no orphaned record', async () => {
   await sendingBy(instance())
   const newcomer = instance()
   await writeHeartbeat(ledger.pool, newcomer)
@@ -87,7 +87,7 @@ test('a newcomer does not judge', async () => {
   expect(await orphaned(newcomer)).toEqual([])
 })
 
-test('after an outage of the database nobody judges until the others have had time to be heard again', async () => {
+test('after an outage of the database no record is orphaned until all instances have had time for a heartbeat', async () => {
   const [observer, other] = [await steady(), await steady()]
   const id = await sendingBy(other)
   await pass(60)
@@ -103,14 +103,14 @@ test('after an outage of the database nobody judges until the others have had ti
   expect(await orphaned(observer)).toEqual([id])
 })
 
-test('an instance that was stopped and wakes up does not judge by its last sign of life', async () => {
+test('an instance that was suspended does not judge others by its own old heartbeat', async () => {
   const [observer, other] = [await steady(), await steady()]
   await sendingBy(other)
   await pass(60)
   expect(await orphaned(observer)).toEqual([])
 })
 
-test('what a living instance is sending is settled by that instance alone, and only if it does not have the claim in hand', async () => {
+test('only the living instance that sends a record can settle it, and only if it does not have the claim in hand', async () => {
   const [observer, owner] = [await steady(), await steady()]
   const id = await sendingBy(owner)
   const held = new Set<string | null>()
@@ -122,12 +122,12 @@ test('what a living instance is sending is settled by that instance alone, and o
   expect(await forgotten(owner)).toEqual([])
 })
 
-test('only what is on the wire can be abandoned', async () => {
+test('only a record that is being sent can be orphaned', async () => {
   await ledger.capture([{}, { error: 'no', body: null }])
   expect(await orphaned(await steady())).toEqual([])
 })
 
-test('instances that have been silent for a day are forgotten', async () => {
+test('instances that have been silent for a day are deleted', async () => {
   const [dead, living] = [await steady(), await steady()]
   await pass(90_000, dead.id)
   await deleteStaleInstances(ledger.pool)

@@ -30,7 +30,7 @@ beforeEach(async () => {
 const isHeld = async (id: string | undefined) => (await ledger.row(id ?? '')).held
 const line = (length: number, key = 'k') => Array.from({ length }, () => ({ key }))
 
-/** Sends the one record whose turn it is, and writes what came of it. */
+/** Claims the one record whose turn it is, and writes its outcome. */
 async function send(work: TestDispatch, change: GivenChange): Promise<Submission> {
   const { submissions } = await claim(work, { submissions: 10 })
   expect(submissions).toHaveLength(1)
@@ -41,7 +41,7 @@ async function send(work: TestDispatch, change: GivenChange): Promise<Submission
 
 const accepted = (): GivenChange => ({ state: 'accepted', transactionId: randomUUID(), pollInMs: 1_000 })
 
-test('of records with one key, the first may be sent, and those without a key at any time', async () => {
+test('the first record of a key may be sent and the later ones are held; records without a key are never held', async () => {
   const [first, second] = await ledger.capture(line(2))
   const [third, other, free] = await ledger.capture([{ key: 'k' }, { key: 'other' }, {}])
   expect(await Promise.all([first, second, third, other, free].map(isHeld))).toEqual([false, true, true, false, false])
@@ -103,7 +103,7 @@ test('no release is lost when a record is captured while the one before it is be
   }
 })
 
-test('lines that were blocked under another KEY_ON_FAILURE are let go', async () => {
+test('keys that KEY_ON_FAILURE=block held are released under KEY_ON_FAILURE=continue', async () => {
   const [, second, third] = await ledger.capture(line(3), 'block')
   await send(ledger.dispatch({ keyOnFailure: 'block' }), { state: 'failed' })
   expect(await isHeld(second)).toBe(true)
@@ -114,7 +114,7 @@ test('lines that were blocked under another KEY_ON_FAILURE are let go', async ()
   expect(await Promise.all([second, third].map(isHeld))).toEqual([false, true])
 })
 
-test('a key of no characters is let go, too', async () => {
+test('an empty key is released, too', async () => {
   const [, second] = await ledger.capture([{ key: '' }, { key: '' }], 'block')
   await send(ledger.dispatch({ keyOnFailure: 'block' }), { state: 'failed' })
   const release = () => inTransaction(ledger.pool, (db) => releaseUnblockedRecords(db, 'continue'))
@@ -122,7 +122,7 @@ test('a key of no characters is let go, too', async () => {
   expect((await release()).released).toBe(1)
 })
 
-test('of many keys, each round looks at the next ones', async () => {
+test('a round checks 1,000 keys, and the next round goes on after them', async () => {
   const many = Array.from({ length: 1_001 }, (_, i) => `key ${String(i).padStart(4, '0')}`)
   await ledger.capture(many.flatMap((key) => [{ key }, { key }]))
   await ledger.pool.query(`update outboxd.submission set held = true where key = $1`, [many.at(-1)])
@@ -137,12 +137,12 @@ describe('capture', () => {
   const room = (keyOnFailure: KeyOnFailure = 'continue') =>
     captureLock(keyOnFailure).withLock(async (turn) => decideClaimLimits(turn, 800))
 
-  test('counts what is queued', async () => {
+  test('counts queued records against its window', async () => {
     await ledger.capture([{}, {}, { error: 'no', body: null }])
     expect(await room()).toEqual({ room: 798, keyRowsMax: 20, exceptKeys: [] })
   })
 
-  test('leaves keys alone whose line is long', async () => {
+  test('takes no rows of a key with more than 20 queued records', async () => {
     await ledger.capture([...line(21, 'long'), ...line(20, 'short')])
     expect(await room()).toEqual({ room: 759, keyRowsMax: 20, exceptKeys: ['long'] })
   })
@@ -151,7 +151,7 @@ describe('capture', () => {
     ['uncertain', ['k'], ['k']],
     ['failed', [], ['k']],
     ['accepted', [], []],
-  ])('leaves keys alone whose line waits for a person: after %s, %j or, under block, %j', async (state, go, block) => {
+  ])('takes no rows of a key that waits for an operator: after %s, %j, or %j under KEY_ON_FAILURE=block', async (state, go, block) => {
     await ledger.capture(line(3), 'block')
     await send(
       ledger.dispatch({ keyOnFailure: 'block' }),
@@ -167,7 +167,7 @@ describe('capture', () => {
     expect(await captureLock('continue').withLock(async () => 'after')).toBe('after')
   })
 
-  test('keeps nothing where its work fails', async () => {
+  test('keeps nothing if its work fails', async () => {
     const failing = captureLock('continue').withLock(async (turn) => {
       await turn.insert([record()])
       throw new Error('the outbox is away')

@@ -10,12 +10,12 @@ import { type Ledger, openLedger } from '../support/ledger.ts'
 let ledger: Ledger
 beforeAll(async () => {
   ledger = await openLedger()
-  // Finished ones, of which no statistics tell yet: autovacuum looks once a minute.
+  // Finished records that the statistics do not count yet, because autovacuum runs once a minute.
   await ledger.capture(Array.from({ length: 2_000 }, () => ({ error: 'does not map' })))
 })
 afterAll(() => ledger[Symbol.asyncDispose]())
 
-/** The plans of the statements that the work asks for, by a pool as the daemon's. */
+/** Returns the plans of the statements that the work runs, in a pool with the daemon's settings. */
 async function plansOf(work: (db: Database) => Promise<unknown>, answer = {}): Promise<string> {
   const url = ledger.url
   const pool = createPool({
@@ -37,15 +37,15 @@ async function plansOf(work: (db: Database) => Promise<unknown>, answer = {}): P
   return plans.join('\n')
 }
 
-describe('what is read again and again is read by its own index, whatever the statistics say:', () => {
-  test('what could be sent', async () => {
+describe('each frequent read uses its own index, whatever the statistics say:', () => {
+  test('the records and polls that could be sent', async () => {
     const plan = await plansOf((db) => readRequestDemand(db, 1_000))
     expect(plan).toContain('using submission_polled on')
     expect(plan).toContain('using submission_ready on')
     expect(plan).not.toMatch(/Seq Scan on submission|Sort|Bitmap/)
   })
 
-  test('what rows have yet to be told', async () => {
+  test('the reports that are due', async () => {
     const plan = await plansOf((db) => readDueReports(db, { freshMax: 500, againMax: 50 }))
     expect(plan).toContain('using submission_report on')
     expect(plan).toContain('using submission_report_again on')

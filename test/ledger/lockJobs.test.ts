@@ -5,7 +5,7 @@ import { inTransaction } from '../../src/postgres/database.ts'
 import { type Fixture, openFixture } from '../commands/fixture.ts'
 import { until } from '../support/until.ts'
 
-/** Jobs are locked before submissions: what is written meanwhile by others goes on, and nobody is ended by a deadlock. */
+/** Jobs are locked before submissions, so that concurrent writes go on and no session is ended by a deadlock. */
 
 let fixture: Fixture
 beforeAll(async () => {
@@ -38,7 +38,7 @@ const somebodyWaits = () =>
     ({ rowCount }) => rowCount !== 0,
   )
 
-test('an outcome and a discard meet: no deadlock', async () => {
+test('an outcome and a discard of the same record do not deadlock', async () => {
   const id = await accepted('one')
   const outcome = await beginOutcome(id)
   const context = fixture.context()
@@ -51,7 +51,7 @@ test('an outcome and a discard meet: no deadlock', async () => {
   expect(await fixture.ledger.liveJobs()).toEqual([])
 })
 
-test('polls are moved but for one whose outcome is written just now, which is not waited for', async () => {
+test('moving polls skips a poll whose outcome is being written, and does not wait for it', async () => {
   const ids = [await accepted('one'), await accepted('two')]
   const { pool, queue } = fixture.ledger
   const moves = (await readPlannedPolls(pool, 10)).map(({ submissionId, jobId }) => ({
@@ -63,7 +63,7 @@ test('polls are moved but for one whose outcome is written just now, which is no
   const outcome = await beginOutcome(ids[0] ?? '')
   await inTransaction(pool, async (db) => {
     await reschedulePolls(db, queue, moves)
-    // In the middle of moving the other goes on.
+    // While the polls are being moved, the outcome goes on.
     await outcome.query('update outboxd.submission set polls = polls + 1 where id = $1', [ids[0]])
   })
   await outcome.query('commit')

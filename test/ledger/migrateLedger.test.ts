@@ -5,7 +5,7 @@ import { createDatabase } from '../support/database.ts'
 
 const migration = (name: string) => readFileSync(`migrations/${name}.sql`, 'utf8')
 
-test('a ledger of before, with rows in every state, keeps all of them as those of its first outbox, and its positions', async () => {
+test('0006: rows in every state become those of the first outbox, and positions are kept', async () => {
   const database = await createDatabase('template0')
   onTestFinished(() => database[Symbol.asyncDispose]())
   const { pool } = database
@@ -35,7 +35,7 @@ test('a ledger of before, with rows in every state, keeps all of them as those o
   ])
 })
 
-test('a ledger of before keeps its positions, what it put off, and which rows it knows', async () => {
+test('0011: positions and skipped rows are kept, and no row counts as edited', async () => {
   const database = await createDatabase('template0')
   onTestFinished(() => database[Symbol.asyncDispose]())
   const { pool } = database

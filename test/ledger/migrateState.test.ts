@@ -6,7 +6,7 @@ import { createDatabase } from '../support/database.ts'
 import { migrationNames, migrationText } from '../support/measureMigration.ts'
 import { until } from '../support/until.ts'
 
-/** A migrated database in which somebody holds a lock on a table. */
+/** A migrated database in which another session holds a lock on a table. */
 async function locked(table: string, { onTestFinished }: TestContext): Promise<string> {
   const database = await createDatabase()
   onTestFinished(() => database[Symbol.asyncDispose]())
@@ -21,16 +21,21 @@ async function locked(table: string, { onTestFinished }: TestContext): Promise<s
 
 test.concurrent.for<[name: string, table: string, migrate: (url: string) => Promise<unknown>, variable: string]>([
   ['the ledger', 'outboxd.migration', migrateLedger, 'STATE_DATABASE_URL'],
-  // Only what changes the table needs a lock on it: here, to take the trigger away.
+  // Only a change of the table needs a lock on it: here, to remove the trigger.
   ['the outbox', 'outbox', (url: string) => migrateOutbox(url, 'outbox', false), 'DATABASE_URL'],
-])("a lock is in a migration's way (%s): gives up, names the holder", async ([, table, migrate, variable], context) => {
+])('a migration that meets a lock on a table of %s gives up and names the lock’s holder', async ([
+  ,
+  table,
+  migrate,
+  variable,
+], context) => {
   const url = await locked(table, context)
   await expect(migrate(url)).rejects.toThrow(
     new RegExp(`the database of ${variable} .* another session held a lock .* pg_terminate_backend\\(\\d+\\)`),
   )
 })
 
-test('a deadlock with a daemon that runs ends neither: the migration that Postgres gave up is applied when the daemon is through', async () => {
+test('after a deadlock with a running daemon neither is lost: the migration is applied when the daemon is through', async () => {
   const database = await createDatabase('template0')
   onTestFinished(() => database[Symbol.asyncDispose]())
   const { pool, url } = database
@@ -52,7 +57,7 @@ test('a deadlock with a daemon that runs ends neither: the migration that Postgr
   expect((await migrated)[0]).toBe('0008_passage')
 })
 
-/** Brings an empty database to where that migration is the next. */
+/** Applies to an empty database all migrations before the named one. */
 async function applyBefore(pool: pg.Pool, name: string): Promise<void> {
   await pool.query(`create schema outboxd; create table outboxd.migration
     (id serial primary key, name varchar(255) not null, run_on timestamp not null)`)

@@ -24,7 +24,7 @@ test.runIf(existsSync(debian15))('PostgreSQL 15 takes the same locks', async () 
   )
 })
 
-/** Statements find rows as they would where a condition is true of many. */
+/** Makes statements find rows as they do if a condition matches many. */
 const asIfLarge =
   'set enable_indexscan = off; set enable_bitmapscan = off; set enable_nestloop = off; set enable_mergejoin = off'
 
@@ -52,7 +52,7 @@ async function measureAll(url: string): Promise<string> {
   }
 }
 
-test('a lock is said by whom it stops, and lasts the longer the larger the table and the more is done to it', async () => {
+test('migrate --plan names whom a lock stops, and estimates more for larger tables and more work', async () => {
   const costs = await readMigrationCosts()
   const plan = (name: string, rows: number) => {
     const cost = costs.find((each) => each.name === name)

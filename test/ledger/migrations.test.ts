@@ -12,7 +12,7 @@ import { createDatabase } from '../support/database.ts'
 
 const folder = join(import.meta.dirname, '..', '..', 'migrations')
 
-/** A database as it was before the migration of that name, and that migration, to be applied to it. */
+/** Makes a database as it was before the named migration, and returns it with a function that applies the migration. */
 async function before(name: string) {
   const database = await createDatabase('template0')
   onTestFinished(() => database[Symbol.asyncDispose]())
@@ -23,7 +23,7 @@ async function before(name: string) {
   return { pool, migrate: () => apply(name) }
 }
 
-/** Writes rows of the ledger as it was then. */
+/** Inserts rows into a ledger of that time. */
 function rowsOf(pool: pg.Pool) {
   return async (state: string, columns: Record<string, unknown> = {}) => {
     const id = randomUUID()
@@ -41,7 +41,7 @@ function rowsOf(pool: pg.Pool) {
   }
 }
 
-test('0007: rows in every state come through; what may have arrived, and ids of persons, are known', async () => {
+test('0007: rows in every state come through, and those that may have arrived or have an operator’s id are marked', async () => {
   const { pool, migrate } = await before('0007_arrivals.sql')
   const add = rowsOf(pool)
   const now = new Date()
@@ -76,7 +76,7 @@ test('0007: rows in every state come through; what may have arrived, and ids of 
   expect(await named('not polled_rarely')).toHaveLength(12)
 })
 
-test("failed under a person's id, before 0.2: may have arrived", async () => {
+test('0013: a record that failed under an id from an operator may have arrived', async () => {
   const { pool, migrate } = await before('0013_persons_ids.sql')
   const add = rowsOf(pool)
   const now = new Date()
@@ -113,7 +113,7 @@ test("failed under a person's id, before 0.2: may have arrived", async () => {
   expect((await pool.query(counted)).rows).toEqual(counts)
 })
 
-test('0014: rows in every state come through, and are found by what a person looks them up by', async () => {
+test('0014: rows in every state come through, and an operator finds them by idempotency key and end of id', async () => {
   const { pool, migrate } = await before('0014_lookups.sql')
   const add = rowsOf(pool)
   const now = new Date()
@@ -152,7 +152,7 @@ test('0015: rows in every state come through as they are, and no request has bee
   expect((await pool.query('select from outboxd.request_count')).rowCount).toBe(0)
 })
 
-test('0016: instances come through, and nobody has asked any of them to reload', async () => {
+test('0016: instances come through, and none has been asked to reload', async () => {
   const { pool, migrate } = await before('0016_reload.sql')
   await rowsOf(pool)('completed', { ended_at: new Date(), transaction_id: 'tx', done_ms: 5 })
   await pool.query("insert into outboxd.instance (id, version, host) values (gen_random_uuid(), '1', 'erp-1')")
@@ -161,7 +161,7 @@ test('0016: instances come through, and nobody has asked any of them to reload',
   expect(rows).toEqual([{ host: 'erp-1', reload_asked: 0, reload_answered: 0, reload_problem: null }])
 })
 
-test('0018: rows in every state come through with their events; only what is completed or discarded can go', async () => {
+test('0018: rows in every state come through with their events; only completed and discarded rows can be deleted', async () => {
   const { pool, migrate } = await before('0018_retention.sql')
   const add = rowsOf(pool)
   const now = new Date()
@@ -191,7 +191,7 @@ test('0018: rows in every state come through with their events; only what is com
   expect((await pool.query(counted)).rows.every(({ n }) => n === 1)).toBe(true)
 })
 
-test('0019: what was pruned before stays known for a year from then on', async () => {
+test('0019: records that were pruned before stay known for a year', async () => {
   const { pool, migrate } = await before('0019_forgetting.sql')
   await rowsOf(pool)('completed', { ended_at: new Date() })
   await pool.query(
@@ -205,7 +205,7 @@ test('0019: what was pruned before stays known for a year from then on', async (
   expect(rows).toEqual([{ was_gone: false, later: true }])
 })
 
-test('0020: rows in every state and slots come through; there is no history yet, and no slot says what else it was spent on', async () => {
+test('0020: rows in every state and slots come through; the new counts begin empty', async () => {
   const { pool, migrate } = await before('0020_minutes.sql')
   const add = rowsOf(pool)
   const now = new Date()
@@ -225,7 +225,7 @@ test('0020: rows in every state and slots come through; there is no history yet,
   expect((await pool.query('select from outboxd.period union all select from outboxd.request_hour')).rowCount).toBe(0)
 })
 
-test('0021: rows in every state come through with their events, and the pause that stands is an act of its operator', async () => {
+test('0021: rows in every state come through with their events, and the operator’s pause becomes an act', async () => {
   const { pool, migrate } = await before('0021_audit.sql')
   const add = rowsOf(pool)
   const now = new Date()
@@ -259,7 +259,7 @@ test('0021: rows in every state come through with their events, and the pause th
   await expect(pool.query('delete from outboxd.operator_act')).rejects.toThrow('append-only')
 })
 
-test('0022: events come through, and none says what its amounts were', async () => {
+test('0022: events come through, without amounts', async () => {
   const { pool, migrate } = await before('0022_amounts.sql')
   const id = await rowsOf(pool)('completed', { ended_at: new Date() })
   await pool.query(
@@ -271,7 +271,7 @@ test('0022: events come through, and none says what its amounts were', async () 
   expect(rows).toEqual([{ submission_id: id, cause: 'x', amounts: null }])
 })
 
-test('0023: rows in every state come through, with a type longer than an entry of an index', async () => {
+test('0023: rows in every state come through, even with a type that is too long for an index', async () => {
   const { pool, migrate } = await before('0023_types.sql')
   const add = rowsOf(pool)
   const now = new Date()
@@ -285,7 +285,7 @@ test('0023: rows in every state come through, with a type longer than an entry o
   expect((await pool.query(rows)).rows).toEqual(before0023)
 })
 
-test('0024: rows in every state come through with their events; the first chain has them all, emptied ones too', async () => {
+test('0024: rows in every state come through with their events, and the first chain has all, even emptied ones', async () => {
   const { pool, migrate } = await before('0024_chain.sql')
   const add = rowsOf(pool)
   const now = new Date()
@@ -306,7 +306,7 @@ test('0024: rows in every state come through with their events; the first chain 
   expect(await verifyChain(pool, null)).toMatchObject({ broken: null, entries: 8, waiting: 0 })
 })
 
-test('0025: rows in every state come through, and how rare a key is among them is known', async () => {
+test('0025: rows in every state come through, and the planner knows how rare a key is', async () => {
   const { pool, migrate } = await before('0025_rarity.sql')
   const add = rowsOf(pool)
   const now = new Date()
@@ -332,7 +332,7 @@ test('0025: rows in every state come through, and how rare a key is among them i
   expect(await estimated()).toBeLessThan(5)
 })
 
-test('0032: rows in every state come through, and the ledger has a name and belongs to no service until a daemon starts', async () => {
+test('0032: rows in every state come through; the ledger gets a name, and a service only when a daemon starts', async () => {
   const { pool, migrate } = await before('0032_binding.sql')
   const add = rowsOf(pool)
   const now = new Date()
@@ -351,7 +351,7 @@ test('0032: rows in every state come through, and the ledger has a name and belo
   expect((await pool.query('select given from outboxd.instance_setting')).rows).toEqual([{ given: {} }])
 })
 
-test('0037 and 0038: rows in every state come through as they are, and none is of a document', async () => {
+test('0037 and 0038: rows in every state come through as they are, and none belongs to a document', async () => {
   const { pool, migrate } = await before('0037_document.sql')
   const add = rowsOf(pool)
   const now = new Date()

@@ -76,7 +76,7 @@ describe('a claim', () => {
     expect(claimed.slots).toHaveLength(1)
   })
 
-  test('with fewer slots than asked for takes less, of both kinds', async () => {
+  test('takes fewer of both kinds if fewer slots are free than it asked for', async () => {
     for (let i = 0; i < 3; i++) await due()
     await ledger.capture([{}, {}, {}])
     await fitSlotsToBudget(ledger.pool, 4)
@@ -86,7 +86,7 @@ describe('a claim', () => {
     expect([claimed.submissions.length, claimed.polls.length]).toEqual([2, 2])
   })
 
-  test('without any slot takes nothing', async () => {
+  test('takes nothing if no slot is free', async () => {
     await due()
     await ledger.capture([{}])
     await ledger.pool.query(`update outboxd.slot set free_at = 'infinity'`)
@@ -109,21 +109,21 @@ describe('a claim', () => {
     })
   })
 
-  test('for a trial takes what it needs, and only one does', async () => {
+  test('for a trial takes what it needs, and only one of several claims does', async () => {
     await ledger.capture([{}, {}])
     await pauseThatIsOver()
     const claims = await Promise.all([1, 2, 3].map(() => claim(ledger.dispatch(), { submissions: 1, trial: true })))
     expect(claims.map(({ submissions }) => submissions.length).sort()).toEqual([0, 0, 1])
   })
 
-  test('that finds nothing for a trial leaves it to others', async () => {
+  test('for a trial leaves the trial to others if it finds nothing', async () => {
     await pauseThatIsOver()
     await claim(dispatch, { submissions: 1, trial: true })
     await ledger.capture([{}])
     expect((await claim(ledger.dispatch(), { submissions: 1, trial: true })).submissions).toHaveLength(1)
   })
 
-  test('of which any part fails, took nothing', async () => {
+  test('takes nothing if any part of it fails', async () => {
     await due()
     await ledger.capture([{}])
     const before = await everything()
@@ -137,7 +137,7 @@ describe('a claim', () => {
     expect(commits).toEqual([])
   })
 
-  test('throws away polls of submissions that no longer wait for them', async () => {
+  test('deletes polls of submissions that no longer wait for them', async () => {
     const id = await due()
     await ledger.pool.query(
       `update outboxd.submission set state = 'discarded', job_id = null, poll_at = null, ended_at = now() where id = $1`,
@@ -147,7 +147,7 @@ describe('a claim', () => {
     expect(await ledger.liveJobs()).toEqual([])
   })
 
-  test('given back whose answer was lost leaves its polls to come back by themselves', async () => {
+  test('whose answer was lost is given back, and its record can be claimed again', async () => {
     await ledger.capture([{}])
     const id = randomUUID()
     await dispatch.claim({ id, submissions: 1, polls: 0, rarePolls: 0, permits: 1, trial: false }, () => {})
@@ -162,13 +162,13 @@ async function pauseThatIsOver(): Promise<void> {
 }
 
 describe('a batch of outcomes', () => {
-  test('of an acceptance enqueues the first poll with it', async () => {
+  test('enqueues the first poll together with an acceptance', async () => {
     const id = await due()
     expect(await ledger.liveJobs()).toEqual([(await ledger.read(id)).jobId])
     expect((await claim(dispatch, { polls: 1 })).polls).toMatchObject([{ submission: { id } }])
   })
 
-  test('of a pending poll completes its job and enqueues the next', async () => {
+  test('completes the job of a pending poll and enqueues the next', async () => {
     const { submission, job } = await polling()
     const change: GivenChange = { state: 'accepted', polls: 1, pollInMs: 5_000 }
     await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, change, job)] }))
@@ -177,7 +177,7 @@ describe('a batch of outcomes', () => {
     expect(await ledger.liveJobs()).toEqual([jobId])
   })
 
-  test('of an end completes the job, and there is no next', async () => {
+  test('completes the job of an ended record and enqueues none', async () => {
     const { submission, job } = await polling()
     const { written } = await dispatch.writeOutcomes(
       outcomeBatch({ transitions: [transition(submission, { state: 'completed', polls: 1 }, job)] }),
@@ -187,7 +187,7 @@ describe('a batch of outcomes', () => {
     expect(await ledger.liveJobs()).toEqual([])
   })
 
-  test('of a poll whose job is another’s by now writes nothing', async () => {
+  test('writes nothing for a poll whose job another instance has taken', async () => {
     const { submission, job } = await polling()
     await ledger.pool.query('update pgboss.job set retry_count = retry_count + 1 where id = $1', [job.id])
     const before = await everything()
@@ -196,7 +196,7 @@ describe('a batch of outcomes', () => {
     expect(await everything()).toEqual(before)
   })
 
-  test('written twice does no more than once', async () => {
+  test('does no more when it is written twice', async () => {
     const [submission, slotted] = [await sending(), await sending()]
     const { slots } = await claim(dispatch, { submissions: 1 })
     const whole = outcomeBatch({
@@ -209,7 +209,7 @@ describe('a batch of outcomes', () => {
     expect({ ...(await everything()), slots: null }).toEqual({ ...once, slots: null })
   })
 
-  test('of which any part is refused is not written at all', async () => {
+  test('is not written at all if any part of it is refused', async () => {
     const [good, bad] = [await sending(), await sending()]
     const { submission, job } = await polling()
     const before = await everything()
@@ -225,7 +225,7 @@ describe('a batch of outcomes', () => {
     expect(await everything()).toEqual(before)
   })
 
-  test('of words that were cut in the middle of an emoji is written (it was refused, and tried again for ever)', async () => {
+  test('is written even if a text was cut within an emoji (it was refused, and tried again for ever)', async () => {
     const submission = await sending()
     const deps = {
       policy: 'hold',
@@ -246,13 +246,13 @@ describe('a batch of outcomes', () => {
     expect(written).toMatchObject([{ state: 'rejected' }])
   })
 
-  test('of a good answer ends the pauses whose time is over', async () => {
+  test('ends the pauses whose time is over if the trial succeeded', async () => {
     await pauseThatIsOver()
     await dispatch.writeOutcomes(outcomeBatch({ trialSucceeded: true }))
     expect((await ledger.pool.query('select from outboxd.pause where cleared_at is null')).rowCount).toBe(0)
   })
 
-  test('of a trial whose answer proved nothing lets another begin', async () => {
+  test('lets another trial begin if the trial proved nothing', async () => {
     await due()
     await pauseThatIsOver()
     expect(await dispatch.claimTrialRequest(1)).toHaveLength(1)
@@ -262,7 +262,7 @@ describe('a batch of outcomes', () => {
     expect((await claim(dispatch, { polls: 1, trial: true })).polls).toHaveLength(1)
   })
 
-  test('after a trial lets one record go alone, and all when it has got through', async () => {
+  test('lets one record go after a trial, and all records once that one got through', async () => {
     await ledger.capture([{}, {}, {}])
     await pauseThatIsOver()
     expect((await claim(dispatch, { submissions: 3 })).submissions).toEqual([])
@@ -276,7 +276,7 @@ describe('a batch of outcomes', () => {
     expect(await claim(dispatch, { submissions: 3 })).toMatchObject({ submissions: [{}, {}], isFirstAfterTrial: false })
   })
 
-  test('counts how often a record met a pause, and sees whether others got through and recovered since', async () => {
+  test('counts how often a record met a pause, and says whether others got through or recovered since', async () => {
     const submission = await sending()
     const meets = (times: number): GivenChange => ({
       state: 'queued',
@@ -300,7 +300,7 @@ describe('a batch of outcomes', () => {
     expect(await met()).toMatchObject({ times: 1, othersThrough: true, othersRecovered: true })
     const again = (await claim(dispatch, { submissions: 1 })).submissions[0] as Submission
     await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(again, meets(2))] }))
-    // Who recovered a few records ago says still that it passes by itself.
+    // A record that recovered a few records ago still shows that the pause passes by itself.
     expect(await met()).toMatchObject({ times: 2, othersThrough: false, othersRecovered: true })
     await dispatch.writeOutcomes(
       outcomeBatch({
@@ -310,7 +310,7 @@ describe('a batch of outcomes', () => {
     expect(await met()).toMatchObject({ times: 2, othersThrough: true, othersRecovered: false })
   })
 
-  test('that hears of fewer requests left than we count holds back', async () => {
+  test('holds slots back if the service reports fewer requests left than the ledger counts', async () => {
     await fitSlotsToBudget(ledger.pool, 100)
     expect(await dispatch.writeOutcomes(outcomeBatch({ remaining: { requests: 10, ageMs: () => 0 } }))).toEqual({
       written: [],
@@ -328,7 +328,7 @@ describe('maintenance', () => {
   const on = () => ({ ledger: ledger.pool, queue: ledger.queue, keyOnFailure: 'continue' as const })
   const recreate = () => inTransaction(ledger.pool, (db) => recreateMissingPollJobs(db, ledger.queue))
 
-  test('gives a tracked submission whose job was lost a new one, to be asked about at once', async () => {
+  test('gives a tracked submission whose job was lost a new job that is due at once', async () => {
     const [lost, kept] = [await due(), await due()]
     await ledger.pool.query('delete from pgboss.job where id = (select job_id from outboxd.submission where id = $1)', [
       lost,
@@ -342,7 +342,7 @@ describe('maintenance', () => {
     )
   })
 
-  test('makes a poll due whose job lies ahead of it, as a clock that was set back may leave it', async () => {
+  test('makes a poll due if its job lies later than the poll, as after a clock was set back', async () => {
     const id = await due()
     await ledger.pool.query(`update pgboss.job set start_after = now() + interval '1 h' where state = 'created'`)
     await ledger.pool.query(`update outboxd.submission set poll_at = now() - interval '1 min' where id = $1`, [id])
@@ -351,7 +351,7 @@ describe('maintenance', () => {
     expect((await claim(dispatch, { polls: 5 })).polls.map(({ submission }) => submission.id)).toEqual([id])
   })
 
-  test('leaves alone whose poll is in hand, or not due yet', async () => {
+  test('makes no new job for a poll that is in hand or not due yet', async () => {
     await polling()
     const submission = await sending()
     await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, accepted(3_600_000))] }))
@@ -368,7 +368,7 @@ describe('maintenance', () => {
     expect(await ledger.countStates()).toEqual({ accepted: 1 })
   })
 
-  test('rescues in one transaction with the next poll, and a worker who was alive after all comes too late', async () => {
+  test('writes a rescue with its next poll, and the outcome of the former owner comes too late', async () => {
     const submission = await sending()
     const probe: GivenChange = { state: 'sending', transactionId: submission.id, pollInMs: 0 }
     expect(
@@ -385,7 +385,7 @@ describe('maintenance', () => {
     ])
   })
 
-  test('finds what the dead left', async () => {
+  test('finds the records of dead instances', async () => {
     await sending()
     await writeHeartbeat(ledger.pool, instance)
     expect(await readOrphanedSubmissions(ledger.pool, instance.id)).toEqual([])

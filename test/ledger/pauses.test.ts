@@ -14,14 +14,14 @@ test('each reason has its own steps', () => {
   expect(steps('unreachable').at(-1)).toBe(60_000)
 })
 
-test('where each further try costs a record, the wait doubles up to half an hour', () => {
+test('if each try costs a record, the wait grows up to half an hour', () => {
   const patient = steps('unreachable', { hasLongBackoff: true })
   expect(patient[0]).toBe(1_000)
   expect(patient.at(-1)).toBe(1_800_000)
   expect(patient.toSorted((a, b) => a - b)).toEqual(patient)
 })
 
-test('where something else than the service answers, ten tries follow each other quickly first', () => {
+test('if something other than the service answers, the first ten tries are a second apart', () => {
   const answered = steps('unreachable', { answeredByOther: true })
   expect(answered.slice(0, 10)).toEqual(Array(10).fill(1_000))
   expect(answered.slice(10)).toEqual(steps('unreachable', { hasLongBackoff: true }))

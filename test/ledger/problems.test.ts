@@ -18,7 +18,7 @@ const skipped = (subject: string, detail = 'why') => ({
 })
 const standing = async () => (await readProblems(ledger.pool, 100)).map(({ subject }) => subject)
 
-test('a problem that is seen again keeps its beginning, and is counted', async () => {
+test('a problem that is seen again keeps the time of its beginning, and is counted', async () => {
   await raiseProblems(ledger.pool, [skipped('1', 'first'), skipped('1', 'twice in one batch')])
   const [before] = await readProblems(ledger.pool, 100)
   await raiseProblems(ledger.pool, [{ ...skipped('1', 'second'), retryInMs: 60_000 }])
@@ -35,7 +35,7 @@ test('many problems of one kind hide no problem of another kind', async () => {
   expect(read.map(({ kind }) => kind)).toEqual(['row_skipped', 'row_skipped', 'claim_lost'])
 })
 
-test('what is cleared is gone, the rest stands', async () => {
+test('clearing removes the named problems, or all of a kind, and keeps the others', async () => {
   await raiseProblems(ledger.pool, [skipped('1'), skipped('2'), { ...skipped(''), kind: 'clock_off' }])
   await clearProblems(ledger.pool, 'row_skipped', ['1'])
   expect((await standing()).sort()).toEqual(['', '2'])
@@ -43,18 +43,18 @@ test('what is cleared is gone, the rest stands', async () => {
   expect(await standing()).toEqual([''])
 })
 
-test('replacing a kind leaves exactly what was given', async () => {
+test('replacing the problems of a kind leaves exactly the given ones', async () => {
   await raiseProblems(ledger.pool, [skipped('1'), skipped('2')])
   await replaceProblems(ledger.pool, 'row_skipped', [skipped('2'), skipped('3')])
   expect((await standing()).sort()).toEqual(['2', '3'])
 })
 
-test('the metrics count them by kind', async () => {
+test('the snapshot counts problems by kind', async () => {
   await raiseProblems(ledger.pool, [skipped('1'), skipped('2'), { ...skipped(''), kind: 'clock_off' }])
   expect((await readLedgerSnapshot(ledger.pool)).problems).toEqual({ row_skipped: 2, clock_off: 1 })
 })
 
-test('a subject of any length and any characters is kept, and found again', async () => {
+test('a problem is stored and cleared whatever the length and characters of its subject', async () => {
   const subject = `${'ä'.repeat(499)}\ud83d\0${'x'.repeat(10_000)}`
   await raiseProblems(ledger.pool, [skipped(subject, 'half a pair \ud83d and NUL \0')])
   expect(await standing()).toHaveLength(1)

@@ -20,7 +20,7 @@ beforeEach(async () => {
 
 const ninety = { days: 90, payloadDays: null }
 
-/** A record that came to an end, as the daemon writes it, and that its row was told. */
+/** Captures and ends a record as the daemon does, `days` ago, written back to its row. */
 async function ended(change: GivenChange, days: number): Promise<string> {
   const [id = ''] = await ledger.capture([{ payload: '{"iban":"DE1"}' }])
   const work = ledger.dispatch()
@@ -41,8 +41,8 @@ const completed = (): GivenChange => ({
 })
 const exists = async (id: string) => (await ledger.row(id)).id === id
 
-describe('what goes', () => {
-  test('completed and discarded records go with their events when their days are over, and the counts with them', async () => {
+describe('records', () => {
+  test('completed and discarded records are deleted with their events after RETENTION_DAYS, and the counts follow', async () => {
     const gone = [await ended(completed(), 91), await ended({ state: 'failed', errorCode: 'E1', error: 'no' }, 91)]
     await ledger.pool.query(`update outboxd.submission set state = 'discarded' where state = 'failed'`)
     const young = await ended(completed(), 89)
@@ -53,7 +53,7 @@ describe('what goes', () => {
     expect(submissions).toEqual({ ...Object.fromEntries(states.map((state) => [state, 0])), completed: 1 })
   })
 
-  test('what is not chained yet is not looked at again and again: a batch asks for the events of few of them (6 s with a million after an upgrade)', async () => {
+  test('a batch looks up events of few of the records that are not in the chain yet (it took 6 s with a million)', async () => {
     await ledger.capture(Array.from({ length: 2_000 }, () => ({})))
     await ledger.pool.query('truncate outboxd.chain_block')
     await ledger.pool.query(
@@ -73,7 +73,7 @@ describe('what goes', () => {
     expect((await looks()) - before).toBeLessThanOrEqual(101)
   })
 
-  test('what waits for a person never goes, nor what is under way, nor an outcome that its row was not told', async () => {
+  test('records that need attention, are under way, or were not written back are never deleted', async () => {
     const kept = [
       await ended({ state: 'failed', errorCode: 'E1', error: 'no' }, 4_000),
       await ended({ state: 'rejected', errorCode: 'E001', error: 'no' }, 4_000),
@@ -86,14 +86,14 @@ describe('what goes', () => {
     for (const id of kept) expect(await exists(id)).toBe(true)
   })
 
-  test('with RETENTION_DAYS=0 all is kept, and contents may go all the same', async () => {
+  test('RETENTION_DAYS=0 keeps all records, but RETENTION_PAYLOAD_DAYS may still empty their contents', async () => {
     const id = await ended(completed(), 4_000)
     expect(await pruneAll(ledger.pool, { days: null, payloadDays: null })).toMatchObject({ submissions: 0, emptied: 0 })
     expect(await pruneAll(ledger.pool, { days: null, payloadDays: 30 })).toMatchObject({ submissions: 0, emptied: 1 })
     expect(await exists(id)).toBe(true)
   })
 
-  test('a live record or an event is deleted by hand: the database refuses', async () => {
+  test('the database refuses to delete a live record or an event by hand', async () => {
     await ended({ state: 'uncertain', errorCode: null, error: 'nobody knows' }, 100)
     await expect(ledger.pool.query('delete from outboxd.submission')).rejects.toThrow('is uncertain and is not deleted')
     await ended(completed(), 100)
@@ -102,7 +102,7 @@ describe('what goes', () => {
 })
 
 describe('contents', () => {
-  test('payload, body and result are emptied, and what a replay kept of them; the rest stays', async () => {
+  test('payload, body, result and what a replay kept of them are emptied, and the rest stays', async () => {
     const id = await ended(completed(), 31)
     await ledger.pool.query(
       `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
@@ -119,14 +119,14 @@ describe('contents', () => {
     await expect(ledger.pool.query(`update outboxd.submission_event set detail = '{}'`)).rejects.toThrow('append-only')
   })
 
-  test('of one whose transaction a person has named they stay: it can be taken back, and is sent again then', async () => {
+  test('stay if an operator named the transaction, because that can be taken back and the record sent again', async () => {
     const id = await ended(completed(), 31)
     await ledger.pool.query('update outboxd.submission set id_by_person = true where id = $1', [id])
     expect(await pruneAll(ledger.pool, { days: 90, payloadDays: 30 })).toMatchObject({ emptied: 0 })
   })
 })
 
-describe('beside others', () => {
+describe('beside other sessions', () => {
   /** A transaction of another session. */
   async function another() {
     const transaction = await beginTransaction(ledger.pool)
@@ -141,7 +141,7 @@ describe('beside others', () => {
     )
   }
 
-  test('a record that an operator has in hand is left for the next time, and not waited for', async () => {
+  test('a record that an operator has locked is left for the next round, and not waited for', async () => {
     const [id, other] = [await ended(completed(), 100), await ended(completed(), 100)]
     const operator = await another()
     await operator.db.query('select from outboxd.submission where id = $1 for update', [id])
@@ -156,7 +156,7 @@ describe('beside others', () => {
     expect(await exists(id)).toBe(true)
   })
 
-  test('prunes beside capture and each other: one at a time', async () => {
+  test('a round does nothing while capture or another round holds its lock', async () => {
     const id = await ended(completed(), 100)
     for (const lock of [7165, 7161]) {
       const holder = await another()
@@ -169,7 +169,7 @@ describe('beside others', () => {
     expect(await exists(id)).toBe(false)
   })
 
-  test('interrupted after any batch it goes on where it was', async () => {
+  test('a round that is interrupted after a batch leaves the rest to the next', async () => {
     await ledger.capture(Array.from({ length: 120 }, () => ({})))
     await completeAgo(ledger.pool, 100)
     let isInterrupted = false

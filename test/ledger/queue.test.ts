@@ -24,7 +24,7 @@ test('due jobs are fetched, others are not', async () => {
   expect(await fetch()).toEqual([])
 })
 
-test('a job brings the submission that it is for', async () => {
+test('a fetched job names its submission', async () => {
   const due = plan(0)
   await insert([due])
   expect(await ledger.queue.fetch(ledger.pool, 1, false)).toEqual([
@@ -32,7 +32,7 @@ test('a job brings the submission that it is for', async () => {
   ])
 })
 
-test('a job can be made due at another time, unless it is being worked on', async () => {
+test('a job can be moved to another time, unless it is being worked on', async () => {
   const moved = plan(3_600_000)
   await insert([moved])
   await ledger.queue.move(ledger.pool, moved.jobId, 0)
@@ -48,7 +48,7 @@ test.each([0, 1, 250.123456, 1e-9, 90_061_001.5])('a job is due after %d ms, to 
   expect(Math.abs((after?.value as number) - inMs)).toBeLessThan(1)
 })
 
-test('completing returns those that were still ours', async () => {
+test('completing returns the jobs that were still ours', async () => {
   const plans = [plan(0), plan(0)]
   await insert(plans)
   const jobs = await fetch()
@@ -57,7 +57,7 @@ test('completing returns those that were still ours', async () => {
   expect(await ledger.queue.complete(ledger.pool, [{ id: randomUUID(), retryCount: 0 }])).toEqual(new Set())
 })
 
-test('who lost a job to another cannot complete it', async () => {
+test('a worker that lost its job to another cannot complete it', async () => {
   await insert([plan(0)])
   const [mine] = await fetch()
   await silence()
@@ -67,14 +67,14 @@ test('who lost a job to another cannot complete it', async () => {
   expect(await ledger.queue.complete(ledger.pool, theirs ? [theirs] : [])).toEqual(new Set([mine?.id]))
 })
 
-/** Lets pg-boss bring back the jobs whose holder is not heard of any more. */
+/** Lets pg-boss take back the jobs whose holder has been silent for 11 s. */
 async function silence(): Promise<void> {
   await ledger.pool.query(`update pgboss.job set heartbeat_on = now() - interval '11 s' where state = 'active'`)
   await ledger.queue.supervise()
   expect(await column('state::text')).toEqual([{ value: 'retry' }])
 }
 
-test('a sign of life keeps a job with its holder', async () => {
+test('a heartbeat keeps a job with its holder', async () => {
   await insert([plan(0)])
   const jobs = await fetch()
   await ledger.pool.query(`update pgboss.job set heartbeat_on = now() - interval '9 s'`)
@@ -89,7 +89,7 @@ test('jobs outlive every outage: pg-boss neither gives up nor throws them away',
   expect(row?.value).toEqual({ retries: 1_000_000, delay: 0, kept: 3_650, heartbeat: 10 })
 })
 
-test('everything happens in the caller’s transaction', async () => {
+test('fetching, completing and inserting belong to the caller’s transaction', async () => {
   const [kept, undone] = [plan(0), plan(0)]
   await insert([kept])
   const failing = inTransaction(ledger.pool, async (db) => {
@@ -105,7 +105,7 @@ test('everything happens in the caller’s transaction', async () => {
   expect(await fetch()).toEqual([{ id: kept.jobId, retryCount: 0 }])
 })
 
-test('two who fetch at once never get the same', async () => {
+test('concurrent fetches never get the same job', async () => {
   await insert(Array.from({ length: 60 }, () => plan(0)))
   const fetched = (await Promise.all(Array.from({ length: 10 }, () => fetch(5)))).flat()
   expect(new Set(fetched.map(({ id }) => id)).size).toBe(fetched.length)
@@ -117,7 +117,7 @@ test('installing again keeps the jobs and the options', async () => {
   expect(await fetch()).toHaveLength(1)
 })
 
-test('polls that are to be rare are fetched apart, and do not stand before the others', async () => {
+test('rare polls are fetched apart from the others, and do not delay them', async () => {
   await insert([
     { ...plan(0), rarely: true },
     { ...plan(0), rarely: true },
@@ -129,7 +129,7 @@ test('polls that are to be rare are fetched apart, and do not stand before the o
   expect(await ledger.queue.fetch(ledger.pool, 2, true)).toHaveLength(1)
 })
 
-test('a database whose migration ended before the queue was created is refused, with the command that creates it', async () => {
+test('a database whose migration ended before the queue was created is refused, with the command to run', async () => {
   await ledger.pool.query(`select pgboss.delete_queue('outboxd_poll')`)
   onTestFinished(() => installPollQueue(ledger.url))
   const opened = await openPollQueue(ledger.url, () => {}).then(

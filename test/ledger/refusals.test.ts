@@ -27,7 +27,7 @@ beforeEach(async () => {
   work = ledger.dispatch()
 })
 
-/** A record is sent and refused in these words, by any of several instances. */
+/** Captures and claims a record, and writes its refusal in these words. */
 async function refuse(
   message = 'nginx: 400',
   record: Partial<CapturedRecord> = {},
@@ -67,7 +67,7 @@ const waiting = async () => {
 const through = () =>
   work.writeOutcomes(outcomeBatch({ answeredRecords: [{ resource: 'data', met: null, hasServiceVerdict: true }] }))
 
-/** A session that holds a record, as an operator's command does before it takes the record's line. */
+/** A session that holds a record, as an operator's command does before it locks the record's key. */
 async function lockedBy(id: string) {
   const client = await ledger.pool.connect()
   const letGo = () => client.query('commit')
@@ -99,7 +99,7 @@ test('a record stays rejected if a later one of its key was sent meanwhile', asy
   expect((await ledger.read(first)).state).toBe('rejected')
 })
 
-test('a record whose successor was under way at the mass refusal is queued again with it, if that is refused, too', async () => {
+test('if a record under way at the mass refusal is refused too, it and the earlier one of its key are queued again', async () => {
   const first = await refuse('nginx: 400', { key: 'K' })
   await ledger.capture([{ key: 'K' }])
   const [second] = (await claim(work, { submissions: 1 })).submissions
@@ -188,7 +188,7 @@ test('if two versions of a document are refused, a mass refusal queues only the 
   expect([(await ledger.read(first)).state, (await ledger.read(second)).state]).toEqual(['rejected', 'queued'])
 })
 
-test('the tenth refusal in the same words pauses everybody, and all ten are queued again, once', async () => {
+test('the tenth refusal in the same words pauses all sending, and all ten records are queued again once', async () => {
   await times(9, () => refuse())
   expect([await ledger.countStates(), await pauses()]).toEqual([{ rejected: 9 }, []])
   const last = await refuse()
@@ -202,7 +202,7 @@ test('the tenth refusal in the same words pauses everybody, and all ten are queu
   expect(await ledger.row(last)).toMatchObject({ error: null, ended_at: null, report_due: true })
 })
 
-test('a record that gets through, or other words, begin the count anew; another half of the service has its own', async () => {
+test('a record that gets through, or other words, restart the count; each resource has its own count', async () => {
   await times(9, () => refuse())
   await through()
   await times(9, () => refuse())
@@ -212,12 +212,12 @@ test('a record that gets through, or other words, begin the count anew; another 
   expect([await ledger.countStates(), await pauses()]).toEqual([{ rejected: 37 }, []])
 })
 
-test('records of one key count as one: they may be wrong together', async () => {
+test('refused records of one key count as one, because they may be wrong together', async () => {
   await times(20, () => refuse('nginx: 400', { key: 'one customer' }))
   expect([await ledger.countStates(), await pauses()]).toEqual([{ rejected: 20 }, []])
 })
 
-test('what may have arrived, and what an operator has touched, stays as it is; lines are kept', async () => {
+test('records that may have arrived or that an operator discarded stay as they are, and keys keep their order', async () => {
   await refuse('nginx: 400', {}, true)
   const touched = await refuse()
   await ledger.pool.query(`update outboxd.submission set state = 'discarded' where id = $1`, [touched])
@@ -232,7 +232,7 @@ test('what may have arrived, and what an operator has touched, stays as it is; l
   expect(await ledger.row(successor)).toMatchObject({ state: 'queued', held: true })
 })
 
-test('what is queued again is locked before its line, as by everybody: who holds the record may still take the line', async () => {
+test('a mass refusal locks a record before its key, so that whichever session has the record can still lock the key', async () => {
   const keyed = await refuse('nginx: 400', { key: 'k' })
   await times(8, () => refuse())
   await using person = await lockedBy(keyed)
@@ -244,7 +244,7 @@ test('what is queued again is locked before its line, as by everybody: who holds
   expect(await ledger.countStates()).toEqual({ queued: 10 })
 })
 
-test('after it one refusal is enough, until a record gets through', async () => {
+test('after a mass refusal one more refusal pauses sending, until a record gets through', async () => {
   await times(10, () => refuse())
   await ledger.pool.query('delete from outboxd.pause')
   await ledger.pool.query(`update outboxd.submission set due_at = 'infinity' where state = 'queued'`)
@@ -254,7 +254,7 @@ test('after it one refusal is enough, until a record gets through', async () => 
   expect(await problems()).toEqual([])
 })
 
-test('an operator who takes it at its word has them rejected, for a day', async () => {
+test('after an operator believes the refusal, records with it stay rejected for a day', async () => {
   await times(10, () => refuse())
   const actor = { who: 'operator test', reason: null, account: 'test@test' }
   const operator = { ledger: ledger.pool, url: '', keyOnFailure: 'continue', actor } as const
@@ -270,7 +270,7 @@ test('an operator who takes it at its word has them rejected, for a day', async 
   expect(await pauses()).toEqual(['unauthorized'])
 })
 
-test('a refusal under an old fence counts for nothing', async () => {
+test('a refusal under an outdated claim does not count', async () => {
   await times(9, () => refuse())
   const [id = ''] = await ledger.capture([{}])
   const { submissions } = await claim(work, { submissions: 1 })

@@ -13,7 +13,7 @@ beforeEach(() => ledger.reset())
 const actor = { who: 'operator test', reason: null, account: 'test@test' }
 const reload = () => requestReload({ ledger: ledger.pool, url: '', keyOnFailure: 'continue', actor })
 
-test('each instance hears with its signs of life which reload was asked for, until it has answered', async () => {
+test('each heartbeat returns the requested reload until its instance has answered', async () => {
   const instance = () => ({ id: randomUUID(), version: '1', host: 'erp-1' })
   const [me, other] = [instance(), instance()]
   const beat = (one: typeof me) => writeHeartbeat(ledger.pool, one)

@@ -64,7 +64,7 @@ const only = async () => {
   return report as NonNullable<typeof report>
 }
 
-test('what became of a record is told once', async () => {
+test('the outcome of a record is reported once', async () => {
   const submission = await uncertain()
   const report = await only()
   expect(report).toMatchObject({ submissionId: submission.id, state: 'uncertain', errorCode: 'E', error: 'lost' })
@@ -72,13 +72,13 @@ test('what became of a record is told once', async () => {
   expect(await read()).toEqual([])
 })
 
-test('the oldest come first, no more than asked for', async () => {
+test('reports come oldest first, and no more than asked for', async () => {
   const submissions = [await uncertain(), await uncertain(), await uncertain()]
   const { fresh } = await readDueReports(ledger.pool, { freshMax: 2, againMax: 2 })
   expect(fresh.map(({ submissionId }) => submissionId)).toEqual(submissions.slice(0, 2).map(({ id }) => id))
 })
 
-test('a state that came while another was being told has its own report', async () => {
+test('a state that is written while an earlier one is being reported gets its own report', async () => {
   const submission = await uncertain()
   const report = await only()
   await step(submission, { state: 'discarded' })
@@ -86,7 +86,7 @@ test('a state that came while another was being told has its own report', async 
   expect((await only()).state).toBe('discarded')
 })
 
-test('rows that do not say what they were meant to are told again', async () => {
+test('a report can be made due again if its row does not say what it should', async () => {
   await uncertain()
   const report = await only()
   await writeReportResults(ledger.pool, [knows(report)])
@@ -94,8 +94,8 @@ test('rows that do not say what they were meant to are told again', async () => 
   expect((await only()).submissionId).toBe(report.submissionId)
 })
 
-describe('what is put off', () => {
-  test('waits for its time behind all others, and counts its failures', async () => {
+describe('a report that is put off', () => {
+  test('waits for its time, comes apart from new reports, and counts its failures', async () => {
     await uncertain()
     await writeReportResults(ledger.pool, [refused(await only(), 60_000)])
     expect(await read()).toEqual([])
@@ -105,14 +105,14 @@ describe('what is put off', () => {
     expect([fresh.map(({ failures }) => failures), again.map(({ failures }) => failures)]).toEqual([[0], [1]])
   })
 
-  test('is told at once when it has become something else', async () => {
+  test('is due at once when its record changes', async () => {
     const submission = await uncertain()
     await writeReportResults(ledger.pool, [refused(await only(), 60_000)])
     await step(submission, { state: 'discarded' })
     expect(await only()).toMatchObject({ state: 'discarded', failures: 1 })
   })
 
-  test('is a problem until its row knows', async () => {
+  test('is a problem until it is written back', async () => {
     const { outboxId } = await uncertain()
     await writeReportResults(ledger.pool, [refused(await only())])
     expect(await problems()).toEqual([{ kind: 'report_refused', subject: outboxId }])
@@ -125,7 +125,7 @@ describe('what is put off', () => {
     expect(await read()).toEqual([])
   })
 
-  test('counts for itself how often its row was missing, and from the start when the row was there', async () => {
+  test('counts how often its row was missing, and from the start after the row was there', async () => {
     await uncertain()
     const missing = (report: Report): ReportResult => ({
       ...refused(report),
@@ -141,7 +141,7 @@ describe('what is put off', () => {
     expect({ failures, misses }).toEqual({ failures: [0, 1, 2, 3, 4, 5, 6], misses: [0, 0, 0, 1, 2, 0, 1] })
   })
 
-  test('is no problem where another instance has told the row in between', async () => {
+  test('is no problem if another instance has written it back meanwhile', async () => {
     await uncertain()
     const report = await only()
     await writeReportResults(ledger.pool, [knows(report)])
@@ -149,7 +149,7 @@ describe('what is put off', () => {
     expect([await problems(), await read()]).toEqual([[], []])
   })
 
-  test('does not lie in the way of the others: each kind is read by its own index', async () => {
+  test('does not delay new reports, which are read by their own index', async () => {
     const plan = await inTransaction(ledger.pool, async (db) => {
       await db.query('set local enable_seqscan = off; set local enable_bitmapscan = off')
       const { rows } = await db.query<{ 'QUERY PLAN': string }>(
@@ -163,7 +163,7 @@ describe('what is put off', () => {
   })
 })
 
-test('in a ledger that went back in time nothing is told, also before that was said: rows may know more', async () => {
+test('a ledger that lost data reports nothing, even before a check finds the loss', async () => {
   await uncertain()
   const { fresh } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 10 })
   expect(

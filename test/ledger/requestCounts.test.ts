@@ -31,7 +31,7 @@ async function stepsOf(...requests: MadeRequest[]): Promise<Transition[]> {
   }))
 }
 
-test('what the service did not serve counts against it, and what it took longer than 2 s for; a refusal does neither', async () => {
+test('an unserved request counts as failed and an answer after more than 2 s as slow, but a refusal as neither', async () => {
   const transitions = await stepsOf(
     made('ok', 2_000),
     made('ok', 2_001),
@@ -52,7 +52,7 @@ test('what the service did not serve counts against it, and what it took longer 
   expect(await readRecentRequestCounts(ledger.pool)).toEqual({ lastHour: counts, lastDay: counts, last28Days: counts })
 })
 
-test('an outcome that is written twice is counted once; a step without a request is not', async () => {
+test('an outcome that is written twice is counted once, and a step without a request is not counted', async () => {
   const instance = { id: randomUUID(), who: 'test' }
   const [step, unseen] = await stepsOf(made('ok', 10), made('ok', 10))
   if (!step || !unseen) throw new Error('two were claimed')
@@ -66,7 +66,7 @@ test('an outcome that is written twice is counted once; a step without a request
   expect((await readRecentRequestCounts(ledger.pool)).lastHour.submit).toMatchObject({ requests: 2 })
 })
 
-test("an instance's transaction stays open: others count requests", async () => {
+test('an open transaction of one instance does not stop others from counting requests', async () => {
   const [first, second] = await stepsOf(made('ok', 10), made('ok', 10))
   if (!first || !second) throw new Error('two were claimed')
   const slow = await ledger.pool.connect()
@@ -84,7 +84,7 @@ test("an instance's transaction stays open: others count requests", async () => 
   expect((await readRecentRequestCounts(ledger.pool)).lastHour.submit.requests).toBe(1)
 })
 
-test('an hour and a day are told apart, and what is older than two days goes', async () => {
+test('the last hour and the last day are counted apart, and counts older than two days are deleted', async () => {
   await ledger.pool.query(
     `insert into outboxd.request_count
      select date_trunc('minute', now()) - age, 'status', $1, 10, 1, 10, 2
@@ -101,7 +101,7 @@ test('an hour and a day are told apart, and what is older than two days goes', a
   expect((await ledger.pool.query('select from outboxd.request_count')).rowCount).toBe(3)
 })
 
-test('28 days are told by the hours that were added up, and by the minutes since', async () => {
+test('the last 28 days are counted by summed hours and by the minutes since', async () => {
   await ledger.pool.query(
     `insert into outboxd.request_hour
      select date_trunc('hour', now()) - age, 'submit', 100, 1, 100, 20

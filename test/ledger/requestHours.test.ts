@@ -22,7 +22,7 @@ async function lastHour(): Promise<number> {
   return rows[0]?.ms ?? 0
 }
 
-test('the requests of an hour are added up once it is over, once', async () => {
+test('the requests of an hour are summed once, when the hour is over', async () => {
   const at = await lastHour()
   const count = (minute: number) =>
     ledger.pool.query(

@@ -45,14 +45,14 @@ async function holds(): Promise<{ requests: number; windowMs: number; slots: num
   return rows[0]
 }
 
-test('instances with the same settings have nothing to say', async () => {
+test('instances with the same settings have no differences', async () => {
   const [one, other] = [instance(), instance()]
   await one.agree()
   expect(await other.agree()).toEqual({ requests: 100, windowMs: 60_000, differences: [], before: null })
   expect(await problems()).toEqual([])
 })
 
-test('while they differ the smallest limit and the longest window hold, and each difference is a problem', async () => {
+test('if settings differ, the smallest limit and the longest window hold, and each difference is a problem', async () => {
   const strict = instance({ requests: 50, windowMs: 60_000 })
   const loose = instance({ requests: 100, windowMs: 120_000, host: 'erp-2' })
   await strict.agree()
@@ -66,7 +66,7 @@ test('while they differ the smallest limit and the longest window hold, and each
   )
 })
 
-test('a timeout, and KEY_ON_FAILURE, are said to differ, too', async () => {
+test('a different request timeout or KEY_ON_FAILURE is a difference, too', async () => {
   await instance().agree()
   const { differences } = await instance({ requestTimeoutMs: 5_000, keyOnFailure: 'block' }).agree()
   expect(differences.map(({ detail }) => detail.split(' ')[0])).toEqual(
@@ -74,7 +74,7 @@ test('a timeout, and KEY_ON_FAILURE, are said to differ, too', async () => {
   )
 })
 
-test('a rolling change comes to its end by itself, when the last instance with the old settings has left', async () => {
+test('a rolling change of settings is over when the last instance with the old settings has left', async () => {
   const [old, another, fresh] = [instance({ requests: 50 }), instance({ requests: 50 }), instance()]
   for (const each of [old, another, fresh]) await each.agree()
   await old.leave()
@@ -84,7 +84,7 @@ test('a rolling change comes to its end by itself, when the last instance with t
   expect(await problems()).toEqual([])
 })
 
-test('one that was killed counts for a minute, and one that wakes up late counts again', async () => {
+test('the settings of a killed instance count for a minute, and again if it wakes up late', async () => {
   const [killed, alive] = [instance({ requests: 10 }), instance()]
   await killed.agree()
   expect(await alive.agree()).toMatchObject({ requests: 10 })
@@ -93,7 +93,7 @@ test('one that was killed counts for a minute, and one that wakes up late counts
   expect(await killed.agree()).toMatchObject({ requests: 10, before: { requests: 100 } })
 })
 
-test('a slot is taken for the timeout of who takes it, and the window that holds', async () => {
+test('a slot is taken for the timeout of its holder and the window in force', async () => {
   await instance({ windowMs: 120_000 }).agree()
   await instance({ requestTimeoutMs: 300_000 }).agree()
   await takeSlots(ledger.pool, 1, 306_000, randomUUID())
@@ -103,13 +103,13 @@ test('a slot is taken for the timeout of who takes it, and the window that holds
   expect(rows).toEqual([{ seconds: 430 }])
 })
 
-test('many instances that start at once agree', async () => {
+test('many instances that start at once agree on the smallest limit', async () => {
   const all = Array.from({ length: 6 }, (_, n) => instance({ requests: 20 + n }))
   await Promise.all(all.map(({ agree }) => agree()))
   expect(await holds()).toEqual({ requests: 20, windowMs: 60_000, slots: 20 })
 })
 
-test('of one that was killed nothing is left after a minute, though it had been given the same', async () => {
+test('the settings of a killed instance are deleted after a minute, even if they equal those in force', async () => {
   const [killed, alive] = [instance(), instance()]
   await killed.agree()
   await alive.agree()
@@ -122,7 +122,7 @@ test('of one that was killed nothing is left after a minute, though it had been 
   expect(rows).toEqual([{ id: alive.own.instanceId }])
 })
 
-test('what is said keeps counting as long as it is said again', async () => {
+test('settings count as long as their instance repeats them', async () => {
   const [one, other] = [instance({ requests: 10 }), instance({ requests: 10 })]
   await one.agree()
   await ledger.pool.query(`update outboxd.instance_setting set said_at = said_at - interval '50 s'`)
@@ -133,7 +133,7 @@ test('what is said keeps counting as long as it is said again', async () => {
   expect(rows).toHaveLength(2)
 })
 
-test('slots that somebody has changed by hand fit again, though nobody has said anything new', async () => {
+test('slots that were changed by hand are fitted again, even if no setting has changed', async () => {
   const one = instance()
   await one.agree()
   await ledger.pool.query('delete from outboxd.slot where id in (select id from outboxd.slot limit 3)')
@@ -141,7 +141,7 @@ test('slots that somebody has changed by hand fit again, though nobody has said 
   expect(await holds()).toMatchObject({ slots: 100 })
 })
 
-test('a problem that a restored ledger brings back is gone at the next look', async () => {
+test('a `settings_differ` problem of a restored ledger is gone after the next round', async () => {
   const one = instance()
   await one.agree()
   await raiseProblems(ledger.pool, [{ kind: 'settings_differ', subject: 'gone', detail: 'was', retryInMs: null }])
@@ -149,7 +149,7 @@ test('a problem that a restored ledger brings back is gone at the next look', as
   expect(await problems()).toEqual([])
 })
 
-test('settings that only 0.2.0 does not say are compared among those that say them', async () => {
+test('settings that 0.2.0 does not write are compared among the instances that write them', async () => {
   await instance().agree() // of 0.2.0
   await instance({ given: { UNCERTAIN_POLICY: 'hold', 'mapping of data': 'aaaa' } }).agree()
   const { differences } = await instance({ given: { UNCERTAIN_POLICY: 'resend', 'mapping of data': 'bbbb' } }).agree()
@@ -161,7 +161,7 @@ test('settings that only 0.2.0 does not say are compared among those that say th
   ])
 })
 
-test('an instance that reads other mapping files says so with its next round', async () => {
+test('an instance with changed mapping files is compared by its new files from its next round on', async () => {
   const [one, other] = [
     instance({ given: { 'mapping of data': 'a' } }),
     instance({ given: { 'mapping of data': 'a' } }),
@@ -182,7 +182,7 @@ describe('the outbox.yaml in force', () => {
   }
   beforeEach(() => ledger.pool.query('update outboxd.outbox set file_digest = null, file_since = null, file_by = null'))
 
-  test('is that of the daemons that run, until the last of them has left; then that of who comes first', async () => {
+  test('is that of the running daemons until the last of them has left, and then the next daemon’s', async () => {
     const [old, another, fresh] = [file('old'), file('old'), file('new', 'erp-2')]
     for (const each of [old, another]) await each.agree()
     const { differences } = await fresh.agree()

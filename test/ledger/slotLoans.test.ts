@@ -26,7 +26,7 @@ const openSlots = async () => {
 const countFreeSlots = async () =>
   (await ledger.pool.query('select from outboxd.slot where free_at <= clock_timestamp()')).rowCount
 
-test('a command takes slots of a ledger that has lost nothing', async () => {
+test('a command takes a free slot of a ledger that has lost nothing', async () => {
   const loan = await borrow()
   expect(loan.kind).toBe('loan')
   await using slots = await openSlots()
@@ -35,7 +35,7 @@ test('a command takes slots of a ledger that has lost nothing', async () => {
   expect(await borrow()).toEqual({ kind: 'none-free' })
 })
 
-test('no command takes a slot while the ledger may have forgotten which slots were taken', async () => {
+test('a command takes no slot while the ledger may have lost data', async () => {
   await ledger.pool.query('update outboxd.history set timeline = timeline + 1') // as after a promotion
   expect(await borrow()).toEqual({ kind: 'history-differs' })
   await using slots = await openSlots()

@@ -27,7 +27,7 @@ async function counted(): Promise<Record<string, number>> {
   return Object.fromEntries(Object.entries(submissions).filter(([, count]) => count !== 0))
 }
 
-test('the counts by state are always those of the table, whatever happens, compacted or not', async () => {
+test('after any steps, merged or not, the counts by state equal those of the table', async () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('capture' as const), good: fc.nat(4), bad: fc.nat(2) }),
     fc.record({ kind: fc.constant('claim' as const), most: fc.integer({ min: 1, max: 4 }) }),
@@ -95,7 +95,7 @@ async function compact(): Promise<void> {
   await mergeStateCountDeltas(ledger.pool)
 }
 
-test('many small differences are added up again, and a few are left alone', async () => {
+test('many deltas of a count are merged into one', async () => {
   await ledger.capture([{}, {}])
   await mergeStateCountDeltas(ledger.pool)
   await compact()
@@ -103,7 +103,7 @@ test('many small differences are added up again, and a few are left alone', asyn
   expect(rows).toEqual([{ state: 'queued', delta: 2 }])
 })
 
-test('compacting while others count, and twice at once, loses nothing', async () => {
+test('merging deltas loses no count while other sessions count and merge', async () => {
   await ledger.pool.query(`insert into outboxd.state_delta select 'failed', 1 from generate_series(1, 600)`)
   await Promise.all([
     ...Array.from({ length: 5 }, () => mergeStateCountDeltas(ledger.pool)),
@@ -112,7 +112,7 @@ test('compacting while others count, and twice at once, loses nothing', async ()
   expect(await counted()).toEqual({ failed: 600, queued: 10 })
 })
 
-test('the oldest unsent counts what is queued or on the wire, dated from its outbox row', async () => {
+test('the oldest unsent record is queued or being sent, and is dated from its outbox row', async () => {
   await plentyOfSlots(ledger)
   expect(await readLedgerSnapshot(ledger.pool)).toMatchObject({ oldestUnsentMs: null, oldestAcceptedMs: null })
   await ledger.capture([{ createdAt: '2026-01-01T00:00:00Z' }])
@@ -128,7 +128,7 @@ test('the oldest unsent counts what is queued or on the wire, dated from its out
   expect(nowMs - (oldestAcceptedMs ?? 0)).toBeLessThan(60_000)
 })
 
-test('a record whose id is asked for is not unsent: it counts as at the service, since it was sent', async () => {
+test('a record whose id is asked for counts as at the service since it was sent, and not as unsent', async () => {
   await plentyOfSlots(ledger)
   await ledger.capture([{ createdAt: '2026-01-01T00:00:00Z' }])
   const work = ledger.dispatch()
@@ -146,26 +146,26 @@ test('a record whose id is asked for is not unsent: it counts as at the service,
   })
 })
 
-test('the budget shows the limit and what of it is free now', async () => {
+test('the snapshot has the limit and how much of it is free', async () => {
   await fitSlotsToBudget(ledger.pool, 6_000)
   await takeSlots(ledger.pool, 24, 60_000, randomUUID())
   expect(await readLedgerSnapshot(ledger.pool)).toMatchObject({ rateCapacity: 6_000, rateAvailable: 5_976, pauses: [] })
 })
 
-test('a pause shows its reason, since when, until when, and what was said', async () => {
+test('the snapshot has reason, beginning, end and detail of a pause', async () => {
   await ledger.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'maintenance')`)
   const { pauses } = await readLedgerSnapshot(ledger.pool)
   expect(pauses).toEqual([{ reason: 'operator', detail: 'maintenance', sinceMs: expect.any(Number), untilMs: null }])
 })
 
-test('of those that wait for a person, the failed and rejected, the one that has waited longest is dated', async () => {
+test('the snapshot dates the failed or rejected record that has waited longest for an operator', async () => {
   expect((await readLedgerSnapshot(ledger.pool)).oldestForPersonMs).toBeNull()
   const [first] = await ledger.capture([{ error: 'no', body: null }, { error: 'no', body: null }, {}])
   await ledger.pool.query(`update outboxd.submission set ended_at = '2026-01-01T00:00:00Z' where id = $1`, [first])
   expect((await readLedgerSnapshot(ledger.pool)).oldestForPersonMs).toBe(Date.parse('2026-01-01T00:00:00Z'))
 })
 
-test('reports that are due are counted, also those put off, with the time of the oldest', async () => {
+test('due reports are counted, even those put off, with the time of the oldest', async () => {
   await plentyOfSlots(ledger)
   expect(await readLedgerSnapshot(ledger.pool)).toMatchObject({ reportsDue: 0, oldestReportDueMs: null })
   const [, later] = await ledger.capture([{}, {}, {}])
@@ -181,7 +181,7 @@ test('reports that are due are counted, also those put off, with the time of the
   expect(oldestReportDueMs).toBeCloseTo(rows[0].at.getTime(), -1)
 })
 
-test('what operators did is counted by the first living instance alone, and by the next when that is dead', async () => {
+test('replays and discards are counted by the first living instance only, and by the next one if that is dead', async () => {
   const [first, second] = [randomUUID(), randomUUID()]
   for (const id of [first, second]) await writeHeartbeat(ledger.pool, { id, version: '1', host: 'h' })
   const [given, sent] = await ledger.capture([{ type: 'order' }, {}])

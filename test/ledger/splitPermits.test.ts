@@ -16,7 +16,7 @@ test.each([
   expect(countPermitsForSubmissions(wanted(posts, polls), permits)).toBe(given)
 })
 
-test('submissions never get more than they want, nor leave polls less than half of what is there', () => {
+test('submissions never get more than they want, and leave polls what they want of half the permits', () => {
   fc.assert(
     fc.property(fc.nat(500), fc.nat(500), fc.nat(500), (submissions, polls, permits) => {
       const given = countPermitsForSubmissions(wanted(submissions, polls), permits)
@@ -27,13 +27,13 @@ test('submissions never get more than they want, nor leave polls less than half 
   )
 })
 
-test('permits are those in hand, for which no slots were asked, and those of the slots that were free', () => {
+test('the permits are those in hand plus those of the slots taken', () => {
   const request = { submissions: 5, polls: 3, rarePolls: 2, permits: 6 }
   expect(sumPermitsInHandAndTaken(request, [])).toBe(4)
   expect(sumPermitsInHandAndTaken(request, [{ permits: 2 }, { permits: 3 }])).toBe(9)
 })
 
-test('until a record has proven that the pauses are over, one goes, or none where another proves it', () => {
+test('until a record has proven that the pauses are over, one is sent, or none if another instance sends it', () => {
   const request = { submissions: 5, polls: 3, rarePolls: 2, permits: 10 }
   expect(limitToOneSubmission(request, true)).toEqual({ submissions: 1, polls: 3, rarePolls: 2, permits: 6 })
   expect(limitToOneSubmission(request, false)).toEqual({ submissions: 0, polls: 3, rarePolls: 2, permits: 5 })

@@ -11,7 +11,7 @@ import { beginTransaction } from '../../src/postgres/database.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 import { createDatabaseOn, debian15, openPool, startPostgres } from '../support/postgres.ts'
 
-/** What holds the ledger together is what the migrations make: `npm test -- test/ledger/structure -u` writes it to migrations/structure.json. */
+/** The parts of the schema are those that the migrations make: `npm test -- test/ledger/structure -u` writes them to migrations/structure.json. */
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => ledger[Symbol.asyncDispose]())
 
-test('the list of parts is what the migrations make', async () => {
+test('migrations/structure.json lists the parts that the migrations make', async () => {
   const found = await readSchemaParts(ledger.pool)
   const parts = found.map(({ mendedBy: _, ...part }) => part)
   await expect(`${JSON.stringify(parts, null, 2)}\n`).toMatchFileSnapshot('../../migrations/structure.json')
@@ -35,7 +35,7 @@ test.runIf(existsSync(debian15))('PostgreSQL 15 has the same parts', async () =>
   await pool.end()
 })
 
-test('each part that was dropped is missed, and its statement makes it anew', async () => {
+test('each part that was dropped is reported as missing, and its statement makes it again', async () => {
   for (const { name } of await readSchemaParts(ledger.pool)) {
     const [kind = '', part = '', , table = ''] = name.split(' ')
     await using transaction = await beginTransaction(ledger.pool)
@@ -71,7 +71,7 @@ test.each([
        add constraint submission_state_check check (state <> '') not valid`,
     'constraint submission_state_check of submission',
   ],
-])('%s is missed, and put in force again', async (_, statement, name) => {
+])('%s is reported, and its statement repairs it', async (_, statement, name) => {
   await using transaction = await beginTransaction(ledger.pool)
   const { db } = transaction
   await db.query(statement)
@@ -81,7 +81,7 @@ test.each([
   expect(await findMissingOrBrokenSchemaParts(db)).toEqual([])
 })
 
-test('sequences that begin anew, as logical replication leaves them, are missed, and set to where they were', async () => {
+test('sequences that start anew, as after logical replication, are reported and set to where they were', async () => {
   await ledger.capture([{}, {}])
   await ledger.pool.query(
     `select setval('outboxd.submission_event_id_seq', 1, false), setval('outboxd.submission_seq_seq', 1, false)`,
@@ -94,7 +94,7 @@ test('sequences that begin anew, as logical replication leaves them, are missed,
   expect((await ledger.pool.query('select max(seq)::int as last from outboxd.submission')).rows).toEqual([{ last: 3 }])
 })
 
-test('a daemon starts without what only speed hangs on, and not without what keeps a record from being sent twice', async () => {
+test('a daemon starts without an index for speed, and not without a constraint that prevents double sending', async () => {
   await using transaction = await beginTransaction(ledger.pool)
   const { db } = transaction
   await db.query('drop index outboxd.submission_report')

@@ -15,7 +15,9 @@ const types = { count: 'integer', flag: 'boolean', uuid: 'uuid', text: 'text', m
 const columnOf: Record<string, string> = { repeatedAfter401: 'repeated_after_401', notDoneMs: 'not_done_ms' }
 
 describe('the table of submissionColumns', () => {
-  test.each(names)('%s is a column of the ledger, of its type, and empty where null cannot be', async (name) => {
+  test.each(
+    names,
+  )('%s is a column of the ledger with the right type, and nullable only if it holds a text or a time', async (name) => {
     const { rows } = await ledger.pool.query<{ type: string; nullable: boolean }>(
       `select a.atttypid::regtype::text as type, not a.attnotnull as nullable from pg_attribute a
        where a.attrelid = 'outboxd.submission'::regclass and a.attname = $1`,
@@ -26,7 +28,7 @@ describe('the table of submissionColumns', () => {
   })
 })
 
-describe('what is forgotten', () => {
+describe('resetColumnsByLifetimeSql', () => {
   const used = `update outboxd.submission set server_errors = 2, met_pause = 'throttled', met_times = 1, met_passages = 0,
     polls = 3, refused_polls = 1, refused_event = 0, unknown_since = now(), not_done_ms = 5, repeated_after_401 = true,
     done_ms = 9, error_code = 'E1', error = 'no', result = '{}', may_have_arrived = true, in_doubt = true,
@@ -48,20 +50,20 @@ describe('what is forgotten', () => {
   const start = { serverErrors: 0, renewedKeys: 0, resubmissions: 0, met_pause: null, met_times: 0 }
   const kept = { inDoubt: true, transactionId: 'tx' }
 
-  test('with a step is what it alone had to say', async () => {
+  test('with `step` resets what belongs to a step', async () => {
     expect(await rowAfter('step')).toMatchObject({ ...kept, ...step, polls: 3, refused_polls: 1, serverErrors: 2 })
   })
 
-  test('with a transaction is what its polls met, too', async () => {
+  test('with `transaction` also resets what its polls met', async () => {
     const since = { refused_polls: 0, unknown_since: null }
     expect(await rowAfter('transaction')).toMatchObject({ ...kept, ...step, ...transaction, ...since, serverErrors: 2 })
   })
 
-  test('for a new start is what its attempts met, too; never a doubt', async () => {
+  test('with `start` also resets what the attempts met, but never a doubt', async () => {
     expect(await rowAfter('start')).toMatchObject({ ...kept, ...step, ...transaction, ...start })
   })
 
-  test('is something else where that is said', () => {
+  test('sets a given value instead of the default', () => {
     expect(resetColumnsByLifetimeSql('step', { error: "'taken back'" })).toContain(
       "error = 'taken back', result = null",
     )

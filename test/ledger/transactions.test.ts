@@ -28,7 +28,7 @@ async function states(submissions: readonly Submission[]): Promise<unknown[]> {
 }
 
 describe('an id that another record has already', () => {
-  test('leaves the record uncertain, names the other, and is a breach', async () => {
+  test('leaves the record uncertain, names the other record, and is a breach', async () => {
     const [first, second] = (await sending(2)) as [Submission, Submission]
     await write(accepted(first))
     const { written } = await write(accepted(second))
@@ -39,21 +39,21 @@ describe('an id that another record has already', () => {
     expect(await ledger.liveJobs()).toHaveLength(1)
   })
 
-  test('whatever has become of the other since', async () => {
+  test('leaves the record uncertain even if the other is completed', async () => {
     const [first, second] = (await sending(2)) as [Submission, Submission]
     await write(transition(first, { state: 'completed', transactionId: 'tx' }) as ReturnType<typeof accepted>)
     await write(accepted(second))
     expect(await states([first, second])).toEqual(['completed', 'uncertain'])
   })
 
-  test('also where acceptance is the end', async () => {
+  test('leaves the record uncertain even if it is not tracked', async () => {
     const [first, second] = (await sending(2)) as [Submission, Submission]
     await write(accepted(first))
     await write(transition(second, { state: 'completed', transactionId: 'tx' }) as ReturnType<typeof accepted>)
     expect(await states([first, second])).toEqual(['accepted', 'uncertain'])
   })
 
-  test('a UUID in capitals is the same id; any other id is not', async () => {
+  test('is the same id in capitals if it is a UUID, and a different id otherwise', async () => {
     const upper = '0193C1B2-0000-7000-8000-00000000000A'
     const [first, second, third, fourth] = (await sending(4)) as [Submission, Submission, Submission, Submission]
     await write(accepted(first, upper))
@@ -62,7 +62,7 @@ describe('an id that another record has already', () => {
     expect(await states([first, second, third, fourth])).toEqual(['accepted', 'uncertain', 'accepted', 'accepted'])
   })
 
-  test('also where Location names it, after which it would be asked for', async () => {
+  test('leaves the record uncertain even if only the Location header names the id', async () => {
     const [first, second] = (await sending(2)) as [Submission, Submission]
     await write(accepted(first))
     await write(
@@ -71,7 +71,7 @@ describe('an id that another record has already', () => {
     expect(await states([first, second])).toEqual(['accepted', 'uncertain'])
   })
 
-  test('within one batch: the first of them keeps it', async () => {
+  test('in one batch leaves the first record accepted and the others uncertain', async () => {
     const three = await sending(3)
     const { written } = await write(...three.map((each) => accepted(each)))
     expect(await states(three)).toEqual(['accepted', 'uncertain', 'uncertain'])
@@ -87,14 +87,14 @@ describe('an id that another record has already', () => {
   })
 })
 
-describe('what is no duplicate:', () => {
-  test('a transaction and an order of one id', async () => {
+describe('these are no duplicates:', () => {
+  test('a transaction and an order with the same id', async () => {
     const both = await sending(2, ['data', 'orders'])
     await write(...both.map((each) => accepted(each)))
     expect(await states(both)).toEqual(['accepted', 'accepted'])
   })
 
-  test('the same record under the id that it had, as a service that recognises its key gives it', async () => {
+  test('the same record under its former id, from a service that recognises its key', async () => {
     const [first] = (await sending(1)) as [Submission]
     await write(accepted(first))
     await ledger.pool.query(
@@ -105,7 +105,7 @@ describe('what is no duplicate:', () => {
     expect(await states(again)).toEqual(['accepted'])
   })
 
-  test('a step that is written twice, since the answer to its COMMIT was lost', async () => {
+  test('a step that is written twice because the answer to its COMMIT was lost', async () => {
     const [first] = (await sending(1)) as [Submission]
     await write(accepted(first))
     expect((await write(accepted(first))).written).toEqual([])
@@ -113,7 +113,7 @@ describe('what is no duplicate:', () => {
   })
 })
 
-test('an id is looked up by its index, however many there are', async () => {
+test('an index finds a transaction by its id', async () => {
   const { rows } = await ledger.pool.query<{ 'QUERY PLAN': string }>(
     `explain select s.id from unnest(array['tx'], array['data']) wanted(id, resource)
      join outboxd.submission s on s.transaction_id = wanted.id and s.resource = wanted.resource`,

@@ -26,7 +26,7 @@ const common = {
   'under way 0': 'accepted',
   'under way 1': 'accepted',
   'under way 2': 'accepted',
-  'on the wire': 'queued', // a row is told of no request before it is answered
+  'on the wire': 'queued', // the row does not change before a request is answered
   'waits 0': 'queued',
   'waits 1': 'queued',
   'not captured': 'new',
@@ -40,7 +40,7 @@ const ends = {
   'waits 1': 'completed',
   'not captured': 'completed',
 }
-// What was on the wire had not come to the service when its daemon was killed, which no daemon can know.
+// The request on the wire had not reached the service when its daemon was killed, which no daemon can know.
 const neverTaken = ['unknown', 'cents', 'given up', 'behind', 'on the wire']
 
 interface Left {
@@ -89,7 +89,7 @@ describe.each(left)('$version', ({ version, firstMigration, submissions, before,
     return database
   }
 
-  /** Marker of each row, and what became of it. */
+  /** The status of each row, by the row's marker. */
   async function statuses(): Promise<Record<string, string>> {
     const { rows } = await ledger.pool.query<{ marker: string; status: string }>(
       `select payload->>'field2' as marker, status from outbox order by id`,
@@ -99,7 +99,7 @@ describe.each(left)('$version', ({ version, firstMigration, submissions, before,
 
   const pauses = async () => (await ledger.pool.query('select reason, detail from outboxd.pause')).rows
 
-  test('its ledger is brought up to this version, twice without harm, and keeps every record, event, poll and pause', async () => {
+  test('its ledger migrates to this version, twice without harm, and keeps every record, event, poll and pause', async () => {
     const count = async () => {
       const { rows } = await ledger.pool.query(
         `select (select count(*) from outboxd.submission)::int as submissions,
@@ -126,8 +126,8 @@ describe.each(left)('$version', ({ version, firstMigration, submissions, before,
     expect(rows).toEqual([{ until: null }])
   })
 
-  test('a daemon takes all of them to their ends, and sends none twice', async () => {
-    // It stayed on its server: a dump that moves to another is found to lie elsewhere.
+  test('a daemon brings all its records to their ends, and sends none twice', async () => {
+    // Makes the dump look as if it had stayed on its server, because a moved ledger is a suspected loss.
     await ledger.pool.query(
       `update outboxd.history h set system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid,
          ledger_oid = n.ledger_oid from outboxd.history_now() n`,

@@ -35,7 +35,7 @@ async function accepted(): Promise<Submission> {
   return ledger.read(submission.id)
 }
 
-test('a step is written with its event, goes up a revision, and makes a report due', async () => {
+test('a step is written with its event and a new revision, and makes a report due', async () => {
   const submission = await sending()
   const written = await write(submission, acceptance, randomUUID(), 'accepted')
   expect(written).toMatchObject([{ submissionId: submission.id, state: 'accepted', polls: 0 }])
@@ -51,7 +51,7 @@ test('a step is written with its event, goes up a revision, and makes a report d
   expect((await ledger.events(submission.id)).at(-1)).toBe('sending -> accepted: accepted')
 })
 
-test('what a step leaves out stays as it was', async () => {
+test('columns that a step leaves out stay as they were', async () => {
   const submission = await sending()
   await write(submission, { state: 'queued', dueInMs: 0, serverErrors: 2, inDoubt: true, repeatedAfter401: true })
   const before = await ledger.read(submission.id)
@@ -65,7 +65,7 @@ test('what a step leaves out stays as it was', async () => {
   expect(await ledger.read(submission.id)).toMatchObject({ ...before, attempt: 2, ageMs: expect.any(Number) })
 })
 
-test('the outcome is the last step’s: what went wrong before is in the log', async () => {
+test('a step without an error clears the code and the error of the step before', async () => {
   const submission = await sending()
   await write(submission, { state: 'queued', dueInMs: 0, errorCode: 'E003', error: 'later' })
   const [again] = await claimQueuedSubmissions(ledger.pool, {
@@ -105,7 +105,7 @@ describe('a step that comes too late changes nothing and writes no event:', () =
     await refuses(submission, acceptance, randomUUID())
   })
 
-  test('the same attempt is another claim’s', async () => {
+  test('the same attempt belongs to another claim', async () => {
     const submission = await sending()
     await refuses({ ...submission, claimId: randomUUID() }, acceptance, randomUUID())
   })
@@ -138,7 +138,7 @@ describe('a step that comes too late changes nothing and writes no event:', () =
   })
 })
 
-test('in a batch, one that comes too late does not keep the others back', async () => {
+test('in a batch, a step that comes too late does not keep back the others', async () => {
   const [late, good] = [await sending(), await sending()]
   await write(late, { state: 'failed' })
   const step = (submission: Submission) => ({
@@ -160,7 +160,7 @@ test('a poll that finds its transaction pending is counted, and leaves no event'
   expect(await ledger.events(submission.id)).toEqual(events)
 })
 
-test('the age counts from acceptance, over all polls; a submission that is queued again has none', async () => {
+test('the age counts from acceptance through all polls, and a submission that is queued again has none', async () => {
   const submission = await accepted()
   await ledger.pool.query(`update outboxd.submission set accepted_at = accepted_at - interval '20 s'`)
   await write(submission, { state: 'accepted', pollInMs: 0 }, randomUUID())
@@ -170,7 +170,7 @@ test('the age counts from acceptance, over all polls; a submission that is queue
   expect(await ledger.row(submission.id)).toMatchObject({ accepted_at: null, transaction_id: null })
 })
 
-test('what a probe found pending is as old as its request, not as the finding', async () => {
+test('a transaction that a probe found pending is as old as its request', async () => {
   const submission = await sending()
   await write(submission, { state: 'sending', transactionId: 'tx', pollInMs: 0 }, randomUUID())
   await ledger.pool.query(`update outboxd.submission set sent_at = sent_at - interval '20 s'`)
@@ -180,7 +180,7 @@ test('what a probe found pending is as old as its request, not as the finding', 
   expect((await ledger.read(submission.id)).ageMs).toBeGreaterThanOrEqual(20_000)
 })
 
-test('since when the service does not know it is kept until an answer says otherwise', async () => {
+test('the time since when the service does not know a transaction is kept until an answer knows it', async () => {
   const submission = await accepted()
   await write(submission, { state: 'accepted', pollInMs: 0, unknown: true }, randomUUID())
   await ledger.pool.query(`update outboxd.submission set unknown_since = unknown_since - interval '9 min'`)
@@ -192,7 +192,7 @@ test('since when the service does not know it is kept until an answer says other
   expect((await ledger.read(submission.id)).unknownForMs).toBeNull()
 })
 
-test('words that Postgres cannot hold are written without what it cannot hold', async () => {
+test('characters that Postgres cannot store are replaced, and the step is written', async () => {
   const submission = await sending()
   const message = 'a\0b\ud800c'
   await write(submission, { state: 'failed', error: message, errorCode: message }, null, message)
@@ -210,16 +210,16 @@ describe('the event log', () => {
   })
 })
 
-describe('the table refuses rows that cannot be:', () => {
+describe('the database refuses impossible rows:', () => {
   test.each([
     ['a queued one without a body', 'queued', 'body = null'],
     ['a queued one that is never due', 'queued', 'due_at = null'],
-    ['one on the wire that is nobody’s', 'sending', 'claim_id = null'],
+    ['one on the wire without a claim', 'sending', 'claim_id = null'],
     ['one on the wire that is due', 'sending', 'due_at = now()'],
     ['one on the wire that is held', 'sending', 'held = true'],
     ['an accepted one without an id', 'accepted', 'transaction_id = null'],
     ['an accepted one without a next poll', 'accepted', 'job_id = null'],
-    ['an accepted one that is somebody’s on the wire', 'accepted', 'claim_id = id, instance_id = id'],
+    ['an accepted one with a claim', 'accepted', 'claim_id = id, instance_id = id'],
     ['an accepted one that is being probed for', 'accepted', 'probing = true'],
     ['an ended one without an end', 'failed', 'ended_at = null'],
     ['an ended one that is held', 'failed', 'held = true'],

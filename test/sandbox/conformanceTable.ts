@@ -199,7 +199,7 @@ export const conformance: Readonly<Record<string, readonly (readonly [sentence: 
     [
       '429, too many requests, with backoff: 1, 2, 4, 8 s',
       'sandbox/server.test.ts: past the limit requests get 429 with Retry-After, also over a restart, until the window has passed',
-      'ledger/budget.test.ts: the steps are 1, 2, 4, 8 seconds and stays at 8',
+      'ledger/budget.test.ts: a pause lasts 1, 2, 4, then 8 seconds, and no longer',
     ],
     [
       '500, the server failed, three times at most',

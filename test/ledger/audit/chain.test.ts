@@ -23,7 +23,7 @@ const sql = (text: string, values: unknown[] = []) => fixture.ledger.pool.query(
 const run = () => appendLogsToChain(fixture.ledger.pool, () => true)
 const verify = (noted: Parameters<typeof verifyChain>[1] = null) => verifyChain(fixture.ledger.pool, noted)
 
-/** What whoever owns the database can do: no trigger looks. */
+/** Runs a statement as the owner of the database can: without triggers. */
 async function asOwner(text: string, values: unknown[] = []) {
   const client = await fixture.ledger.pool.connect()
   try {
@@ -50,7 +50,7 @@ async function chained() {
   return ids
 }
 
-test('every entry of both logs is in it once, and it holds', async () => {
+test('the chain has each entry of both logs once, and verification finds no break', async () => {
   await chained()
   const { rows } = await sql(`select (select count(*) from outboxd.submission_event)::int
     + (select count(*) from outboxd.operator_act)::int as n`)
@@ -62,7 +62,7 @@ test('every entry of both logs is in it once, and it holds', async () => {
   expect(await verify()).toMatchObject({ broken: null, waiting: 0, blocks: 2 })
 })
 
-test('a body that a replay makes anew, that was emptied or erased, is no break; nor is one that was never sent', async () => {
+test('an emptied payload or body, and a replayed body that was not sent yet, do not break the chain', async () => {
   const ids = await chained()
   expect(
     (await sql(`select from outboxd.submission_event where detail ->> 'bodySha256' is not null`)).rowCount,
@@ -84,7 +84,7 @@ describe('each night the daemon verifies the last day:', () => {
   const tamper = () =>
     asOwner(`update outboxd.submission_event set cause = 'x' where id = (select min(id) from outboxd.submission_event)`)
 
-  test('what was changed in it is found, and what is older is left to audit --verify', async () => {
+  test('a change within that day is found; an older one only by the whole verification or audit --verify', async () => {
     await chained()
     expect(await verifyDay()).toEqual({ end: 'through', broken: null, isWhole: false })
     await tamper()
@@ -101,7 +101,7 @@ describe('each night the daemon verifies the last day:', () => {
     expect((await verify()).broken).toContain('was changed')
   })
 
-  test('in parts: the next goes on where the last ended', async () => {
+  test('a verification that stops midway goes on from there in the next call', async () => {
     await chained()
     await fixture.end({ state: 'queued' })
     await run()
@@ -115,7 +115,7 @@ describe('each night the daemon verifies the last day:', () => {
 test.each([
   'daemon 1',
   'operator alice',
-])('a pruned record that %s brings back breaks nothing, not even when its first events’ block is emptied', async (who) => {
+])('a pruned record that %s brings back does not break the chain, even when its first events’ block is emptied', async (who) => {
   await fixture.end({ ...completed, transactionId: randomUUID() }, { outboxId: '1' })
   await run()
   await asOwner(`update outboxd.submission set ended_at = now() - interval '91 days', report_due = false`)
@@ -169,13 +169,13 @@ describe('the first break is named:', () => {
     ['an act', `update outboxd.operator_act set reason = 'no'`, 'act'],
     ['an act is taken away', `delete from outboxd.operator_act`, 'act'],
     [
-      'what is hidden as erased',
+      'a change disguised as an erasure',
       `update outboxd.submission_event set detail_digest = outboxd.detail_digest(cause, detail),
        cause = 'replay: ordered by the board' where id = ${someEvent}`,
       'is marked as erased, but is not',
     ],
     [
-      'what is hidden as emptied',
+      'a change disguised as emptied contents',
       `update outboxd.submission_event set contents_digest = outboxd.contents_digest(detail),
        detail = jsonb_set(detail, '{former,body}', '"x"') where id = ${someEvent}`,
       'is marked as emptied, but is not',
@@ -192,18 +192,22 @@ describe('the first break is named:', () => {
     ],
     ['a block', `update outboxd.chain_block set leaves = sha256('')`, 'block 1 was changed'],
     [
-      'who was in a block',
+      'the submissions of a block',
       `update outboxd.chain_block set submission_ids = array_fill(gen_random_uuid(), array[events])`,
       'block 1 was changed',
     ],
-    ['how far a block goes', `update outboxd.chain_block set last_event = last_event + 1`, 'block 1 does not follow'],
+    [
+      'the last event of a block',
+      `update outboxd.chain_block set last_event = last_event + 1`,
+      'block 1 does not follow',
+    ],
   ])('%s', async (_, tamper, message) => {
     await chained()
     expect((await asOwner(tamper)).rowCount).toBeGreaterThan(0)
     expect((await verify()).broken).toContain(message)
   })
 
-  test('log entries or blocks are removed: the first break is named', async () => {
+  test('a block is removed', async () => {
     await chained()
     await fixture.end({ state: 'queued' })
     await run()
@@ -218,7 +222,7 @@ describe('the first break is named:', () => {
     expect(rowCount).toBe(1)
   }
 
-  test('acts are removed, and their block emptied, as if retention had done it', async () => {
+  test('acts are removed, and their block is emptied as by retention', async () => {
     await chained()
     const { head } = await verify()
     await pause.action(fixture.context(), { as: 'eve', reason: 'mine' })
@@ -228,7 +232,7 @@ describe('the first break is named:', () => {
     expect((await verify(head)).broken).toBe('block 2 was emptied, but operators’ acts are in it')
   })
 
-  test('all events of a record that is still there are removed, and their block emptied', async () => {
+  test('all events of an existing record are removed, and their block is emptied', async () => {
     await chained()
     const [id] = await fixture.ledger.capture([{ outboxId: '4' }])
     await run()
@@ -245,7 +249,7 @@ describe('the first break is named:', () => {
     expect(await verify()).toMatchObject(lost)
   })
 
-  test('the whole chain is written anew: a noted head shows it', async () => {
+  test('the whole chain is written anew, which only a noted head shows', async () => {
     await chained()
     const { head } = await verify()
     await fixture.end({ state: 'queued' })
@@ -260,7 +264,7 @@ describe('the first break is named:', () => {
   })
 })
 
-test('nothing of it is changed while triggers look', async () => {
+test('triggers refuse every change of the chain', async () => {
   await chained()
   await expect(sql('delete from outboxd.chain_block')).rejects.toThrow('append-only')
   await expect(sql('update outboxd.chain_block set hash = digest')).rejects.toThrow('append-only')
@@ -269,7 +273,7 @@ test('nothing of it is changed while triggers look', async () => {
   ).rejects.toThrow('append-only')
 })
 
-test('a log entry commits late with a lower id: the chain waits', async () => {
+test('the chain waits for a log entry with a lower id that commits late', async () => {
   const [id = ''] = await fixture.ledger.capture([{}])
   const slow = await fixture.ledger.pool.connect()
   const insert = `insert into outboxd.submission_event (submission_id, to_state, attempt, cause, who) values ($1, 'queued', 0, 'x', 'y')`
@@ -290,7 +294,7 @@ test('a log entry commits late with a lower id: the chain waits', async () => {
   expect(await verify()).toMatchObject({ broken: null, entries: 3, waiting: 0 })
 })
 
-test('a transaction that stays open holds up the chain, and nobody else; it says for how long', async () => {
+test('an open transaction holds up the chain, which says for how long, until the transaction ends', async () => {
   const [id = ''] = await fixture.ledger.capture([{}])
   const slow = await fixture.ledger.pool.connect()
   await slow.query('begin')
@@ -308,7 +312,7 @@ test('a transaction that stays open holds up the chain, and nobody else; it says
   expect(await verify()).toMatchObject({ broken: null, entries: 1 })
 })
 
-test('several daemons chain at once: each entry is in once', async () => {
+test('several daemons extend the chain at once, and each entry is in it once', async () => {
   const writers = Array.from({ length: 4 }, async () => {
     for (let i = 0; i < 25; i++) await fixture.ledger.capture([{}, {}])
   })
@@ -323,7 +327,7 @@ test('several daemons chain at once: each entry is in once', async () => {
   expect(await verify()).toMatchObject({ broken: null, entries: 200, waiting: 0 })
 })
 
-test('what retention empties and deletes leaves the chain whole; a block without entries left keeps its digest alone', async () => {
+test('retention leaves the chain whole, and a block without entries keeps only its digest', async () => {
   const ids = await chained()
   const [later] = await fixture.ledger.capture([{ outboxId: '4', error: 'does not map' }])
   await run()
@@ -352,7 +356,7 @@ test('what retention empties and deletes leaves the chain whole; a block without
   expect((await verify()).broken).toContain('block 2 does not follow')
 })
 
-test('what a replay noted of contents is emptied with them, and the chain knows it', async () => {
+test('contents that a replay noted are emptied by retention without breaking the chain', async () => {
   const id = await fixture.end(failedE003, { outboxId: '1', payload: payloadOf(), body: '{"old":1}' })
   await replay.action(fixture.context(), [id], {})
   await run()
@@ -367,7 +371,7 @@ test('what a replay noted of contents is emptied with them, and the chain knows 
   expect(await verify()).toMatchObject({ broken: null, reduced: 1 })
 })
 
-test('what is not in the chain is not deleted, whoever asks', async () => {
+test('a record that is not in the chain yet cannot be deleted', async () => {
   const id = await fixture.end({ ...completed, transactionId: 'tx' })
   await expect(sql('delete from outboxd.submission where id = $1', [id])).rejects.toThrow('not in the chain yet')
   await run()
@@ -375,7 +379,7 @@ test('what is not in the chain is not deleted, whoever asks', async () => {
   expect(await verify()).toMatchObject({ broken: null, gone: 3 })
 })
 
-test('when a day is over, the head with which it ended is told once', async () => {
+test('the head with which a day ended is reported once', async () => {
   await chained()
   await asOwner(`update outboxd.chain_block set made_at = made_at - interval '1 day'`)
   await fixture.end({ state: 'queued' })

@@ -9,7 +9,7 @@ import { createDatabase } from '../../support/database.ts'
 
 const all = { sinceMs: null, untilMs: null, key: null, record: null, type: null, containing: null }
 
-test('records that people change while they are read are there once, as they were read first', async () => {
+test('a record that operators change during the reading is read once, as it was before the change', async () => {
   await using fixture = await openFixture()
   await fixture.reset()
   const { pool } = fixture.ledger

@@ -9,11 +9,11 @@ import { migrateAll, openPool, startPostgres } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 import { waitForStandby } from '../../support/waitForStandby.ts'
 
-/** A claim's COMMIT waits for a synchronous standby that is away, and is let go. */
+/** A claim's COMMIT waits for a synchronous standby that is away, until the test ends the wait. */
 
 let server: EmbeddedPostgres
 let ledger: Ledger
-/** A session whose own COMMITs wait for nobody. */
+/** A session whose own COMMITs wait for no standby. */
 let operator: pg.Pool
 beforeAll(async () => {
   server = await startPostgres({ fsync: 'off' })
@@ -46,7 +46,7 @@ const hanging = async () => {
   return rows.map(({ pid }) => pid)
 }
 
-/** Sessions hear of the standby at once, but COMMITs wait only when the checkpointer has heard of it, which may be writing for seconds. */
+/** Sessions learn of the standby at once, but COMMITs wait only once the checkpointer knows it, which may take seconds. */
 const commitsHang = () =>
   until(
     async () => {
@@ -62,7 +62,7 @@ const commitsHang = () =>
     (pid) => pid !== undefined,
   )
 
-/** Claims the one record that waits, lets go what hangs, and sees that nothing is to be sent of it. */
+/** Claims the one record that waits, ends the wait of its COMMIT, and expects that the record is not sent. */
 async function claimAndLetGo(letGo: (pid: number) => Promise<unknown>): Promise<void> {
   const [id] = await ledger.capture([{}])
   onTestFinished(() => waitFor(''))
@@ -89,17 +89,17 @@ async function claimAndLetGo(letGo: (pid: number) => Promise<unknown>): Promise<
   expect((await ledger.read(id as string)).state).toBe('queued')
 }
 
-test("a claim's COMMIT is cancelled: given back, not sent", () =>
+test('a claim whose COMMIT is cancelled is given back, not sent', () =>
   claimAndLetGo((pid) => operator.query('select pg_cancel_backend($1)', [pid])))
 
-test('without a word, when the server is told to wait for no standby: given back and not sent', () =>
+test('a claim whose COMMIT ends because the server no longer waits for a standby is given back, not sent', () =>
   claimAndLetGo(() => waitFor('')))
 
 test.each([
   ['off', 'local'],
   ['local', 'local'],
   ['remote_apply', 'remote_apply'],
-])('what our transactions commit is on disk: synchronous_commit %s is %s within them', async (set, within) => {
+])('our transactions commit to disk: synchronous_commit %s becomes %s within them', async (set, within) => {
   const settings = { synchronous_commit: set }
   const pool = createPool({
     url: server.url,

@@ -57,7 +57,7 @@ async function recoverAs(queuedBecome: 'uncertain' | 'new'): Promise<void> {
 }
 const pauses = async () => (await ledger.pool.query('select reason, until from outboxd.pause')).rows
 
-test('the ledger is a copy: nothing is sent before `recover`', async () => {
+test('a used ledger that was copied to a different database is a suspected loss', async () => {
   const server = inject('postgresUrl')
   const url = await createDatabaseOn(server, `copy_${randomUUID().slice(0, 8)}`, 'template outboxd_template')
   onTestFinished(() => dropDatabase(url, server))
@@ -75,7 +75,7 @@ test('the ledger is a copy: nothing is sent before `recover`', async () => {
   })
 })
 
-test('that it was found as agreed to is written every ten seconds, not at each look', async () => {
+test('a check that finds no loss is stored every ten seconds, not each time', async () => {
   const marks = async () => (await ledger.pool.query('select marked_at from outboxd.history')).rows
   const { check: look } = historyOf()
   await look()
@@ -88,7 +88,7 @@ test('that it was found as agreed to is written every ten seconds, not at each l
   expect(await marks()).not.toEqual(due)
 })
 
-test('older rows that are put back are found by the event that is gone, though the history stays; what was pruned is not missed', async () => {
+test('restored older rows are found by the missing event, though the history is the same; pruned events are not missed', async () => {
   await ledger.capture([{}])
   expect(await historyOf().check()).toEqual({ kind: 'stands' })
   const without = (statement: string) =>
@@ -114,7 +114,7 @@ test('older rows that are put back are found by the event that is gone, though t
   expect(await historyOf().check()).toEqual({ kind: 'stands' })
 })
 
-test('a server whose clock is behind that of before keeps no slot taken for that long', async () => {
+test('on a server whose clock is an hour behind, a suspected loss keeps no slot taken for that hour', async () => {
   await ledger.pool.query(
     `update outboxd.slot set set_at = clock_timestamp() + interval '1 h', free_at = clock_timestamp() + interval '1 h 5 s' where id = 1;
      update outboxd.history set timeline = timeline + 5`,
@@ -126,14 +126,14 @@ test('a server whose clock is behind that of before keeps no slot taken for that
   expect(rows).toEqual([{ n: 0 }])
 })
 
-test('an administrator who rewrites or freezes the table has put nothing back', async () => {
+test('VACUUM or CLUSTER of the history table is no suspected loss', async () => {
   for (const statement of ['vacuum freeze', 'vacuum full', 'vacuum (full, freeze)'])
     await ledger.pool.query(`${statement} outboxd.history`)
   await ledger.pool.query('cluster outboxd.history using history_pkey')
   expect(await historyOf().check()).toEqual({ kind: 'stands' })
 })
 
-test('rows of a backup that are put back into the tables that stand are found, until a person has agreed', async () => {
+test('rows of a backup in the existing tables are a suspected loss until an operator recovers', async () => {
   const history = historyOf()
   expect(await history.check()).toEqual({ kind: 'stands' })
   await ledger.pool.query(
@@ -150,7 +150,7 @@ test('rows of a backup that are put back into the tables that stand are found, u
   expect(await historyOf().check()).toEqual({ kind: 'stands' })
 })
 
-test('in another history nothing is claimed, from the first moment on, and the whole budget counts as spent', async () => {
+test('in a different history nothing is claimed, even before a check, and the whole budget counts as spent', async () => {
   await ledger.capture([{}])
   await ledger.pool.query(`update outboxd.history set ledger_oid = 1`)
   const claimed = await ledger.dispatch().claim(request(), () => {})
@@ -162,7 +162,7 @@ test('in another history nothing is claimed, from the first moment on, and the w
   expect(rows).toEqual([{ n: 10 }])
 })
 
-test('no slot is free again before the requests of the instance with the longest timeout have ended', async () => {
+test('after a suspected loss no slot is free before the longest request timeout and the window have passed', async () => {
   await ledger.pool.query(
     `insert into outboxd.instance_setting (instance_id, host, requests, window_ms, request_timeout_ms, key_on_failure)
      values (gen_random_uuid(), 'host', 10, 60000, 120000, 'continue');
@@ -178,7 +178,7 @@ test('no slot is free again before the requests of the instance with the longest
   expect(rows[0]?.freeInMs).toBeGreaterThan(120_000 + (budgets[0]?.windowMs ?? 0))
 })
 
-test('what is found is told once, with when a daemon last found it as it was; a person agrees to what he saw', async () => {
+test('a suspected loss is found once, and recovery applies only to the loss that the operator saw', async () => {
   const [id] = await ledger.capture([{}])
   const history = historyOf()
   expect(await history.check()).toEqual({ kind: 'stands' })
@@ -209,7 +209,7 @@ test('what is found is told once, with when a daemon last found it as it was; a 
   expect(await ledger.events(id as string)).toContain('queued -> uncertain: recovered as uncertain')
 })
 
-test('of rows that wait those that were recorded before are captured as uncertain, and those after as ever', async () => {
+test('after a recovery, rows that were recorded before it are captured as uncertain, later rows as queued', async () => {
   await ledger.pool.query(`update outboxd.history set doubtful_before = '2026-11-01T00:00:00Z'`)
   const [before, after] = await ledger.capture([
     { createdAt: '2026-10-31T23:59:59Z' },
@@ -220,7 +220,7 @@ test('of rows that wait those that were recorded before are captured as uncertai
   expect((await ledger.read(after as string)).state).toBe('queued')
 })
 
-test('sent again as new, a record keeps its key and an attempt in doubt', async () => {
+test('a record that recovery queues as new keeps its idempotency key and gets an attempt in doubt', async () => {
   const [id] = await ledger.capture([{}])
   await ledger.pool.query(`update outboxd.history set found_at = now(), found = 'x', found_by = 'y'`)
   const key = (await ledger.row(id as string)).idempotency_key
@@ -245,7 +245,7 @@ test('the answer to a poll that was under way during a recovery does not send a 
   expect(await ledger.row(id as string)).toMatchObject({ state: 'accepted', in_doubt: true, resubmissions: 3 })
 })
 
-test('a record that is asked for becomes uncertain, so that no 404 sends it again after a recovery', async () => {
+test('recovery makes a record whose id is asked for uncertain, so that no 404 sends it again', async () => {
   const [id] = await ledger.capture([{}])
   const dispatch = ledger.dispatch()
   const [sent] = (await dispatch.claim({ ...request(), submissions: 1 }, () => {})).submissions
@@ -259,7 +259,7 @@ test('a record that is asked for becomes uncertain, so that no 404 sends it agai
   expect(await ledger.events(id as string)).toContain('sending -> uncertain: recovered as uncertain')
 })
 
-test('a poll whose answer is written during the recovery leaves no record queued', async () => {
+test('a record that a poll’s answer queues while recovery runs becomes uncertain', async () => {
   const { id } = await acceptRecord()
   const answer = await ledger.pool.connect()
   onTestFinished(() => answer.release())
@@ -281,7 +281,7 @@ test('a poll whose answer is written during the recovery leaves no record queued
   expect(await ledger.row(id as string)).toMatchObject({ state: 'uncertain' })
 })
 
-test('a claim that is not there any more is known by the daemon that made it, also before anybody looks', async () => {
+test('a daemon that misses its own last claim claims nothing, even before a check finds the loss', async () => {
   const history = historyOf()
   const dispatch = ledger.dispatch({ history })
   await ledger.capture([{}, {}])
@@ -294,8 +294,8 @@ test('a claim that is not there any more is known by the daemon that made it, al
   expect(await history.check()).toMatchObject({ kind: 'found' })
 })
 
-test('a ledger without records takes no rows with which one that names a transaction has come; one with records does not ask', async () => {
-  await ledger.pool.query(`update outboxd.history set agreed_by = 'daemon 1'`) // not a person, who would have looked
+test('an empty ledger captures no row until it is known that none names a transaction; one with records does not ask', async () => {
+  await ledger.pool.query(`update outboxd.history set agreed_by = 'daemon 1'`) // not an operator, who would have looked
   let found: RowSearchResult = { kind: 'named', outboxId: '2' }
   const rowSearch = { find: noNamedRows.find, findNow: async () => found }
   const history = createDataLossGuard({
@@ -324,7 +324,7 @@ test('a ledger without records takes no rows with which one that names a transac
   expect(await ledger.countStates()).toEqual({ queued: 2 })
 })
 
-test('a standby that was promoted: with LEDGER_STANDBY=synchronous daemons agree, unless one misses its last claim', async () => {
+test('daemons accept a promoted standby only if it is declared synchronous and was checked two minutes ago at most', async () => {
   const promote = () => ledger.pool.query('update outboxd.history set timeline = timeline - 1, marked_at = now()')
   const declared = historyOf(ledger.pool, 'synchronous')
   await promote()
@@ -338,7 +338,7 @@ test('a standby that was promoted: with LEDGER_STANDBY=synchronous daemons agree
   expect(await historyOf().check()).toMatchObject({ kind: 'found' })
 })
 
-test('`LEDGER_STANDBY=synchronous`, but COMMITs do not wait: nothing is claimed', async () => {
+test('with LEDGER_STANDBY=synchronous nothing is claimed while COMMITs do not wait, and a problem says so', async () => {
   await ledger.capture([{}])
   const history = historyOf(ledger.pool, 'synchronous')
   const problems = async () => (await ledger.pool.query('select kind, subject from outboxd.problem')).rows

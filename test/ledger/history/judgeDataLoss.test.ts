@@ -34,7 +34,7 @@ const kindOf = (seen: Partial<HistoryReading>, its: RememberedHistory | null = m
   decide({ ...asAgreed, ...seen }, its).kind
 const promoted = { now: { ...identity, timeline: 2 } }
 
-test('a history that is as it was agreed to stands, also where the server does not let our role know all of it', () => {
+test('the agreed history stands, even if the server hides a part of it from our role', () => {
   expect(kindOf({})).toBe('stands')
   expect(kindOf({ now: { ...identity, systemId: null, timeline: null } })).toBe('stands')
   expect(kindOf({ agreed: { ...identity, systemId: null, timeline: null } })).toBe('stands')
@@ -47,18 +47,18 @@ test.each([
   ['another timeline', promoted],
   ['an earlier timeline', { agreed: { ...identity, timeline: 3 } }],
   ['rows of a backup in the tables that stood', { isPutBack: true }],
-])('%s is found, and a person is waited for', (_, seen) => {
+])('%s is a suspected loss', (_, seen) => {
   expect(decide({ ...asAgreed, ...seen }, memory)).toMatchObject({ kind: 'found' })
 })
 
-test('a copy in which nothing has happened yet is new, unless a daemon has seen something happen', () => {
+test('an unused copy of the ledger is accepted, unless a daemon misses its last claim in it', () => {
   const copy = { now: { ...identity, databaseOid: 9 }, isUnused: true }
   expect(kindOf(copy, null)).toBe('agrees')
   expect(kindOf({ ...copy, hasLastClaim: false })).toBe('found')
   expect(kindOf({ ...copy, isUnused: false }, null)).toBe('found')
 })
 
-test('in a ledger without records that has a row name a transaction, records are lost: it waits until that is known', () => {
+test('an empty ledger is a suspected loss if a row names a transaction, and waits until that is known', () => {
   const empty = { ...asAgreed, isEmpty: true }
   const copy = { ...empty, now: { ...identity, databaseOid: 9 }, isUnused: true }
   for (const view of [empty, copy]) {
@@ -73,7 +73,7 @@ test('in a ledger without records that has a row name a transaction, records are
   expect(decide(asAgreed, null, { kind: 'unknown' }).kind).toBe('stands')
 })
 
-test('a standby that was promoted goes on by itself only if LEDGER_STANDBY declares it, and nothing speaks against it', () => {
+test('a promoted standby is accepted only if LEDGER_STANDBY declares it and nothing else indicates a loss', () => {
   const agrees = (seen: Partial<HistoryReading>, standby: LedgerStandby = 'synchronous', its = memory) =>
     judgeDataLoss({ ...asAgreed, ...promoted, ...seen }, { memory: its, standby, named: none }).kind === 'agrees'
   expect(agrees({})).toBe(true)
@@ -86,21 +86,21 @@ test('a standby that was promoted goes on by itself only if LEDGER_STANDBY decla
   expect(agrees({ isFound: true })).toBe(false)
 })
 
-test('a daemon that lives knows its last claim, what was agreed to, and how long the log was', () => {
+test('a running daemon finds a loss by its last claim, the agreement it knows and the length of the log', () => {
   expect(kindOf({ hasLastClaim: false })).toBe('found')
   expect(kindOf({ agreedAtMs: 999 })).toBe('found')
   expect(kindOf({ isPastSeen: false })).toBe('found')
   expect(kindOf({ isPastSeen: false }, null)).toBe('stands')
-  // On another timeline the log is another.
+  // On a different timeline the log is different.
   expect(kindOf({ isPastSeen: false }, { ...memory, timeline: 2 })).toBe('stands')
 })
 
-test('what a daemon remembers is over when a person has agreed to what there is, and not when a daemon has', () => {
+test('what a daemon remembers no longer counts once an operator, not a daemon, agreed to a history', () => {
   expect(kindOf({ hasLastClaim: false, agreedAtMs: 2_000, isByPerson: true })).toBe('stands')
   expect(kindOf({ hasLastClaim: false, agreedAtMs: 2_000 })).toBe('found')
 })
 
-test('nothing but a history as agreed, an unused one or a declared standby ever lets anyone go on', () => {
+test('in any state, daemons go on only in the agreed history or on the promotion of a declared standby', () => {
   const some = fc.record({
     now: fc.constantFrom(identity, promoted.now, { ...identity, systemId: '8' }, { ...identity, ledgerOid: 1 }),
     isPutBack: fc.boolean(),

@@ -31,14 +31,14 @@ function changesInSource(): Map<string, Set<string>> {
   return changes
 }
 
-test('the role that runs may change exactly what statements in the source change', () => {
+test('the daemon’s role may change exactly what statements in the source change', () => {
   const granted = Object.entries(allowedChangesByTable).filter(([table]) => table.startsWith('outboxd.'))
   expect(Object.fromEntries(granted.map(([table, { acts }]) => [table, acts.toSorted()]))).toEqual(
     Object.fromEntries([...changesInSource()].map(([table, acts]) => [table, [...acts].sort()])),
   )
 })
 
-test('every table that is named is there', async () => {
+test('every table in the list of allowed changes exists', async () => {
   const { rows } = await database.pool.query<{ missing: string }>(
     'select name as missing from unnest($1::text[]) name where to_regclass(name) is null',
     [Object.keys(allowedChangesByTable)],
@@ -46,7 +46,7 @@ test('every table that is named is there', async () => {
   expect(rows).toEqual([])
 })
 
-test('a role with the rights that 0.2.0 printed loses those that it does not need', async () => {
+test('a role with the rights of 0.2.0 loses those that it does not need', async () => {
   const role = `older_${randomBytes(4).toString('hex')}`
   const { pool } = database
   await pool.query(`create role ${role} login; grant usage on schema outboxd, pgboss to ${role};

@@ -11,7 +11,7 @@ import {
 } from '../../../src/ledger/operator/selectSubmissions.ts'
 import { type Ledger, openLedger } from '../../support/ledger.ts'
 
-/** Enough for the planner to shun reading them all, as it does at a million. */
+/** Enough rows for the planner to avoid a sequential scan, as it does with a million. */
 const many = 20_000
 
 let ledger: Ledger
@@ -36,7 +36,7 @@ async function planOf(sql: string, values: unknown[]): Promise<string> {
 
 const uuid = '0199e3a1-7c2f-7000-8000-1d2f3a4b5c6d'
 
-describe('however many there are, an index finds them by', () => {
+describe('among many records, an index finds them by', () => {
   test.each([
     ['the outbox row', findSubmissionsSql.outbox, ['4711'], 'submission_outbox_row'],
     ['the id or its beginning', findSubmissionsSql.range, [uuid, uuid], 'submission_pkey'],
@@ -63,7 +63,7 @@ describe('however many there are, an index finds them by', () => {
   })
 })
 
-test('they are counted up to a bound', async () => {
+test('records are counted up to a bound', async () => {
   expect(await countSubmissions(ledger.pool, anySubmissionFilter, 100)).toBe(100)
   expect(await countSubmissions(ledger.pool, anySubmissionFilter, many + 1)).toBe(many)
 })
@@ -78,7 +78,7 @@ describe('a search', () => {
     expect([lookedAt, isCut]).toEqual([many, false])
   })
 
-  test('ends where its rows do, the newest of them looked at, and says so', async () => {
+  test('ends after the given number of rows, newest first, and says so', async () => {
     expect(await search('"C600"', { rowsMax: 600 })).toMatchObject({
       ids: [expect.any(String)],
       lookedAt: 600,
@@ -87,7 +87,7 @@ describe('a search', () => {
     expect(await search('"C601"', { rowsMax: 600 })).toMatchObject({ ids: [], lookedAt: 600, isCut: true })
   })
 
-  test('ends where its time does, and says so', async () => {
+  test('ends after the given time, and says so', async () => {
     expect(await search('"C1"', { timeMaxMs: 0 })).toEqual({ ids: [], lookedAt: 0, isCut: true })
   })
 })
@@ -96,6 +96,6 @@ test.each([
   ['100%_\\', ['%100\\%\\_\\\\%', '%100\\%\\_\\\\\\\\%']],
   ['say "hi"', ['%say "hi"%', '%say \\\\"hi\\\\"%']],
   ['Müller', ['%Müller%', '%M\\\\u00fcller%']],
-])('%s is looked for as it stands and as JSON writes it', (text, patterns) => {
+])('%s is searched for as it stands and as JSON writes it', (text, patterns) => {
   expect(toLikePatterns(text)).toEqual(patterns)
 })

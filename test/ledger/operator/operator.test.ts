@@ -46,7 +46,7 @@ const replayOf = ({ id, revision, key }: { id: string; revision: number; key: st
   stamp: null,
 })
 
-describe('what took a step since an operator saw it is left alone', () => {
+describe('a record that took a step since the operator saw it is left alone', () => {
   const touch = (id: string) =>
     fixture.ledger.pool.query('update outboxd.submission set revision = revision + 1 where id = $1', [id])
 
@@ -77,7 +77,7 @@ describe('what took a step since an operator saw it is left alone', () => {
   })
 })
 
-test('of two operators who replay the same, one does', async () => {
+test('if two operators replay the same records at once, only one replay takes effect', async () => {
   const submissions = []
   for (let i = 0; i < 5; i++) submissions.push(await seen(await fixture.end(failedE003, { key: 'k' })))
   const replays = submissions.map(replayOf)
@@ -92,7 +92,7 @@ test('of two operators who replay the same, one does', async () => {
   expect(rows).toEqual([{ n: 5 }])
 })
 
-test('of several of one key the first in line is let go, the others wait behind it', async () => {
+test('of several replayed records of one key, the first may be sent and the others wait behind it', async () => {
   const ids = []
   for (let i = 0; i < 3; i++) ids.push(await fixture.end(failedE003, { key: 'k' }))
   const submissions = await Promise.all(ids.toReversed().map(seen))
@@ -101,7 +101,7 @@ test('of several of one key the first in line is let go, the others wait behind 
   expect(held).toEqual([false, true, true])
 })
 
-test('the counts by state follow', async () => {
+test('the counts by state follow a replay and a discard', async () => {
   const one = await seen(await fixture.end(failedE003))
   const two = await seen(await fixture.end(uncertain))
   await queueReplays(operator, [replayOf(one)], false)
@@ -110,18 +110,18 @@ test('the counts by state follow', async () => {
   expect(submissions).toMatchObject({ queued: 1, discarded: 1, failed: 0, uncertain: 0 })
 })
 
-test('only failed and rejected ones are replayed, and only those that wait for a person discarded, whatever is asked', async () => {
+test('a completed record can be neither replayed nor discarded', async () => {
   const submission = await seen(await fixture.end({ state: 'completed' }))
   expect(await queueReplays(operator, [replayOf(submission)], false)).toEqual([])
   expect(await discardSeenSubmissions(operator, [submission])).toEqual([])
 })
 
-test('a database that was not migrated says what to run', async () => {
+test('opening a database that was not migrated names the command to run', async () => {
   await using empty = await createDatabase('template0')
   await expect(open(empty.url)).rejects.toThrow('Run `outboxd migrate` first')
 })
 
-test('a database that cannot be reached is named, without its password', async () => {
+test('the error about an unreachable database does not contain its password', async () => {
   await expect(open('postgres://user:hunter2@127.0.0.1:1/x')).rejects.toThrow(
     expect.objectContaining({ message: expect.not.stringContaining('hunter2') }),
   )

@@ -19,7 +19,7 @@ test('without a budget there are no slots', async () => {
   expect(await readBudgetSlots(ledger.pool)).toMatchObject({ capacity: 0, windowMs: 0, busy: [] })
 })
 
-test('each slot that is not free says what its request was for, or that it is in hand, or neither where it is held back', async () => {
+test('each busy slot says what its request was for, or that it is in hand', async () => {
   await fitSlotsToBudget(ledger.pool, 10)
   const spent = async (kinds: { submissions?: number; polls?: number; others?: number }) =>
     returnSlots(
@@ -46,7 +46,7 @@ test('each slot that is not free says what its request was for, or that it is in
   expect((busy[0]?.freeMs ?? 0) - (busy[0]?.setMs ?? 0)).toBeCloseTo(60_000, -2)
 })
 
-test('what is held back was spent on nothing, whatever the slot was spent on before', async () => {
+test('a slot that is held back counts as spent on nothing, whatever it was spent on before', async () => {
   await fitSlotsToBudget(ledger.pool, 10)
   await returnSlots(
     ledger.pool,
