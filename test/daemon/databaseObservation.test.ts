@@ -33,7 +33,7 @@ const fillOutbox = (rows: number) =>
 const problems = async (kind: string) =>
   (await database.pool.query('select detail from outboxd.problem where kind = $1', [kind])).rows
 
-/** An outbox that counts as many rows as it is told to, and how often it was asked. */
+/** An outbox that says `waiting.rows` rows wait, and counts in `waiting.counts` how often it was asked. */
 function saying(
   outbox: InstanceDatabases['outbox'],
   waiting: { rows: number | null; counts: number },
@@ -64,7 +64,7 @@ function replaced<T extends object>(object: T, others: Record<string, unknown>):
   })
 }
 
-/** @param waiting how many rows the outbox says that wait; null: it is away */
+/** @param waiting number of rows that the outbox says wait; null: the outbox is away */
 function setup(waiting?: { rows: number | null; counts: number }) {
   const outbox = waiting === undefined ? databases.outbox : saying(databases.outbox, waiting)
   const { context, ...told } = contextOf({ ...databases, outbox })
@@ -75,7 +75,7 @@ function setup(waiting?: { rows: number | null; counts: number }) {
   return { ...observing, ...told, backlog, shown, warned: () => told.toldOf('log.warn').map(([, event]) => event) }
 }
 
-test('what the databases say now is shown, before the outbox was looked at and after it', async () => {
+test('a round shows the ledger’s numbers at once, and the outbox’s backlog after it was counted', async () => {
   await fillOutbox(7)
   const { runOnce, told, toldOf, shown, backlog } = setup()
   expect(await runOnce()).toBe(5_000)
@@ -88,7 +88,7 @@ test('what the databases say now is shown, before the outbox was looked at and a
   expect(toldOf('log.warn')).toEqual([])
 })
 
-test('while the outbox is away what the ledger says is shown, with the backlog as it was last seen', async () => {
+test('while the outbox is away, the ledger’s numbers are shown with the last known backlog', async () => {
   const outbox = { rows: 7 as number | null, counts: 0 }
   const { runOnce, shown, time } = setup(outbox)
   await runOnce()
@@ -98,20 +98,20 @@ test('while the outbox is away what the ledger says is shown, with the backlog a
   expect(shown()).toEqual([0, 7, 7])
 })
 
-test('a million waiting rows are counted once in 250 s, and what was counted is shown meanwhile', async () => {
+test('a million waiting rows are counted once in 250 s, and the last count is shown meanwhile', async () => {
   const outbox = { rows: 1_000_000, counts: 0 }
   const { runOnce, backlog, time } = setup(outbox)
   for (time.ms of [0, 5_000, 245_000, 250_000]) await runOnce()
   expect([outbox.counts, backlog]).toEqual([2, Array(4).fill(1_000_000)])
 })
 
-test('the more rows wait, the less often they are counted, so that counting costs no more', () => {
+test('the more rows wait, the less often they are counted', () => {
   expect([0, 1, 20_000, 40_000, 1_000_000, 1e9].map(backlogCountIntervalMs)).toEqual([
     5_000, 5_000, 5_000, 10_000, 250_000, 600_000,
   ])
 })
 
-test('a limit that becomes another for all is said once', async () => {
+test('a changed limit of all instances is logged once', async () => {
   await fitSlotsToBudget(database.pool, 100)
   const { runOnce, warned } = setup()
   await runOnce()
@@ -144,7 +144,7 @@ test('agrees on settings each 15 s, and at once after a changed file or an outag
   expect(await said(31_000)).toBe(true)
 })
 
-test('more than a thousand rows from before the start are told, until few wait', async () => {
+test('more than a thousand rows from before the start are a problem until fewer wait', async () => {
   const { context, toldOf } = contextOf(databases)
   await fillOutbox(1_000)
   await raiseInitialBacklogProblem(context)
@@ -161,7 +161,7 @@ test('more than a thousand rows from before the start are told, until few wait',
   expect(await problems('outbox_history')).toEqual([])
 })
 
-test('an outbox that is away tells no history', async () => {
+test('while the outbox is away, no problem about rows from before the start is raised', async () => {
   const outbox = replaced(databases.outbox, { open: () => Promise.reject(new Error('connection refused')) })
   const { context, told } = contextOf({ ...databases, outbox })
   await raiseInitialBacklogProblem(context)
@@ -183,13 +183,13 @@ const ledger = (oldestUnsentMs: number | null): LedgerSnapshot => ({
   oldestReportDueMs: null,
 })
 
-test('the oldest unsent row is the older of what the ledger and the outbox have', () => {
+test('the oldest unsent row is the older of those in the ledger and the outbox', () => {
   const oldest = (inLedger: number | null, inOutbox: number | null) =>
     toMetricsSnapshot(ledger(inLedger), { waiting: 0, oldestMs: inOutbox }).oldestUnsentMs
   expect([oldest(null, null), oldest(5, null), oldest(null, 7), oldest(5, 7), oldest(9, 7)]).toEqual([null, 5, 7, 5, 7])
 })
 
-test('pauses are shown by their reasons, and what waits is the outbox’s', () => {
+test('the metrics have the reasons of the pauses, and the backlog of the outbox', () => {
   expect(toMetricsSnapshot(ledger(null), { waiting: 3, oldestMs: null })).toMatchObject({
     pauses: ['throttled'],
     outboxWaiting: 3,

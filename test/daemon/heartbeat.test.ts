@@ -25,7 +25,7 @@ function setup() {
   return { heartbeat, state, asked }
 }
 
-test('before its first sign of life an instance may not claim', async () => {
+test('an instance may not claim before its first heartbeat', async () => {
   const { heartbeat, state } = setup()
   expect(heartbeat.mayClaim()).toBe(false)
   state.fails = true
@@ -33,7 +33,7 @@ test('before its first sign of life an instance may not claim', async () => {
   expect(heartbeat.mayClaim()).toBe(false)
 })
 
-test('it may as long as its last sign of life began less than 8 s ago, which is well before others call it dead', async () => {
+test('an instance may claim for 8 s after its last heartbeat began, well before others count it as dead', async () => {
   const { heartbeat, state } = setup()
   state.takesMs = 3_000
   expect(await heartbeat.runOnce()).toBe(3_000)
@@ -44,7 +44,7 @@ test('it may as long as its last sign of life began less than 8 s ago, which is 
   expect(heartbeatSilenceMaxMs - 8_000).toBeGreaterThanOrEqual(4_000)
 })
 
-test('what it claimed before a gap of 8 s it may not send after the next beat; after one lost beat it may', async () => {
+test('after a gap of 8 s an instance may not send what it had claimed before; after one lost heartbeat it may', async () => {
   const { heartbeat, state } = setup()
   await heartbeat.runOnce()
   const maySend = heartbeat.watchHeartbeat()
@@ -56,7 +56,7 @@ test('what it claimed before a gap of 8 s it may not send after the next beat; a
   expect([maySend(), heartbeat.mayClaim(), heartbeat.watchHeartbeat()()]).toEqual([false, true, true])
 })
 
-test('it rescues records of others only after 12 s without a gap of 6 s: after an outage they have not written yet', async () => {
+test('an instance rescues records of others only after 12 s of heartbeats without a gap of 6 s', async () => {
   const { heartbeat, state } = setup()
   const beat = async (afterMs: number) => {
     state.nowMs += afterMs
@@ -72,7 +72,7 @@ test('it rescues records of others only after 12 s without a gap of 6 s: after a
   expect(heartbeat.mayRescue()).toBe(false)
 })
 
-test('a beat that fails does not count, and one that is lost leaves no gap', async () => {
+test('a heartbeat that fails does not count, and one lost heartbeat does not stop claims', async () => {
   const { heartbeat, state } = setup()
   await heartbeat.runOnce()
   state.nowMs += 3_000
@@ -88,7 +88,7 @@ test('a beat that fails does not count, and one that is lost leaves no gap', asy
   expect(heartbeat.mayClaim()).toBe(true)
 })
 
-test('a reload that was asked for is told with each beat until it is answered', async () => {
+test('a requested reload is passed on with each heartbeat until it is answered', async () => {
   const { heartbeat, state, asked } = setup()
   await heartbeat.runOnce()
   state.reloadAsked = 2
@@ -99,7 +99,7 @@ test('a reload that was asked for is told with each beat until it is answered', 
   expect(asked).toEqual([2, 2])
 })
 
-test('while the files are read for one question, another waits until it is asked again', async () => {
+test('while the files are read for one reload, a second request waits for the next heartbeat', async () => {
   const { heartbeat, state, asked } = setup()
   const reading = Promise.withResolvers<void>()
   Object.assign(state, { reading: reading.promise, reloadAsked: 1 })
@@ -113,7 +113,7 @@ test('while the files are read for one question, another waits until it is asked
   expect(asked).toEqual([1, 2])
 })
 
-test('five permits in a row that ran out are a problem, four may be chance', () => {
+test('five permits in a row that expired are a problem, four are not', () => {
   const kinds = (lapsedPermits: number) =>
     findInstanceProblems(
       { failing: [], lostClaims: [], lapsedPermits, unwritten: [], brokenFiles: null, brokenCredentials: null },

@@ -5,7 +5,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A loop whose rounds end when the test says so; time is the test's, as nothing real runs in it. */
+/** A loop whose rounds end when the test says so, with fake timers. */
 function setup() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const rounds: { end(waitMs: number): void; fail(error: Error): void }[] = []
@@ -48,7 +48,7 @@ function setup() {
   }
 }
 
-test('a round is followed by the next after as long as it said', async () => {
+test('the next round follows after the time that a round returns', async () => {
   const { loop, rounds, end, pass, told } = setup()
   await end(1_000)
   expect(told).toEqual(['succeeded'])
@@ -60,7 +60,7 @@ test('a round is followed by the next after as long as it said', async () => {
   await end(0)
 })
 
-test('a round that says at once is followed at once, and lets others run in between', async () => {
+test('a round that returns 0 is followed at once, after other work had its turn', async () => {
   const { loop, rounds, end } = setup()
   await end(0)
   await end(0)
@@ -70,7 +70,7 @@ test('a round that says at once is followed at once, and lets others run in betw
   expect(rounds).toHaveLength(3)
 })
 
-test('a wake ends the waiting; several while a round runs count as one', async () => {
+test('a wake ends the wait; several during a round count as one', async () => {
   const { loop, wake, rounds, end, settle } = setup()
   await end(60_000)
   wake()
@@ -87,7 +87,7 @@ test('a wake ends the waiting; several while a round runs count as one', async (
   await loop.stop()
 })
 
-test('a round that fails is told, and followed after 250 ms, doubling to 10 s; a success begins anew', async () => {
+test('a failed round is reported and followed after 250 ms, doubling to 10 s; a success resets that', async () => {
   const { loop, rounds, fail, end, pass, told } = setup()
   for (const waitMs of [250, 500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000]) {
     const before = rounds.length
@@ -107,7 +107,7 @@ test('a round that fails is told, and followed after 250 ms, doubling to 10 s; a
   await end(0)
 })
 
-test('a wake does not shorten the waiting after a failure', async () => {
+test('a wake does not shorten the wait after a failure', async () => {
   const { loop, wake, rounds, fail, pass, settle } = setup()
   wake()
   await fail('broken')
@@ -120,7 +120,7 @@ test('a wake does not shorten the waiting after a failure', async () => {
   await fail('broken')
 })
 
-test('stopping lets the round that runs come to its end, and begins no other', async () => {
+test('stopping lets the current round finish, and starts no other', async () => {
   const { loop, wake, rounds, end, settle } = setup()
   let stopped = false
   const stopping = loop.stop().then(() => {
@@ -135,7 +135,7 @@ test('stopping lets the round that runs come to its end, and begins no other', a
   expect(rounds).toHaveLength(1)
 })
 
-test('stopping ends the waiting, after a failure too', async () => {
+test('stopping ends the wait, even after a failure', async () => {
   const first = setup()
   await first.end(60_000)
   await first.loop.stop()

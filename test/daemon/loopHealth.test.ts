@@ -25,7 +25,7 @@ test('a loop that fails three times in a row is failing, until it succeeds', () 
   expect(failing()).toEqual([])
 })
 
-test('one that failed 10 s ago and has not succeeded since is failing', () => {
+test('a loop that failed 10 s ago and has not succeeded since is failing', () => {
   const { health, advance, failing } = setup()
   health.failed('capture', error)
   advance(9_999)
@@ -34,7 +34,7 @@ test('one that failed 10 s ago and has not succeeded since is failing', () => {
   expect(failing()).toEqual(['capture'])
 })
 
-test('what is needed is ready once it has succeeded, and for 30 s more', () => {
+test('a loop is ready once it has succeeded, and for 30 s after that', () => {
   const { health, advance } = setup()
   expect(health.ready(['capture']).reasons).toEqual(['the loop capture has not succeeded since the start'])
   health.succeeded('capture')
@@ -45,7 +45,7 @@ test('what is needed is ready once it has succeeded, and for 30 s more', () => {
   expect(health.ready([]).reasons).toEqual([])
 })
 
-test.each(readinessLoops)('without %s alone the instance is not ready: no record gets on', (missing) => {
+test.each(readinessLoops)('the instance is not ready if only the loop %s has not succeeded', (missing) => {
   const { health, advance } = setup()
   for (const loop of readinessLoops) health.succeeded(loop)
   expect(health.ready(readinessLoops).reasons).toEqual([])
@@ -66,7 +66,7 @@ test('a loop whose round does not end for two minutes is stuck; one that fails i
   expect(health.live().reasons).toEqual([])
 })
 
-test('a wall clock that is set forward makes no loop stuck, and one that is set back hides no stuck loop', () => {
+test('a wall clock that is set forward makes no loop stuck, and one that is set back hides none', () => {
   const { health, state } = setup()
   health.succeeded('capture')
   state.nowMs += 3_600_000

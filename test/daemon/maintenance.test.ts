@@ -30,7 +30,7 @@ interface Given {
   dispatch?: Partial<MaintenancePartsOptions['dispatch']>
 }
 
-/** The services of an instance. What the dispatcher has in hand is what is given. */
+/** The maintenance parts of an instance; `dispatch` says what the dispatcher has in hand. */
 function setup({ env = {}, on = {}, dispatch = {} }: Given = {}) {
   const { context, ...told } = contextOf({ ...databases, ...on }, env)
   const interpreted: Answer[] = []
@@ -65,7 +65,7 @@ const problems = async (kind: string) =>
 
 const sql = (text: string, values: unknown[] = []) => ledger.pool.query(text, values)
 
-/** Captures records of which each is being sent by this instance. */
+/** Captures records that the given instance is sending. */
 async function sendingBy(instanceId: string, count: number): Promise<Submission[]> {
   await ledger.capture(Array.from({ length: count }, () => ({})))
   const dispatch = ledger.dispatch({ instance: { id: instanceId, who: 'test' } })
@@ -79,7 +79,7 @@ async function end(change: GivenChange): Promise<Submission> {
   return submission as Submission
 }
 
-test('a record of a former outbox waits for no report, so that it can be pruned and erased', async () => {
+test('a record of a former outbox has no report due, so that it can be pruned and erased', async () => {
   const { id } = await end({ state: 'completed', transactionId: 'tx' })
   expect(await ledger.row(id)).toMatchObject({ report_due: true })
   await sql('update outboxd.outbox set is_current = false')
@@ -89,13 +89,13 @@ test('a record of a former outbox waits for no report, so that it can be pruned 
 })
 
 describe('orphans', () => {
-  /** This instance has been heard for as long as it takes to judge others. */
+  /** Gives this instance heartbeats for long enough to judge others. */
   async function beAlive(): Promise<void> {
     await writeHeartbeat(ledger.pool, databases.instance)
     await sql(`update outboxd.instance set started_at = started_at - interval '13 s'`)
   }
 
-  test('what a dead instance was sending is judged as a connection lost after the request had left', async () => {
+  test('a record that a dead instance was sending is treated as if its connection was lost after the request left', async () => {
     const [one, other] = await sendingBy(randomUUID(), 2)
     await beAlive()
     const { orphans, interpreted, toldOf } = setup()
@@ -109,7 +109,7 @@ describe('orphans', () => {
     expect(await ledger.countStates()).toEqual({ uncertain: 2 })
   })
 
-  test('what this process does not have in hand any more is settled, with the reason', async () => {
+  test('a record that this instance no longer has in hand is settled, with the reason', async () => {
     const [held, forgotten] = await sendingBy(databases.instance.id, 2)
     const { orphans, interpreted } = setup({ dispatch: { holds: ({ id }) => id === held?.id } })
     await orphans.runOnce()
@@ -120,10 +120,10 @@ describe('orphans', () => {
     expect((await ledger.read(held?.id ?? '')).state).toBe('sending')
   })
 
-  test('one whose worker was alive after all and wrote first is not counted', async () => {
+  test('a record whose instance was alive after all and wrote first is not counted', async () => {
     const [first] = await sendingBy(databases.instance.id, 2)
     const late = transition(first as Submission, { state: 'completed', transactionId: 'tx' })
-    /** The worker writes in the moment in which the rescue begins to. */
+    /** The instance that sent the record writes its outcome just before the rescue does. */
     const writesFirst = new Proxy(databases.ledger, {
       get(target, member) {
         if (member === 'connect')
@@ -141,7 +141,7 @@ describe('orphans', () => {
     expect(await ledger.countStates()).toEqual({ completed: 1, uncertain: 1 })
   })
 
-  test('one that the ledger refuses holds up no other, and is told', async () => {
+  test('a record that the ledger refuses holds up no other, and the round fails', async () => {
     const [, bad] = await sendingBy(databases.instance.id, 3)
     await sql(
       `alter table outboxd.submission add constraint refused check (id <> '${bad?.id}' or state = 'sending') not valid`,
@@ -154,7 +154,7 @@ describe('orphans', () => {
     expect(await ledger.countStates()).toEqual({ sending: 1, uncertain: 2 })
   })
 
-  test('if the ledger refuses whatever the record, none is tried by itself', async () => {
+  test('if the ledger refuses every record, they are not tried one by one', async () => {
     await sendingBy(databases.instance.id, 2)
     await sql('alter table outboxd.submission_event rename column cause to elsewhere')
     let transactions = 0
@@ -174,7 +174,7 @@ describe('orphans', () => {
   })
 })
 
-test('polls in hand are touched before the queue gives them to others', async () => {
+test('polls in hand are touched, so that the queue does not give them to others', async () => {
   const touched: unknown[] = []
   const queue = { ...databases.queue, touch: async (jobs: readonly unknown[]) => void touched.push(...jobs) }
   const idle = setup({ on: { queue } })
@@ -185,7 +185,7 @@ test('polls in hand are touched before the queue gives them to others', async ()
 })
 
 describe('reconcile', () => {
-  /** With a queue that counts how often it is asked for the polls of silent holders. */
+  /** Uses a queue that counts how often it looks for polls of silent instances. */
   function supervised(given: Given = {}) {
     let supervised = 0
     const queue = {
@@ -203,7 +203,7 @@ describe('reconcile', () => {
     await sql('delete from pgboss.job')
   }
 
-  test('all is looked at in each round', async () => {
+  test('each round does all checks', async () => {
     const { reconcile, times, time } = supervised()
     await loseJob()
     expect(await reconcile.runOnce()).toBe(10_000)
@@ -214,7 +214,7 @@ describe('reconcile', () => {
     expect([times(), (await ledger.liveJobs()).length]).toEqual([2, 1])
   })
 
-  test('polls of silent holders are looked for in each round if any poll is under way, else every 30 s', async () => {
+  test('polls of silent instances are looked for in each round if a poll is in flight, otherwise every 30 s', async () => {
     await end({ state: 'accepted', transactionId: randomUUID(), pollInMs: 0 })
     const { reconcile, times, time } = supervised()
     const rounds: number[] = []
@@ -231,7 +231,7 @@ describe('reconcile', () => {
     expect(rounds.slice(4)).toEqual([3, 4])
   })
 
-  test('what fails keeps nothing else from being done, and is thrown at the end', async () => {
+  test('a failing check does not stop the others, and its error is thrown at the end', async () => {
     await loseJob()
     await sql(
       `insert into outboxd.instance (id, version, host, beat_at) values ($1, '1', 'old', now() - interval '2 days')`,
@@ -245,7 +245,7 @@ describe('reconcile', () => {
     expect(rowCount).toBe(0)
   })
 
-  test('the dispatcher is woken if records may go now', async () => {
+  test('the dispatcher is woken if records were released', async () => {
     await ledger.capture([{ key: 'k' }])
     await sql('update outboxd.submission set held = true')
     const { reconcile, toldOf } = setup()
@@ -256,7 +256,7 @@ describe('reconcile', () => {
     expect(nothingWaits.toldOf('dispatch was woken')).toEqual([])
   })
 
-  test('transactions that the service does not end are told, if STUCK_AFTER_SECONDS says after how long', async () => {
+  test('transactions open for longer than STUCK_AFTER_SECONDS are a problem', async () => {
     await end({ state: 'accepted', transactionId: 'tx-stuck', pollInMs: 60_000 })
     await sql(`update outboxd.submission set accepted_at = now() - interval '3 h'`)
     await setup({ env: { STUCK_AFTER_SECONDS: '7200' } }).reconcile.runOnce()
@@ -270,7 +270,7 @@ describe('compare', () => {
   const comparedAt = async () =>
     (await sql('select compared_at from outboxd.outbox where is_current')).rows[0].compared_at
 
-  test('at the start those that were started together compare once, later each hour', async () => {
+  test('instances that start together compare once, and then once an hour', async () => {
     await sql('update outboxd.outbox set compared_at = null')
     const { compare } = setup()
     expect(await compare.runOnce()).toBe(60_000)
@@ -286,14 +286,14 @@ describe('compare', () => {
     expect((await comparedAt()).getTime()).toBeGreaterThan(before.getTime())
   })
 
-  test('nothing is compared while the outbox.yaml of another daemon is in force', async () => {
+  test('nothing is compared while another daemon’s outbox.yaml is in force', async () => {
     await sql('update outboxd.outbox set compared_at = null')
     const { compare } = setup({ on: { isOwnFileInUse: async () => false } })
     expect(await compare.runOnce()).toBe(60_000)
     expect(await comparedAt()).toBeNull()
   })
 
-  test('a comparison that is long goes on at once; one that is under way ends when the daemon stops', async () => {
+  test('a long comparison goes on at once, and ends when the daemon stops', async () => {
     await sql('update outboxd.outbox set compared_at = null')
     await sql(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 25000)`)
     const { compare, stopping } = setup()
@@ -309,7 +309,7 @@ describe('prune', () => {
     await endAgo(ledger.pool, days)
   }
 
-  test('a round says what it did, once, and the next comes when it is woken', async () => {
+  test('a round reports what it pruned, and the next comes after a minute', async () => {
     await oldOnes(30.5)
     const { prune, told } = setup({ env: retention })
     expect(await prune.runOnce()).toBe(60_000)
@@ -319,7 +319,7 @@ describe('prune', () => {
     ])
   })
 
-  test('a round ends after 20 s, and the next goes on at once; none begins a batch when the daemon stops', async () => {
+  test('a round ends after 20 s and the next follows at once; no batch begins while the daemon stops', async () => {
     await oldOnes(30.5)
     const { context, time } = contextOf(databases, retention)
     const stopwatch = context.clock.stopwatch
@@ -344,7 +344,7 @@ describe('prune', () => {
     expect(await ledger.countStates()).toEqual({ completed: 3 })
   })
 
-  test('what has been due for more than a day is a problem until it is gone', async () => {
+  test('records that have been due for more than a day are a problem until they are pruned', async () => {
     await oldOnes(33.5)
     const { prune, stopping, toldOf } = setup({ env: retention })
     stopping.abort()
@@ -359,14 +359,14 @@ describe('prune', () => {
 })
 
 describe('chain', () => {
-  /** As whoever owns the database can: no trigger looks. */
+  /** Runs a statement as the owner of the database can: without triggers. */
   async function asOwner(text: string): Promise<void> {
     const client = await ledger.pool.connect()
     await client.query(`set session_replication_role = replica; ${text}; set session_replication_role = origin`)
     client.release()
   }
 
-  test('it shows how far it is behind, and verifies the last day at the start: that it holds ends no problem by day', async () => {
+  test('the first round shows the lag and verifies the last day; finding no break clears no problem by day', async () => {
     await ledger.capture([{}])
     await sql(`insert into outboxd.problem (kind, subject, detail) values ('chain_broken', '', 'found at night')`)
     const { chain, told } = setup()
@@ -375,7 +375,7 @@ describe('chain', () => {
     expect(await problems('chain_broken')).toHaveLength(1)
   })
 
-  test('what is broken is told at the start', async () => {
+  test('a break is reported at the start', async () => {
     await ledger.capture([{}])
     await setup().chain.runOnce()
     await asOwner(`update outboxd.submission_event set who = 'nobody'`)
@@ -384,7 +384,7 @@ describe('chain', () => {
     expect(await problems('chain_broken')).toHaveLength(1)
   })
 
-  test('while the problem stands, the whole chain is verified as it begins another day: that it holds ends the problem', async () => {
+  test('while the problem stands, the whole chain is verified when a day ends; finding no break clears it', async () => {
     await ledger.capture([{}])
     const { chain, toldOf } = setup()
     await chain.runOnce()
@@ -398,7 +398,7 @@ describe('chain', () => {
     expect(await problems('chain_broken')).toEqual([])
   })
 
-  test('the next night does not end the problem of a chain that is still broken before the last day', async () => {
+  test('a break before the last day stays a problem when the next day ends', async () => {
     await ledger.capture([{}])
     await setup().chain.runOnce()
     await asOwner(`update outboxd.submission_event set who = 'nobody'`)
@@ -413,7 +413,7 @@ describe('chain', () => {
     expect(await problems('chain_broken')).toEqual(found)
   })
 
-  test('nothing is chained any more when the daemon stops', async () => {
+  test('nothing is added to the chain while the daemon stops', async () => {
     await ledger.capture([{}])
     const { chain, stopping } = setup()
     stopping.abort()

@@ -17,7 +17,7 @@ function setup() {
   return { ...telling, state, told, failed }
 }
 
-test('what could not be told is said, and thrown at nobody', async () => {
+test('a problem that cannot be written is reported as a failure, and not thrown', async () => {
   const { runOnce, clear, state, failed } = setup()
   state.tellFails = true
   await runOnce()
@@ -25,13 +25,13 @@ test('what could not be told is said, and thrown at nobody', async () => {
   expect(failed).toHaveLength(2)
 })
 
-test('an instance that leaves has no problem any more', async () => {
+test('an instance that stops clears its problems', async () => {
   const { clear, told } = setup()
   await clear()
   expect(told).toEqual([[]])
 })
 
-test('a round that is still being written when the instance leaves does not bring its problems back', async () => {
+test('a round that is still writing when the instance stops does not bring its problems back', async () => {
   const { runOnce, clear, state, told } = setup()
   const writing = Promise.withResolvers<void>()
   state.writing = writing.promise

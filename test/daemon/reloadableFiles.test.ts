@@ -25,7 +25,7 @@ function setup(refusal: Error | null = null) {
   return { told, files, state, write: (name: string, text: string) => writeFileSync(join(folder, name), text) }
 }
 
-test('a reload takes the mappings into force, and says whether the table is read in another way', async () => {
+test('a reload applies the mapping files, and says whether the table is read differently', async () => {
   const { files, told, write } = setup()
   write('b.yaml', mapping('b'))
   await files.reload()
@@ -36,7 +36,7 @@ test('a reload takes the mappings into force, and says whether the table is read
   expect(files.outboxTable()).toMatchObject({ table: 'orders' })
 })
 
-test('what is broken changes nothing, and is told until it is mended', async () => {
+test('a broken file changes nothing and is reported until it is fixed', async () => {
   const { files, told, write } = setup()
   write('a.yaml', mapping('a').replace('endpoint', 'endpiont'))
   await files.reload()
@@ -47,7 +47,7 @@ test('what is broken changes nothing, and is told until it is mended', async () 
   expect({ told, broken: files.broken() }).toEqual({ told: ['broken', 'a'], broken: null })
 })
 
-test('a table that is not as outbox.yaml says, or cannot be tried, is read as before, with the former mapping files; another reload tries it again', async () => {
+test('if outbox.yaml does not fit its table, the former files stay in force until a reload succeeds', async () => {
   const { files, told, write, state } = setup(new Error('no table orders'))
   write('outbox.yaml', outboxYaml)
   write('b.yaml', mapping('b'))
@@ -65,7 +65,7 @@ test('a table that is not as outbox.yaml says, or cannot be tried, is read as be
   expect(files.outboxTable()).toMatchObject({ table: 'orders' })
 })
 
-test('a reload that failed unexpectedly does not keep the next one from working', async () => {
+test('a reload that failed unexpectedly does not stop the next one from working', async () => {
   const { files, state, write } = setup()
   state.failsToTell = true
   write('a.yaml', 'no mapping')

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createStepRound } from '../../src/daemon/loop.ts'
 
-test('steps that fail keep no other from being taken, and the first is thrown at the end', async () => {
+test('a failing step does not stop the others, and the first error is thrown at the end', async () => {
   const taken: number[] = []
   const step = (n: number, error?: Error) => async () => {
     taken.push(n)
@@ -13,7 +13,7 @@ test('steps that fail keep no other from being taken, and the first is thrown at
   expect(taken).toEqual([1, 2, 3, 4])
 })
 
-test('no step follows one that waited long for the database; the next round begins behind it', async () => {
+test('after a step that waited long for the database the round ends, and the next round goes on from there', async () => {
   const timeout = new Error('Query read timeout')
   const state = { ms: 0 }
   const taken: number[] = []

@@ -19,15 +19,15 @@ const demand: RequestDemand = {
 const waiting = (submissionsReady: number, captureWindow: number, outboxWaiting: number) =>
   toPollPlannerInput({ ...demand, submissionsReady }, captureWindow, outboxWaiting).submissionsWaiting
 
-test('what waits in the outbox counts where the ledger is full', () => {
+test('rows in the outbox count if the ledger is full', () => {
   expect(waiting(1_000, 1_000, 5_000)).toBe(6_000)
   expect(waiting(40, 50, 5_000)).toBe(5_040)
 })
 
-test('rows that were counted before they were captured do not count twice', () => {
+test('rows that may have been captured since they were counted do not count twice', () => {
   expect(waiting(300, 1_000, 700)).toBe(300)
 })
 
-test('a capture window beyond what is counted is full, too', () => {
+test('a capture window beyond what is counted can be full, too', () => {
   expect(waiting(1_000, 100_000, 5_000)).toBe(6_000)
 })

@@ -29,7 +29,7 @@ function setup() {
   return { leaving, lines, hand, drain: () => drained() }
 }
 
-test('it is said every 10 s what is waited for, and of which records, until all is known and written', async () => {
+test('a stopping daemon logs every 10 s which records it waits for, until all outcomes are written', async () => {
   const { leaving, lines, hand, drain } = setup()
   await vi.advanceTimersByTimeAsync(25_000)
   expect(lines).toHaveLength(2)
@@ -43,7 +43,7 @@ test('it is said every 10 s what is waited for, and of which records, until all 
   expect(lines).toHaveLength(3)
 })
 
-test('after ten minutes it is given up, and each record is named', async () => {
+test('after ten minutes a stopping daemon gives up and names each record', async () => {
   const { leaving, lines } = setup()
   await vi.advanceTimersByTimeAsync(601_000)
   expect(await leaving).toBe(false)
@@ -54,7 +54,7 @@ test('after ten minutes it is given up, and each record is named', async () => {
   })
 })
 
-test('a record that was left in doubt before a new outbox.yaml counts in the exit code of the later stop', async () => {
+test('a record that was left in doubt before a new outbox.yaml makes the later stop exit with 1', async () => {
   const stopping = new AbortController()
   const settled = [false, true]
   const exitCode = await runOneAfterAnother({

@@ -3,14 +3,14 @@ import { createWakeup } from '../../src/daemon/loop.ts'
 
 const longMs = 600_000
 
-test('a wake ends the wait that is under way', async () => {
+test('a wake ends the current wait', async () => {
   const { sleep, wake } = createWakeup()
   const waiting = sleep(longMs)
   wake()
   await waiting
 })
 
-test('a wake that came before the wait keeps it from beginning, until it is forgotten', async () => {
+test('a wake before a wait skips this wait and later ones, until it is reset', async () => {
   const { sleep, wake, reset } = createWakeup()
   wake()
   await sleep(longMs)
@@ -26,6 +26,6 @@ test('a wake that came before the wait keeps it from beginning, until it is forg
   await waiting
 })
 
-test('without a wake it ends by itself', async () => {
+test('without a wake, the wait ends by itself', async () => {
   await createWakeup().sleep(1)
 })

@@ -61,7 +61,7 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
 const errorCodeOf = (error: unknown) => String((error as { code?: unknown }).code)
 const captureOnce = (changes: Partial<CaptureDeps> = {}) => createBatchCapture(deps(changes)).runOnce()
 
-/** Until nothing is left to do at once. @returns how many rounds that took */
+/** Captures until nothing is left to do at once. @returns the number of rounds */
 async function captureAll(changes: Partial<CaptureDeps> = {}): Promise<number> {
   const capture = createBatchCapture(deps(changes))
   let rounds = 1
@@ -81,7 +81,7 @@ async function statuses(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ status, n }) => [status, n]))
 }
 
-test('rows become submissions, and say what has become of them', async () => {
+test('a captured row gets the state of its submission', async () => {
   await insert(3)
   await insert(2, 'wrong')
   expect(await captureOnce()).toBe('idle')
@@ -89,14 +89,14 @@ test('rows become submissions, and say what has become of them', async () => {
   expect(await ledger.countStates()).toEqual({ queued: 3, rejected: 2 })
 })
 
-test('what is beyond the window stays in the outbox', async () => {
+test('rows beyond the window stay in the outbox', async () => {
   await insert(5)
   expect(await captureOnce({ queuedMax: 3 })).toBe('again')
   expect(await captureOnce({ queuedMax: 3 })).toBe('idle')
   expect(await statuses()).toEqual({ new: 2, queued: 3 })
 })
 
-test('a crash after the ledger was written and before the rows were marked changes nothing but that they are marked later', async () => {
+test('after a crash between ledger and mark, the next round marks the rows, and no record is captured twice', async () => {
   await insert(2)
   const { claim } = deps()
   const dies: Partial<CaptureDeps> = {
@@ -116,7 +116,7 @@ test('a crash after the ledger was written and before the rows were marked chang
   expect(rows).toEqual([{ due: 2 }])
 })
 
-test('a kill right after the COMMIT loses no write-back: the end of a record that is rejected at once is due', async () => {
+test('after a kill right after the COMMIT, the report of a record that was rejected at once is due', async () => {
   await insert(1)
   await insert(1, 'wrong')
   const onCaptured = () => {
@@ -130,7 +130,7 @@ test('a kill right after the COMMIT loses no write-back: the end of a record tha
   ])
 })
 
-test('a trigger that sets rows back after their mark stops no other row: `row_skipped`', async () => {
+test('a trigger that resets rows after their mark stops no other row, and the rows become `row_skipped`', async () => {
   await insert(3)
   await insert(1, 'data', 'good')
   await ledger.pool.query(`create or replace function meddle() returns trigger language plpgsql as $$
@@ -175,7 +175,7 @@ test('rows whose mark took too long are left to the report, and batches stay as 
   expect(await readProblems(ledger.pool, 10)).toEqual([])
 })
 
-test('where the ledger cannot be written the rows stay as new as they were', async () => {
+test('if the ledger cannot be written, the rows stay new', async () => {
   await insert(2)
   const { withLock } = deps()
   const fails: Partial<CaptureDeps> = {
@@ -191,7 +191,7 @@ test.each([
   '40001',
   '25006',
   '57P01',
-])('a trigger that refuses the mark of one row with %s holds up no other', async (code) => {
+])('a trigger that refuses the mark of one row with %s holds up no other row', async (code) => {
   await insert(4)
   const [{ id }] = (await ledger.pool.query('select min(id)::text as id from outbox')).rows
   await ledger.pool.query(`create or replace function meddle() returns trigger language plpgsql as $$
@@ -212,7 +212,7 @@ test('only one instance captures at a time', async () => {
   expect(await statuses()).toEqual({ new: 2 })
 })
 
-test('nothing is captured into a ledger that went back: it would overtake what is lost and is to be taken in first', async () => {
+test('nothing is captured into a ledger that lost data', async () => {
   await insert(2)
   await ledger.capture([{}])
   await ledger.pool.query('update outboxd.history set timeline = timeline + 1')
@@ -220,7 +220,7 @@ test('nothing is captured into a ledger that went back: it would overtake what i
   expect(await statuses()).toEqual({ new: 2 })
 })
 
-test('no key takes more than a small part of the window: the rest of it stays in the outbox, and others pass', async () => {
+test('a key takes only a small part of the window: its other rows stay in the outbox, and other keys pass', async () => {
   await insert(700, 'data', 'crowded')
   await insert(4)
   await captureAll()
@@ -231,7 +231,7 @@ test('no key takes more than a small part of the window: the rest of it stays in
   expect((await statuses()).new).toBe(675 - 25)
 })
 
-test('successors wait behind an uncertain record: they take no place', async () => {
+test('records that wait behind an uncertain one take no room in the window', async () => {
   const line = (key: string) => Array.from({ length: 500 }, (_, i) => ({ key, outboxId: `${key}${i}` }))
   await ledger.capture([...line('a'), ...line('b')])
   await ledger.pool.query(`update outboxd.submission set state = 'uncertain', held = false, due_at = null, ended_at = now()
@@ -242,7 +242,7 @@ test('successors wait behind an uncertain record: they take no place', async () 
   expect(await statuses()).toEqual({ queued: 10, new: 10 })
 })
 
-test('40 orders of 0.9 MB: batches of 16 MB', async () => {
+test('40 orders of 0.9 MB are captured in batches of at most 16 MB', async () => {
   const batches: number[] = []
   await ledger.pool.query(`insert into outbox (type, payload)
     select 'data', jsonb_build_object('n', n, 'text', repeat('x', 900000)) from generate_series(1, 40) n`)
@@ -251,7 +251,7 @@ test('40 orders of 0.9 MB: batches of 16 MB', async () => {
   expect(Math.max(...batches)).toBe(17)
 }, 120_000)
 
-test('a row cannot be captured or rejected: `row_skipped`, its key waits', async () => {
+test('a row that can be neither captured nor rejected is `row_skipped`, and its key waits', async () => {
   await insert(1)
   await insert(3, 'data', 'stuck')
   await insert(1, 'data', 'other')
@@ -280,7 +280,7 @@ test('a row cannot be captured or rejected: `row_skipped`, its key waits', async
   expect(order.rows.map(({ id }) => id)).toEqual([Number(stuck), Number(stuck) + 1, Number(stuck) + 2])
 })
 
-test('KEY_ON_FAILURE=block: a row that cannot be captured is rejected under its key, so the next ones wait behind it', async () => {
+test('KEY_ON_FAILURE=block: a row that cannot be captured is rejected with its key, and later rows wait behind it', async () => {
   const { withLock } = openCaptureLock(ledger.pool, 'block')
   await ledger.pool.query(
     `insert into outbox (type, key, payload) values ('data', 'K', '{"refused": 1}'), ('data', 'K', '{}')`,
@@ -304,7 +304,7 @@ test('a row whose key the ledger refuses is rejected without the key', async () 
   expect([rows, await statuses()]).toEqual([[{ state: 'rejected', key: null }], { rejected: 1 }])
 })
 
-test('a row keeps its key if only a lock is in the way of its rejection: it is skipped', async () => {
+test('if only a lock prevents its rejection, a row keeps its key and is skipped', async () => {
   await insert(1, 'data', 'K')
   const { withLock } = openCaptureLock(ledger.pool)
   const codes = ['23514', '55P03']
@@ -327,7 +327,7 @@ test('a row keeps its key if only a lock is in the way of its rejection: it is s
   ])
 })
 
-test('a lock that is in the way of the ledger is not said to be the row’s fault', async () => {
+test('a lock on the ledger is not reported as the row’s fault', async () => {
   await insert(1)
   await using blocker = await beginTransaction(ledger.pool)
   await blocker.db.query('lock table outboxd.submission in exclusive mode')
@@ -348,7 +348,7 @@ const other = (types: string[] | null) =>
     [types],
   )
 
-/** Skips the first row. Its next try is due now. @returns its id */
+/** Skips the first row, with its next try due now. @returns the row's id */
 async function skipFirstRow(isCaptured = false): Promise<string> {
   const { rows } = await ledger.pool.query<{ id: string }>('select min(id)::text as id from outbox')
   const outboxId = rows[0]?.id ?? ''
@@ -433,7 +433,7 @@ describe('a skipped row that is due again', () => {
     expect(await ledger.countStates()).toEqual({ queued: 2 })
   })
 
-  test('waits behind an earlier row of its key, and is taken in its turn like a new row', async () => {
+  test('waits behind an earlier row of its key, and is then captured like a new row', async () => {
     await insert(1, 'data', 'k')
     const id = await skipFirstRow()
     const erp = await beginTransaction(ledger.pool)
@@ -466,7 +466,7 @@ describe('a skipped row that is due again', () => {
     expect(await ledger.countStates()).toEqual({})
   })
 
-  test('waits while its key is closed', async () => {
+  test('waits while its key waits for an operator', async () => {
     await ledger.capture([
       { key: 'k', outboxId: 'x' },
       { key: 'k', outboxId: 'y' },
@@ -482,7 +482,7 @@ describe('a skipped row that is due again', () => {
   })
 })
 
-test('a refused mark does not stop other keys if more keys wait than a small batch has rows', async () => {
+test('a refused mark does not stop other keys, even if more keys wait than a small batch has rows', async () => {
   await other(['data', 'order'])
   for (const n of [1, 2, 3, 4, 5]) await insert(1, 'order', `k${n}`)
   for (const n of [1, 2, 3, 4, 5]) await insert(1, 'data', `k${n}`)
@@ -537,7 +537,7 @@ test('a row in conflict is not left to the report with the rows whose mark took 
   expect(left).toEqual(others)
 })
 
-test('the later rows of the key of a row in conflict wait behind it, from the first round on', async () => {
+test('later rows of a key wait behind a row in conflict from the first round on', async () => {
   await insert(1, 'data', 'other')
   await insert(3, 'data', 'K')
   const { rows } = await ledger.pool.query<{ id: string }>('select id::text from outbox order by id')
@@ -570,7 +570,7 @@ test('after 1,000 rows in conflict nothing more is captured, because each query 
 describe('a type without a mapping file', () => {
   const refuse = { map: () => ({ kind: 'refused', resource: null, reason: 'no mapping file' }) as const }
 
-  test("only some instances have a type's mapping file: left for those, `unknown_type`", async () => {
+  test('is left to the instances that have the file, as `unknown_type`', async () => {
     await other(['data', 'order'])
     await insert(1, 'data', 'k')
     await insert(1, 'order', 'k')
@@ -590,7 +590,7 @@ describe('a type without a mapping file', () => {
     expect(rows.map(({ type }) => type)).toEqual(['data', 'order', 'data'])
   })
 
-  test('is left while an instance of an older version may know it, and rejected once nobody does', async () => {
+  test('is left while an instance of an older version may have the file, and rejected once none can', async () => {
     await other(null)
     await insert(1, 'order')
     await captureAll(refuse)
@@ -601,7 +601,7 @@ describe('a type without a mapping file', () => {
     expect(await readProblems(ledger.pool, 10)).toEqual([])
   })
 
-  test('two instances that each lack the other’s type get through a key of both', async () => {
+  test('two instances that each lack the other’s type get through a key with both types', async () => {
     await other(['a', 'b'])
     await insert(1, 'a', 'k')
     await insert(1, 'b', 'k')

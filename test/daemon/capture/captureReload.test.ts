@@ -19,7 +19,7 @@ test('a reload during a round does not mix two versions of a mapping file in one
   onTestFinished(() => databases.close())
   const after = new Map([['order', mappingOf('amount')]])
   let mappings: ReadonlyMap<string, Mapping> = new (class extends Map<string, Mapping> {
-    /** The reload comes after the query was looked up. */
+    /** Reloads right after the query was looked up. */
     override get(type: string) {
       mappings = after
       return super.get(type)

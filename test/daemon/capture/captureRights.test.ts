@@ -4,7 +4,7 @@ import { readChangeCaptureFaults, toChangeCaptureProblems } from '../../../src/o
 import { asInstaller, captureFile, createRole, installCapture } from '../../support/changeCapture.ts'
 import { createDatabase } from '../../support/database.ts'
 
-/** Change capture's trigger functions run with the rights of the role that installed them; no code of another role may. */
+/** Trigger functions of change capture run with the rights of their installer; code of other roles must not. */
 
 const casts = (type: string, ...to: string[]) =>
   to
@@ -45,13 +45,13 @@ describe('code of the owner of a column’s type does not run with the installer
       '(a)',
     ],
     [
-      'casts of the type that a domain is made of',
+      'casts of the base type of a domain',
       `${letters}${functions('bad')}${casts('bad', 'json', 'text implicit')} create domain of_bad as bad`,
       'of_bad',
       'a',
     ],
     [
-      'casts of an array, of which a domain is made',
+      'casts of an array that is a domain’s base type',
       `${letters}${functions('bad[]')}create cast (bad[] as text) with function evil_text(bad[]) as implicit;
       create function evil_texts(x bad[]) returns text[] language plpgsql as $$begin perform public.evil(''); return '{a}'; end$$;
       create cast (bad[] as text[]) with function evil_texts(bad[]) as implicit; create domain of_bad as bad[]`,
@@ -71,7 +71,7 @@ describe('code of the owner of a column’s type does not run with the installer
     const isDomainOfText = make.includes('domain bad as text')
     await pool.query(`create table item (id text primary key, note ${type}); create table part (id int primary key, item text);
       create table other (id ${type} primary key)`)
-    // The columns that the trigger does not read, and a condition that would run such code if install ran it.
+    // The trigger does not read these columns, and the condition would run such code if install ran it.
     await asInstaller(
       pool,
       `select outboxd_capture.install('item', 'data', children => '{part.item}', payload => '{note, note}',
@@ -97,7 +97,7 @@ describe('code of the owner of a column’s type does not run with the installer
     expect(ran).not.toContain('ran as outboxd_capture')
   })
 
-  test('a numeric key that gets such a type: its documents are noted', async () => {
+  test('documents are noted if their numeric key later gets such a type', async () => {
     const { pool, ran } = await setup()
     await pool.query(`set role mallory; create type bad as enum ('a', 'b');
       create function evil_number(x bad) returns numeric language plpgsql immutable as $$begin perform public.evil(''); return 1; end$$;
@@ -131,7 +131,7 @@ test('a role without rights can make no trigger with our functions, and such a t
   expect((await pool.query('select from outbox')).rowCount).toBe(0)
 })
 
-test('an outbox that another role has put in the place of ours gets nothing, and does not run its triggers for us', async () => {
+test('an outbox that another role put in place of ours gets no row, and its triggers do not run for us', async () => {
   const { pool, ran } = await setup()
   await pool.query('create table item (id int primary key, amount int)')
   await asInstaller(pool, `select outboxd_capture.install('item', 'data')`)
@@ -148,7 +148,7 @@ test('an outbox that another role has put in the place of ours gets nothing, and
   expect(ran).not.toContain('ran as outboxd_capture')
 })
 
-test('policies, constraints and indexes of a table do not run with the installer’s rights: only keys are read, of the rows in hand', async () => {
+test('policies, constraints and indexes of a table do not run with the installer’s rights', async () => {
   const { pool, ran } = await setup()
   await pool.query(`create function sure(x text) returns boolean language plpgsql immutable as $$begin return public.evil(x); end$$;
     create table item (id int primary key, amount int, check (public.sure('check')));
@@ -174,9 +174,9 @@ test.each<[string, string, RegExp?]>([
   ['the owner of another table', 'create table other (); alter table other owner to installer'],
   ['a role without rights on the table', 'revoke all on item from installer', /grant trigger on public\.item to/],
   ['a role without rights on the outbox', 'revoke all on outbox from installer', /grant insert on public\.outbox to/],
-  ['a role of which the outbox’s owner is not', 'alter table outbox owner to mallory', /grant \w+ to mallory;/],
+  ['a role that the outbox’s owner does not belong to', 'alter table outbox owner to mallory', /grant \w+ to mallory;/],
   [
-    'a role of which the owner of a trigger of the outbox is not',
+    'a role that the owner of a trigger of the outbox does not belong to',
     'alter function outboxd_wake() owner to mallory',
     /grant \w+ to mallory;/,
   ],
@@ -191,16 +191,16 @@ test.each<[string, string, RegExp?]>([
     'an operator in an index':
       'create operator public.### (rightarg = text, function = public.theirs); create index on outbox ((operator(public.###) key))',
   }).map(([what, make]): [string, string, RegExp] => [
-    `a role of which the owner of a function in ${what} of the outbox is not`,
+    `a role that the owner of a function in ${what} of the outbox does not belong to`,
     `create function public.theirs(x text) returns boolean immutable language sql as 'select true'; ${make}; alter function public.theirs(text) owner to mallory`,
     /grant \w+ to mallory;/,
   ]),
   [
-    'a role of which the owner of a domain of the outbox is not',
+    'a role that the owner of a domain of the outbox does not belong to',
     'create domain ours as text; alter table outbox alter key type ours; alter domain ours owner to mallory',
     /grant \w+ to mallory;/,
   ],
-])('%s is refused, and the statements that are printed make the right one', async (_, change, printed) => {
+])('%s is refused, and the statements that are printed set up the right role', async (_, change, printed) => {
   const role = `installer_${Math.random().toString(36).slice(2)}`
   const { pool } = await setup(role)
   onTestFinished(async () => void (await pool.query(`drop owned by ${role} cascade; drop role ${role}`)))
@@ -230,7 +230,7 @@ test.each<[string, string, RegExp?]>([
   await pool.query(`begin; set local role ${role}; ${install}; commit`)
 })
 
-test('install.sql is not run by a superuser: it prints the statements; functions that PUBLIC may execute, or that a superuser owns, are told', async () => {
+test('install.sql refuses superusers; trigger functions of a superuser, or that PUBLIC may execute, are problems', async () => {
   const { pool } = await setup()
   const look = async () => toChangeCaptureProblems(await readChangeCaptureFaults(pool))
   await pool.query('create table item (id int primary key, amount int)')
@@ -263,7 +263,7 @@ test('install.sql is not run by a superuser: it prints the statements; functions
   expect((await pool.query('select from outbox')).rowCount).toBe(1)
 })
 
-test('functions and operators that another role has made in public are neither run by install.sql nor bound by what it makes', async () => {
+test('functions and operators that another role made in public are neither run by install.sql nor bound by it', async () => {
   const { pool, ran } = await setup()
   await pool.query(`set role mallory;
     create function public.evil_role(a oid, b regnamespace) returns boolean language plpgsql as $$begin perform public.evil(''); return a = b::oid; end$$;
@@ -293,7 +293,7 @@ test('functions and operators that another role has made in public are neither r
   await client.query(captureFile('remove'))
 })
 
-test('a stranger’s trigger with one of the functions goes with it', async () => {
+test('removing a table also drops another role’s trigger that uses our functions', async () => {
   const { pool } = await setup()
   await pool.query(`create table item (id int primary key, amount int)`)
   await asInstaller(pool, `select outboxd_capture.install('item', 'data')`)
@@ -306,7 +306,7 @@ test('a stranger’s trigger with one of the functions goes with it', async () =
   expect((await pool.query(`select from pg_trigger where tgrelid = 'mine'::regclass`)).rowCount).toBe(0)
 })
 
-test('install.sql changes nothing if another session holds a lock on the view, and waits for no writer whose rows are noted', async () => {
+test('install.sql changes nothing while the view is locked, and does not wait for writers of noted changes', async () => {
   const { pool } = await setup()
   const other = await pool.connect()
   onTestFinished(() => other.release(true))
@@ -319,7 +319,7 @@ test('install.sql changes nothing if another session holds a lock on the view, a
   await asInstaller(pool, file)
 })
 
-test('retry by a role whose name needs quotes, in a session that quotes all names', async () => {
+test('retry works for a role whose name needs quotes, in a session that quotes all names', async () => {
   const role = `Installer "${Math.random().toString(36).slice(2)}"`
   const quoted = `"${role.replaceAll('"', '""')}"`
   const { pool } = await setup(quoted)
@@ -343,7 +343,7 @@ test('retry by a role whose name needs quotes, in a session that quotes all name
   expect((await client.query('select * from outboxd_capture.retry()')).rows).toMatchObject([{ captured: 1, failed: 0 }])
 })
 
-test('a schema that another role has made is refused: that role’s tables may have triggers', async () => {
+test('install.sql refuses a schema of another role, because tables there may have triggers', async () => {
   const { pool } = await setup()
   await pool.query('alter schema outboxd_capture owner to mallory')
   await expect(asInstaller(pool, captureFile('install'))).rejects.toThrow('belongs to mallory')
@@ -399,14 +399,14 @@ describe('code of the owner of a schema outboxd_capture does not run with the re
   })
 })
 
-test('retry is refused to a superuser, who would run code of the outbox’s owner', async () => {
+test('retry refuses superusers, because it would run code of the outbox’s owner', async () => {
   const { pool } = await setup()
   await expect(pool.query('select * from outboxd_capture.retry()')).rejects.toMatchObject({
     hint: 'set role outboxd_capture;',
   })
 })
 
-/** A database with change capture, whose role `mallory` may make types and functions. @returns `ran`, what `evil` told */
+/** A database with change capture, whose role `mallory` may make types and functions. `ran` has the warnings of `evil`. */
 async function setup(role?: string) {
   const database = await createDatabase()
   onTestFinished(() => database[Symbol.asyncDispose]())

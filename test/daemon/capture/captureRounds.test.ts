@@ -12,7 +12,7 @@ const rowOf = (id: number): OutboxRecord => ({
   stamp: null,
 })
 
-/** An outbox with so many rows, of which the ledger has room for so many at once. */
+/** An outbox with `rows` rows, and a ledger with room for `windowMax` of them at once. */
 function setup(given: {
   rows?: number
   windowMax?: number
@@ -94,13 +94,13 @@ function setup(given: {
   return { ...rounds, calls, state }
 }
 
-test('a round that leaves rows is followed at once, and nobody who inserts has to tell', async () => {
+test('a round that leaves rows is followed at once, and inserts need not notify', async () => {
   const { runOnce, calls } = setup({ rows: 5, windowMax: 3 })
   expect(await runOnce()).toBe(0)
   expect(calls).toEqual(['types order', 'captured 3', 'stay awake'])
 })
 
-test('after the last rows it sleeps, and says how many came with them', async () => {
+test('after the last rows capture falls asleep with the number of rows it took', async () => {
   const { runOnce, calls, state } = setup({ rows: 2 })
   expect(await runOnce()).toBe(1_000)
   state.rows = 1
@@ -108,13 +108,13 @@ test('after the last rows it sleeps, and says how many came with them', async ()
   expect(calls.filter((call) => call.startsWith('fall'))).toEqual(['fall asleep after 2', 'fall asleep after 1'])
 })
 
-test('with nothing new it sleeps, and looks again after a second', async () => {
+test('without new rows capture sleeps, and looks again after a second', async () => {
   const { runOnce, calls } = setup({})
   expect(await runOnce()).toBe(1_000)
   expect(calls).toEqual(['types order', 'fall asleep after 0'])
 })
 
-test('where another instance captures it looks again in a moment that chance picks, lest it comes second every time', async () => {
+test('if another instance captures, this one looks again after a short random time', async () => {
   const { runOnce, calls } = setup({ rows: 5, isLocked: true })
   expect(await runOnce()).toBe(60)
   expect(calls).toEqual(['types order'])
@@ -123,13 +123,13 @@ test('where another instance captures it looks again in a moment that chance pic
 test.each([
   { hasHistory: false },
   { mayTake: false },
-])('while the ledger lacks what it had (%j) nobody captures, and it is looked at again after a second', async (given) => {
+])('while the ledger may have lost data (%j) nothing is captured, and capture looks again after a second', async (given) => {
   const { runOnce, calls } = setup({ rows: 5, ...given })
   expect(await runOnce()).toBe(1_000)
   expect(calls).not.toContain('captured 5')
 })
 
-test('its types are said again until they stand, then every ten seconds, for others may have taken it for gone', async () => {
+test('an instance repeats its types until they are stored, then every ten seconds', async () => {
   const { runOnce, calls, state } = setup({})
   const said = async (nowMs: number, isNews: boolean) => {
     Object.assign(state, { nowMs, isNews })

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { asInstaller, captureFile, createRole } from '../../support/changeCapture.ts'
 import { createDatabase } from '../../support/database.ts'
 
-test('change capture of 0.2 is moved by the statements of docs/start/change-capture.md: changes are captured before, meanwhile and after', async () => {
+test('the statements of docs/start/change-capture.md replace change capture of 0.2 without losing a change', async () => {
   const { pool, written, trouble, move } = await setup()
   await pool.query(`insert into item values (1, 5); insert into split values (1, 5)`)
   expect(await written()).toEqual([
@@ -16,7 +16,7 @@ test('change capture of 0.2 is moved by the statements of docs/start/change-capt
     message: 'Change capture of outboxd 0.2 is installed.',
     hint: expect.stringContaining('Upgrading from 0.2'),
   })
-  // A call that fails leaves everything as it was.
+  // A call that fails changes nothing.
   await expect(move(`select outboxd_capture.install('item', 'data', condition => 'n.amuont > 0')`)).rejects.toThrow(
     'n.amuont',
   )
@@ -51,7 +51,7 @@ test('change capture of 0.2 is moved by the statements of docs/start/change-capt
   expect(rows).toEqual([])
 })
 
-/** A database in which a superuser installed 0.2, as it said. */
+/** A database in which a superuser installed change capture of 0.2, as its page said. */
 async function setup() {
   const database = await createDatabase()
   onTestFinished(() => database[Symbol.asyncDispose]())

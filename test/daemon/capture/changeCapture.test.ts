@@ -9,7 +9,7 @@ import { createDatabase } from '../../support/database.ts'
 import { openPool } from '../../support/postgres.ts'
 import { noted, setup, setupSale, trouble } from './setupChangeCapture.ts'
 
-test('a row of the outbox names a document: its table, its id, its type; changes of one document have one key', async () => {
+test('an outbox row has the table, id and type of its document, and the document’s id as key', async () => {
   const { pool, captured } = await setup({ tables: 'create table sale (id bigint primary key, state text)' })
   await pool.query(`insert into sale values (9007199254740993, 'draft')`)
   expect(await captured()).toEqual([
@@ -25,7 +25,7 @@ describe('one transaction is one row for each document', () => {
       `insert into sale values (1, 'a'); insert into line select n, 1 from generate_series(1, 10) n; update sale set state = 'b' where id = 1`,
       ['1'],
     ],
-    ['a line alone', 'insert into line values (100, 9)', ['9']],
+    ['only a line', 'insert into line values (100, 9)', ['9']],
     ['a line that is changed', 'update line set amount = 5 where id = 90', ['9']],
     ['a line that is deleted', 'delete from line where id = 90', ['9']],
     ['a line that moves changes both documents', 'update line set sale = 8 where id = 90', ['8', '9']],
@@ -71,7 +71,7 @@ describe('one transaction is one row for each document', () => {
     expect(await noted(pool)).toEqual([])
   })
 
-  test('two documents of a transaction beside other transactions, which are written again', async () => {
+  test('each transaction writes one row per document, also for documents that had rows before', async () => {
     const { pool, ids } = await setupSale()
     await pool.query(`begin; update sale set state = 'b'; update sale set state = 'c'; commit`)
     await pool.query(`update sale set state = 'd'`)
@@ -117,7 +117,7 @@ describe('one transaction is one row for each document', () => {
     expect((await ids()).sort()).toEqual(rows.map(({ id }) => id).sort())
   })
 
-  test('nothing of one session waits for or fails by another, at any level of isolation', async () => {
+  test('sessions that write the same documents neither wait for nor fail by each other, at any isolation level', async () => {
     const { pool, ids } = await setupSale()
     await pool.query(`insert into sale values (1), (2); truncate outbox`)
     const sessions = await Promise.all([pool.connect(), pool.connect()])
@@ -136,7 +136,7 @@ describe('one transaction is one row for each document', () => {
     expect(await noted(pool)).toEqual([])
   })
 
-  test('serializable transactions note changes at once: none fails because of another', async () => {
+  test('serializable transactions that note changes at once do not make each other fail', async () => {
     const { pool } = await setupSale()
     await pool.query('alter table outbox rename to away')
     const sessions = await Promise.all([pool.connect(), pool.connect(), pool.connect()])
@@ -149,7 +149,7 @@ describe('one transaction is one row for each document', () => {
 })
 
 describe('install', () => {
-  test('as 0.2 documents it: watched is not needed, key and payload are kept', async () => {
+  test('takes the arguments of 0.2: `watched` is ignored, `key` and `payload` are kept', async () => {
     const { pool, captured } = await setup({
       tables: 'create table item (id int primary key, customer_no text, amount numeric, note json)',
       document: 'item',
@@ -173,7 +173,7 @@ describe('install', () => {
     ])
   })
 
-  test('install.sql prints nothing, neither the first time nor the second', async () => {
+  test('install.sql prints nothing, the first time and again', async () => {
     const { pool } = await setupSale()
     await asInstaller(pool, captureFile('remove'))
     await pool.query('create schema outboxd_capture authorization outboxd_capture')
@@ -187,7 +187,7 @@ describe('install', () => {
     expect(notices).toEqual([])
   })
 
-  test('with other settings replaces; removed, nothing is captured, and nothing is left', async () => {
+  test('replaces earlier settings; `remove` stops capture, and nothing is left behind', async () => {
     const { pool, captured } = await setupSale()
     await asInstaller(pool, `select outboxd_capture.install('sale', 'order')`)
     await pool.query('insert into sale values (1); insert into line values (1, 8)')
@@ -202,7 +202,7 @@ describe('install', () => {
     expect((await pool.query(`select from pg_namespace where nspname = 'outboxd_capture'`)).rows).toEqual([])
   })
 
-  test('a document that is captured with two types is a row for each; one of them can be removed', async () => {
+  test('a document with two types gets a row for each, and one type can be removed', async () => {
     const { pool, captured } = await setupSale()
     await asInstaller(pool, `select outboxd_capture.install('sale', 'total')`)
     await pool.query(
@@ -226,7 +226,7 @@ describe('install', () => {
     expect(await trouble(pool)).toEqual([])
   })
 
-  test('a document that is its own child, a child by two columns, and a table that is a child of two documents', async () => {
+  test('a document may be its own child, have a child by two columns, or share a child table with another', async () => {
     const { pool, captured } = await setup({
       tables: `create table sale (id int primary key, parent int); create table invoice (id int primary key);
         create table line (id int primary key, sale int, return_of int, invoice int)`,
@@ -276,7 +276,7 @@ describe('install', () => {
     [`install('plain', 'a', children => '{named_line.plain}')`, 'public.named_line.plain has a collation by which'],
     [`install('line', 'order')`, 'the type order is that of public.sale already'],
     [`install('sale', 'a', outbox => 'line')`, 'public.line does not take rows'],
-  ])('a mistake in the condition, the key, the lines … (%s): refused with the reason', async (call, message) => {
+  ])('install refuses a mistake in condition, key or lines with the reason (%s)', async (call, message) => {
     const { pool, captured } = await setup({
       tables: `create table sale (id int primary key, state text);
         create table line (id int primary key, sale int, note text, amount numeric(6, 2), twice int generated always as (id * 2) virtual);
@@ -292,7 +292,7 @@ describe('install', () => {
     expect(await captured()).toHaveLength(1)
   })
 
-  test('names in the condition are looked for as the caller has them; it is read, and not run', async () => {
+  test('install reads the names in the condition by the caller’s search path, and does not run it', async () => {
     const { pool } = await setupSale()
     await pool.query(
       `create function loud(x text) returns boolean language plpgsql immutable as $$begin raise 'ran'; end$$`,
@@ -306,7 +306,7 @@ describe('install', () => {
     expect(await noted(pool)).toEqual([])
   })
 
-  test('names with capitals, quotes, dots, or a long common start: captured', async () => {
+  test('names with capitals, quotes, dots or a long common start work', async () => {
     const { pool, captured } = await setup({ tables: 'create table sale (id int primary key)' })
     const long = 'é'.repeat(30)
     await pool.query('create schema "Ein Mandant"')
@@ -346,7 +346,7 @@ describe('the ERP is never harmed', () => {
     expect(await ids()).toHaveLength(2)
   })
 
-  test('captured columns are dropped, renamed or get another type: the ERP goes on', async () => {
+  test('dropping, renaming or retyping captured columns does not stop the ERP', async () => {
     const { pool, ids } = await setup({ tables: 'create table sale (id int primary key, state text, doc json)' })
     const session = await pool.connect()
     onTestFinished(() => session.release(true))
@@ -367,7 +367,7 @@ describe('the ERP is never harmed', () => {
       '1,2,1',
     ],
     ['is renamed', 'alter table sale rename id to number', '1'],
-  ])('a key column changes (%s): the ERP goes on', async (_, change, sent) => {
+  ])('a key column that %s does not stop the ERP', async (_, change, sent) => {
     const { pool, ids } = await setup({ tables: 'create table sale (id int primary key, state text)' })
     const session = await pool.connect()
     onTestFinished(() => session.release(true))
@@ -382,7 +382,7 @@ describe('the ERP is never harmed', () => {
     await asInstaller(pool, `select outboxd_capture.install('sale', 'order')`).catch(() => undefined)
   })
 
-  test('the outbox is gone, locked or refuses the row: the ERP goes on, it is noted', async () => {
+  test('the outbox is gone, locked or refuses the row: the ERP goes on, and its changes are noted', async () => {
     const { pool, ids } = await setupSale()
     await pool.query(
       `alter table outbox rename to away; insert into line values (1, 1); alter table away rename to outbox`,
@@ -416,7 +416,7 @@ describe('the ERP is never harmed', () => {
     expect(await trouble(pool)).toEqual([])
   })
 
-  test('a change that was noted has the key of its last note when it is captured: a document’s own is not its id', async () => {
+  test('a noted change is captured with the key of its last note, and without a key with its id', async () => {
     const { pool, captured } = await setup({
       tables: 'create table sale (id int primary key, customer text, amount int)',
       options: `key => 'customer'`,
@@ -432,7 +432,7 @@ describe('the ERP is never harmed', () => {
     ])
   })
 
-  test('install.sql of a later version: triggers of before note no key, so their documents are not captured under a wrong one', async () => {
+  test('after install.sql of a later version, notes of old triggers are not captured, because they lack the key', async () => {
     const { pool, captured } = await setup({
       tables: 'create table sale (id int primary key, customer text); create table item (id int primary key)',
       options: `key => 'customer'`,
@@ -461,7 +461,7 @@ describe('the ERP is never harmed', () => {
     expect(await trouble(pool)).toEqual([])
   })
 
-  test('a numeric key without a scale: 1 and 1.00 are one document, with one key, whose content is read', async () => {
+  test('a numeric key without a scale: 1 and 1.00 are one document with one key', async () => {
     const { pool, captured } = await setup({
       tables: `create domain code as numeric; create table sale (id code primary key, state text);
         create table line (id int primary key, sale numeric references sale, amount int)`,
@@ -505,7 +505,7 @@ describe('the ERP is never harmed', () => {
       'insert into item values (1); insert into item values (2); insert into item values (3)',
       true,
     ],
-  ])('a locked outbox is waited for once in a transaction: %s', async (_, statements, notesToo) => {
+  ])('a transaction waits only once for a locked outbox: %s', async (_, statements, notesToo) => {
     const { pool } = await setupItem()
     const locker = await pool.connect()
     onTestFinished(() => locker.release(true))
@@ -523,7 +523,7 @@ describe('the ERP is never harmed', () => {
     expect(await noted(pool)).toEqual([])
   })
 
-  test('an ASSERT that fails in a trigger of the outbox, and in one of the notes', async () => {
+  test('an ASSERT that fails in a trigger of the outbox or of the notes does not stop the ERP', async () => {
     const { pool } = await setupSale()
     await pool.query(`create function no() returns trigger language plpgsql as $$begin assert false, 'no'; return new; end$$;
       create trigger no before insert on outbox for each row execute function no()`)
@@ -541,7 +541,7 @@ describe('the ERP is never harmed', () => {
       'outbox_1',
       'drop table outbox; create table outbox (id bigint generated always as identity, type text, key text, payload jsonb, created_at timestamptz default now()) partition by list (type); create table outbox_1 partition of outbox default;',
     ],
-  ])('a deferrable constraint of %s is refused, and told if it comes later: it would fail after the guard', async (table, first) => {
+  ])('a deferrable constraint of %s is refused, and reported if it is added later, because our guard cannot catch it', async (table, first) => {
     const { pool } = await setupSale(first)
     expect(await trouble(pool)).toEqual([])
     await pool.query(`alter table ${table} add constraint once unique (key, created_at) deferrable`)
@@ -558,7 +558,7 @@ describe('the ERP is never harmed', () => {
       'drop trigger swallow on outbox',
     ],
     ['a rule', 'create rule swallow as on insert to outbox do instead nothing', 'drop rule swallow on outbox'],
-  ])('%s that keeps rows out of the outbox is refused, and what it keeps out is noted', async (what, swallow, mend) => {
+  ])('install refuses %s that keeps rows out of the outbox, and such rows are noted', async (what, swallow, mend) => {
     const { pool, ids } = await setupSale()
     await pool.query(swallow)
     await expect(asInstaller(pool, `select outboxd_capture.install('sale', 'order')`)).rejects.toThrow(/public\.outbox/)
@@ -574,7 +574,7 @@ describe('the ERP is never harmed', () => {
     expect((await ids()).sort()).toEqual(['2', '9'])
   })
 
-  test('a note that cannot be written: the statement succeeds, and the server’s log alone says so, in the encoding of no client', async () => {
+  test('if a note cannot be written either, the statement succeeds, and only the server’s log says so', async () => {
     const { pool } = await setup({ tables: 'create table "sales_Ж" (id int primary key)', document: '"sales_Ж"' })
     await pool.query(`alter table outbox rename to away; alter table outboxd_capture.error rename to gone`)
     const client = await pool.connect()
@@ -591,7 +591,7 @@ describe('the ERP is never harmed', () => {
     )
   })
 
-  // Ours, of which any session may set the text; then those of Postgres that any session may set and that change how SQL is read.
+  // Our settings, which any session may set; then settings of Postgres that change how SQL is read.
   test.each([
     ['outboxd_capture.written_N', 'x'],
     ['outboxd_capture.written_N', '"1"'],
@@ -600,7 +600,7 @@ describe('the ERP is never harmed', () => {
       'standard_conforming_strings=off backslash_quote=off quote_all_identifiers=on transform_null_equals=on array_nulls=off DateStyle=German IntervalStyle=iso_8601 bytea_output=escape xmloption=document search_path= row_security=off lock_timeout=1 plpgsql.extra_errors=all default_transaction_isolation=serializable',
       '',
     ],
-  ])('a session that has set %s to %s writes as ever', async (name, value) => {
+  ])('a session that has set %s to %s is captured as usual', async (name, value) => {
     const { pool, captured } = await setupSale()
     const { number } = (await pool.query(`select number from outboxd_capture.installed`)).rows[0]
     const client = await pool.connect()
@@ -614,7 +614,7 @@ describe('the ERP is never harmed', () => {
     expect(await captured()).toEqual([{ type: 'order', key: '1', payload: '{"id": 1, "document": "public.sale"}' }])
   })
 
-  test('a role without any right in the schemas of the tables may read what is not covered', async () => {
+  test('a role without rights on the tables may read which tables are not covered', async () => {
     const { pool } = await setup({
       tables: `create schema erp; create table erp.sale (id int primary key); create table erp.line (id int primary key, sale int)`,
       document: 'erp.sale',
@@ -640,7 +640,7 @@ describe('the ERP is never harmed', () => {
 })
 
 describe('tables of other kinds, and tables that change', () => {
-  test('rows come through any partition: captured, or reported', async () => {
+  test('rows are captured through any partition, and a new partition is reported', async () => {
     const { pool, ids } = await setupItem()
     await pool.query(
       `begin; insert into item values (1), (11); insert into item_1 values (2); update item set amount = 1; commit`,
@@ -658,7 +658,7 @@ describe('tables of other kinds, and tables that change', () => {
     expect(await trouble(pool)).toEqual([])
   })
 
-  test('a child table that is partitioned, whose line moves to another partition and document', async () => {
+  test('a line that moves to another partition and document of a partitioned child table is captured', async () => {
     const { pool, ids } = await setup({
       tables: `create table sale (id int primary key); create table line (id int, sale int) partition by range (id);
         create table line_1 partition of line for values from (0) to (10); create table line_2 partition of line for values from (10) to (20)`,
@@ -669,7 +669,7 @@ describe('tables of other kinds, and tables that change', () => {
     expect(await ids()).toEqual(['1', '2', '1', '3', '2'])
   })
 
-  test('a child table inherits later: reported', async () => {
+  test('a table that inherits later is reported', async () => {
     const { pool, ids } = await setup({
       tables: `create table sale (id int primary key, state text); create table old_sale (reason text) inherits (sale)`,
     })
@@ -737,7 +737,7 @@ describe('tables of other kinds, and tables that change', () => {
       'alter table outbox owner to pg_monitor',
       'code of pg_monitor runs with the rights of outboxd_capture',
     ],
-  ])("a captured table is dropped, swapped, renamed or a subscription's target (%s): reported", async (_, change, reason) => {
+  ])('a captured table that is %s is reported', async (_, change, reason) => {
     const { pool } = await setupSale()
     onTestFinished(async () => {
       if (change.includes('subscription copy')) await pool.query('drop subscription copy')
@@ -748,7 +748,7 @@ describe('tables of other kinds, and tables that change', () => {
     )
   })
 
-  test('a table under another name, whose documents the daemon would not find: its changes are noted until it is installed again', async () => {
+  test('changes of a renamed table are noted until it is installed again', async () => {
     const { pool, ids, captured } = await setupSale()
     await pool.query(
       `alter table line rename to position; alter table sale rename to auftrag; insert into auftrag values (1); insert into position values (1, 9)`,
@@ -763,7 +763,7 @@ describe('tables of other kinds, and tables that change', () => {
     expect((await captured())[0]?.payload).toContain('public.auftrag')
   })
 
-  test('a table that is dropped and created anew is told, and has the functions of one after it is installed again', async () => {
+  test('a table that was dropped and created again is captured after it is installed again, without old functions', async () => {
     const { pool, ids } = await setup({ tables: 'create table sale (id int primary key)' })
     await pool.query(`drop table sale; create table sale (id int primary key)`)
     await asInstaller(pool, `select outboxd_capture.install('sale', 'order')`)
@@ -774,7 +774,7 @@ describe('tables of other kinds, and tables that change', () => {
     expect((await pool.query(functions)).rowCount).toBe(2)
   })
 
-  test('a swapped table: installed again by its name, as `trouble` says, it takes the place of the one before', async () => {
+  test('a table that took the name of a captured one takes its place once it is installed', async () => {
     const { pool, ids } = await setupSale()
     await pool.query(`alter table sale rename to old_sale; create table sale (id bigint primary key)`)
     await asInstaller(pool, `select outboxd_capture.install('sale', 'order', children => '{line.sale}')`)
@@ -783,7 +783,7 @@ describe('tables of other kinds, and tables that change', () => {
     expect(await trouble(pool)).toEqual([])
   })
 
-  test('the hint about a type that a renamed table has removes that table; a call that removes nothing says so', async () => {
+  test('the hint about a type that a renamed table has removes that table; removing nothing gives a warning', async () => {
     const { pool } = await setup({
       tables: 'create table sale (id int primary key); create table other (id int primary key)',
     })
@@ -821,7 +821,7 @@ describe('tables of other kinds, and tables that change', () => {
     expect(await readContents(pool)).toMatchObject([{ payload: '{"id":1,"state":"a"}' }])
   })
 
-  test('a change that cannot be noted by its id is noted although `dismiss` deletes such a note at the same time', async () => {
+  test('a change that cannot be noted by its id is noted even if `dismiss` deletes such a note at the same time', async () => {
     const { pool } = await setupSale()
     await pool.query(`alter table outbox rename to away; insert into sale select n from generate_series(10, 100010) n`)
     expect(await trouble(pool)).toMatchObject([{ notes: '1', has_unknown: true }])
@@ -833,9 +833,9 @@ describe('tables of other kinds, and tables that change', () => {
     expect(await trouble(pool)).toMatchObject([{ notes: '1', has_unknown: true }])
   })
 
-  test('after a restore, in which tables have other oids, changes are captured as before', async () => {
+  test('after a restore that changed the tables’ oids, changes are captured as before', async () => {
     const { pool, ids } = await setup({ tables: 'create table sale (id int primary key)' })
-    // What pg_restore makes of it: regclass columns follow the names, the function's text does not.
+    // As after pg_restore: regclass columns follow the names, the function's text does not.
     const { name } = (
       await pool.query(`select tgfoid::regproc::text as name from pg_trigger where tgrelid = 'sale'::regclass`)
     ).rows[0]
@@ -850,7 +850,7 @@ describe('tables of other kinds, and tables that change', () => {
   })
 })
 
-describe('row-level security that shows the daemon no row', () => {
+describe('row-level security that hides rows from the daemon', () => {
   test.each(['sale', 'line'])('of %s: documents are held, and not discarded as deleted', async (table) => {
     const { pool, asReader } = await setupReader()
     await pool.query(`insert into sale values (1, 'a'); alter table ${table} enable row level security`)
@@ -868,7 +868,7 @@ describe('row-level security that shows the daemon no row', () => {
     expect(await readContents(asReader)).toMatchObject([{ payload: '{"id":1,"state":"a"}' }])
   })
 
-  test('does not hold documents if the daemon’s role is not subject to it, or a policy shows rows to each role', async () => {
+  test('does not hold documents if the daemon’s role is exempt, or a policy shows rows to every role', async () => {
     const { pool, asReader } = await setupReader()
     await pool.query(`insert into sale values (1, 'a'); alter table sale enable row level security`)
     expect(await readContents(pool)).toHaveLength(1)
@@ -878,7 +878,7 @@ describe('row-level security that shows the daemon no row', () => {
 })
 
 describe('outboxd_capture.document', () => {
-  test('what became of the last change of each document; a row that ended as unchanged does not hide what it equals', async () => {
+  test('has the state of the last change of each document, and passes over rows discarded as unchanged', async () => {
     const { pool } = await setupSale()
     await pool.query(`insert into sale values (1), (2), (3)`)
     await pool.query(`update sale set state = 'a'`)
@@ -902,7 +902,7 @@ describe('outboxd_capture.document', () => {
     ])
   })
 
-  test('with its index a join reads the rows of the documents it names, and no others', async () => {
+  test('with its index, a join reads only the rows of its documents', async () => {
     const { pool } = await setupSale()
     await pool.query(`insert into sale select n from generate_series(100, 5000) n;
       create index on public.outbox ((payload ->> 'document'), (payload ->> 'id'), id) where payload ? 'document'; analyze outbox; analyze sale`)
@@ -913,7 +913,7 @@ describe('outboxd_capture.document', () => {
     expect(plan).not.toMatch(/Seq Scan","[^}]*"Relation Name":"outbox"/)
   })
 
-  test('the statements of docs/start/change-capture.md: grants, install, documents of before, join, index; and copy_state.sql, which copies the state', async () => {
+  test('the statements of docs/start/change-capture.md work, and copy_state.sql copies the state', async () => {
     const page = readFileSync('docs/start/change-capture.md', 'utf8')
     const blocks = [...page.matchAll(/```sql\n([\s\S]*?)```/g)]
     const [grants, install, existing, twice, , join, index] = blocks.map(([, sql]) => sql as string)
@@ -934,7 +934,7 @@ describe('outboxd_capture.document', () => {
     const written = 'select type, key, payload from outbox order by id'
     const [byTrigger, byHand] = (await pool.query(written)).rows
     expect(byHand).toEqual(byTrigger)
-    // The document as two records; one of them is taken away again.
+    // The document becomes two records; one of them is removed again.
     await asInstaller(pool, `begin; ${twice}; select outboxd_capture.remove('public.sales_order', 'total'); rollback`)
     await pool.query('delete from outbox where id = (select max(id) from outbox)')
     await pool.query(
@@ -952,7 +952,7 @@ describe('outboxd_capture.document', () => {
   test.each([
     'failed',
     'rejected',
-  ])('copy_state.sql does not cause a row: a record that %s is not sent again', async (status) => {
+  ])('copy_state.sql causes no row, so that a %s record is not sent again', async (status) => {
     await using database = await createDatabase()
     const { pool } = database
     await pool.query(`create table sales_order (id bigint primary key, sent_state text, sent_id text)`)

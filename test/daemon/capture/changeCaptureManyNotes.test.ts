@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { noted, setupSale, trouble } from './setupChangeCapture.ts'
 
-test('what is rolled back is not noted; notes have a bound, beyond which one says for each statement that there are more', async () => {
+test('changes rolled back are not noted, and beyond the bounds one note says that changes are missing', async () => {
   const { pool } = await setupSale()
   await pool.query(`alter table outbox rename to away`)
   await pool.query(`begin; insert into sale values (1); rollback`)
@@ -26,7 +26,7 @@ const fullOfDismissedNotes = `alter table outboxd_capture.error set (autovacuum_
   select number, table_name, '1', 'INSERT', '0', repeat('x', 1900) from outboxd_capture.installed, generate_series(1, 106000) n;
   select outboxd_capture.dismiss('sale')`
 
-test('above 200 MB of notes one note says that changes are missing, also if `dismiss` deletes it at the same time', async () => {
+test('above 200 MB of notes one note says that changes are missing, even if `dismiss` deletes it at the same time', async () => {
   const { pool } = await setupSale()
   await pool.query(`alter table outbox rename to away; ${fullOfDismissedNotes}`)
   await pool.query('insert into sale values (2); insert into sale values (3)')

@@ -23,7 +23,7 @@ import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.t
 import { submission } from '../../support/submission.ts'
 import { testActor } from '../../support/testActor.ts'
 
-/** Capture of rows that stand for a document: the content is read as the row is taken. */
+/** Capture of rows that name a document, whose content is read when the row is captured. */
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -103,7 +103,7 @@ async function captureAll({ mappings = mappingsOf(query), ...changes }: Changes 
   while ((await capture.runOnce()) !== 'idle');
 }
 
-/** Notes that a document changed, as the trigger does. @returns the row's id */
+/** Inserts a row for a changed document, as the trigger does. @returns the row's id */
 async function note(id: number | string, db: Pick<pg.Pool, 'query'> = ledger.pool, type = 'order'): Promise<string> {
   const { rows } = await db.query<{ id: string }>(
     `insert into outbox (type, key, payload) values ($3, $1, jsonb_build_object('document', 'public.sale', 'id', $2::jsonb)) returning id::text`,
@@ -119,7 +119,7 @@ async function sale(id: number, price = '1.10', state = 'confirmed') {
 const setPrice = (id: number, price: string) =>
   ledger.pool.query('update sale_line set price = $2 where sale = $1', [id, price])
 
-/** State, total that is sent, and why it ended, of each submission in the order of the rows. */
+/** State, sent total and error of each submission, in the order of the rows. */
 async function submissions(): Promise<(string | null)[][]> {
   const { rows } = await ledger.pool.query(
     `select state, body::json ->> 'total' as total, error from outboxd.submission order by outbox_id::int`,
@@ -144,7 +144,7 @@ test('the content of a document is read with its lines by the query of the mappi
   expect(await rowsSay()).toEqual(['queued'])
 })
 
-test('a document of two types is two records, each by its own query, condition and last record', async () => {
+test('a document with two types becomes two records, each by its own query, condition and last record', async () => {
   await ledger.pool.query(`insert into outboxd_capture.captured values
     ('public.sale', 'public.sale'::regclass, 'id', 'total', '{}', $$n.id > 4$$, null, 'outbox'::regclass)`)
   const mappings = new Map([
@@ -177,7 +177,7 @@ fields: { total: { from: total, type: "decimal(12,2)", required: true } }\nbody:
   ])
 })
 
-test('rows of other types go on beside a held type, in the same batch and later', async () => {
+test('a held type does not hold up rows of other types, in the same batch or later', async () => {
   await ledger.pool.query(`insert into outbox (type, payload) select case n % 2 when 0 then 'good' else 'bad' end, jsonb_build_object('id', n)
     from generate_series(1, 40) n`)
   const mappingOf = (type: string, sql: string) =>
@@ -204,7 +204,7 @@ test('rows of other types go on beside a held type, in the same batch and later'
   expect(await readProblems(ledger.pool, 10)).toEqual([])
 })
 
-test('if the view of captured tables cannot be read, rows of other types go on', async () => {
+test('if the view of captured tables cannot be read, rows of other types are still captured', async () => {
   await ledger.pool.query(`alter table outboxd_capture.captured rename column condition to moved`)
   onTestFinished(async () => {
     await ledger.pool.query(`alter table outboxd_capture.captured rename column moved to condition`)
@@ -225,7 +225,7 @@ test('if the view of captured tables cannot be read, rows of other types go on',
   ])
 })
 
-test('without a query the content is the columns that capture was installed with, or all', async () => {
+test('without a query, the content is the columns named at installation, or all columns', async () => {
   await ledger.pool.query(`alter table sale add total numeric`)
   onTestFinished(() => ledger.pool.query('alter table sale drop total').then(() => {}))
   await sale(5)
@@ -243,7 +243,7 @@ test('without a query the content is the columns that capture was installed with
   ])
 })
 
-test('a document that is gone, or does not meet the condition, ends as discarded with the reason; no request is made', async () => {
+test('a document that was deleted or does not meet the condition is discarded with the reason', async () => {
   await sale(1, '1', 'draft')
   await ledger.pool.query(`insert into sale values (2, 'confirmed')`)
   await sale(4)
@@ -262,7 +262,7 @@ test('a document that is gone, or does not meet the condition, ends as discarded
   expect(rows).toEqual([{ from_state: null, to_state: 'discarded', attempt: 0, cause: reasons[0] }])
 })
 
-test('ten waiting rows of a document are one record, and a change of what is not sent is none', async () => {
+test('ten waiting rows of a document become one record, and a change that affects nothing sent becomes none', async () => {
   await sale(5)
   const first = await note(5)
   for (let i = 0; i < 9; i++) await note(5)
@@ -297,7 +297,7 @@ test('a document that is changed back is sent again', async () => {
   ])
 })
 
-describe('the same document again, after its last record', () => {
+describe('the same document again, if its last record is', () => {
   const given: Record<State, string> = {
     queued: `error = null`,
     sending: `claim_id = gen_random_uuid(), instance_id = gen_random_uuid()`,
@@ -325,7 +325,7 @@ describe('the same document again, after its last record', () => {
   })
 })
 
-test('what was discarded is passed over: the record before it counts', async () => {
+test('a discarded record is passed over: the record before it is compared', async () => {
   await sale(5)
   const first = await note(5)
   await captureAll()
@@ -340,7 +340,7 @@ test('what was discarded is passed over: the record before it counts', async () 
   expect((await submissions()).at(-1)).toEqual(['discarded', null, `unchanged since outbox:${first}`])
 })
 
-test('what was discarded although it may have arrived is not sent again by a change of nothing that is sent', async () => {
+test('an unchanged document is not sent again if its last record was discarded but may have arrived', async () => {
   await sale(5)
   const first = await note(5)
   await captureAll()
@@ -351,7 +351,7 @@ test('what was discarded although it may have arrived is not sent again by a cha
   expect((await submissions()).at(-1)).toEqual(['discarded', null, `unchanged since outbox:${first}`])
 })
 
-/** Ends the records behind a row, or all. */
+/** Ends the records of all rows, or of those after the row `behind`. */
 async function end(state: State, behind = '0'): Promise<void> {
   await ledger.pool.query(
     `update outboxd.submission set state = $1, held = false, due_at = null, ended_at = now() where outbox_id::int > $2`,
@@ -359,7 +359,7 @@ async function end(state: State, behind = '0'): Promise<void> {
   )
 }
 
-/** Discards what an operator may, as he does. */
+/** Discards the rejected and uncertain records, as an operator does. */
 async function discard(): Promise<void> {
   const { rows } = await ledger.pool.query(
     `select id, revision, state, key from outboxd.submission where state in ('rejected', 'uncertain')`,
@@ -382,7 +382,7 @@ async function erase(outboxId: string): Promise<void> {
 const forgetDigest = (outboxId: string) =>
   ledger.pool.query('update outboxd.submission set request_digest = null where outbox_id = $1', [outboxId])
 
-test('a record that was erased still says what the service has', async () => {
+test('an erased record still tells whether its document has changed', async () => {
   await sale(5)
   const first = await note(5)
   await captureAll()
@@ -393,7 +393,7 @@ test('a record that was erased still says what the service has', async () => {
   expect((await submissions()).at(-1)).toEqual(['discarded', null, `unchanged since outbox:${first}`])
 })
 
-test('what was captured as uncertain and discarded may have arrived: the record before it does not count', async () => {
+test('a record captured as uncertain and discarded hides the record before it, because it may have arrived', async () => {
   await sale(5)
   const first = await note(5)
   await captureAll()
@@ -457,7 +457,7 @@ describe('an older version of a document is not sent after a newer one:', () => 
     'queued',
     'completed',
     'uncertain',
-  ] as const)('if its transaction fails with E002 while the newer one is %s', async (newer) => {
+  ] as const)('if its transaction fails with E002 while the newer version is %s', async (newer) => {
     const { older, second } = await versions('accepted', newer)
     expect(await resubmit(older)).toEqual({
       state: 'failed',
@@ -469,7 +469,7 @@ describe('an older version of a document is not sent after a newer one:', () => 
     })
   })
 
-  test.each(['failed', 'rejected'] as const)('but it is if the newer one %s', async (newer) => {
+  test.each(['failed', 'rejected'] as const)('but it is sent if the newer version %s', async (newer) => {
     const { older } = await versions('accepted', newer)
     expect(await resubmit(older)).toMatchObject({ state: 'queued' })
   })
@@ -486,7 +486,7 @@ describe('an older version of a document is not sent after a newer one:', () => 
     stamp: null,
   } as const
 
-  test('if an operator replays it', async () => {
+  test('if an operator replays the older version', async () => {
     const { older, second } = await versions('rejected', 'completed')
     const [found] = await readReplayableSubmissions(ledger.pool, [older])
     expect(found?.newer).toBe(second)
@@ -496,7 +496,7 @@ describe('an older version of a document is not sent after a newer one:', () => 
     expect(await queueReplays(operator(), [replay], false)).toEqual([older.id])
   })
 
-  test('if an operator replays both', async () => {
+  test('if an operator replays both versions', async () => {
     const { older, second } = await versions('rejected', 'rejected')
     const { rows } = await ledger.pool.query<{ id: string; revision: number }>(
       'select id, revision from outboxd.submission order by seq',
@@ -525,7 +525,7 @@ describe('an older version of a document is not sent after a newer one:', () => 
         expect(await discardSeenSubmissions(operator(), rows)).toHaveLength(1)
       },
     ],
-  ] as const)('if an operator replays it, and the newer one %s', async (_, state, change) => {
+  ] as const)('if an operator replays the older version, and the newer one %s', async (_, state, change) => {
     const { older, second } = await versions('rejected', state)
     await change(second)
     const newer = async () => (await readReplayableSubmissions(ledger.pool, [older]))[0]?.newer
@@ -539,12 +539,12 @@ describe('an older version of a document is not sent after a newer one:', () => 
     expect(await newer()).toBe(second)
   })
 
-  test('if an operator says that it did not arrive', async () => {
+  test('if an operator says that the older version did not arrive', async () => {
     const { older } = await versions('uncertain', 'completed')
     expect(await resolveAsNotArrived(operator(), { ...older, key: '5' }, false)).toBeNull()
   })
 
-  test('but it is then if the newer one waits behind it', async () => {
+  test('but it is sent then if the newer version waits behind it', async () => {
     const { older } = await versions('uncertain', 'queued')
     expect(await resolveAsNotArrived(operator(), { ...older, key: '5' }, false)).toEqual(
       expect.objectContaining({ keptKey: true }),
@@ -556,7 +556,7 @@ describe('an older version of a document is not sent after a newer one:', () => 
     ])
   })
 
-  test('if a probe finds that its transaction failed, and the newer one has another key', async () => {
+  test('if a probe finds that its transaction failed, and the newer version has another key', async () => {
     const { older, second } = await versions('probing', 'queued')
     expect(await resubmit(older, true)).toMatchObject({ state: 'queued' })
     await ledger.pool.query(`update outboxd.submission set key = '6', held = false where outbox_id = $1`, [second])
@@ -564,7 +564,7 @@ describe('an older version of a document is not sent after a newer one:', () => 
   })
 })
 
-test('retention that emptied the request, or pruned the record, does not make an unchanged document a record', async () => {
+test('an unchanged document is not sent again after its record was emptied or pruned', async () => {
   await sale(5)
   const first = await note(5)
   await captureAll()
@@ -583,7 +583,7 @@ test('retention that emptied the request, or pruned the record, does not make an
   await note(5)
   await captureAll()
   expect((await submissions()).at(-1)).toEqual(unchanged)
-  // The ERP sets the row back, so that its record comes back from what was pruned.
+  // The ERP sets the row back, so that its pruned record comes back.
   await ledger.pool.query(`update outbox set status = 'new' where id = $1`, [first])
   await captureAll()
   await note(5)
@@ -595,7 +595,7 @@ test('retention that emptied the request, or pruned the record, does not make an
   expect((await submissions()).at(-1)).toEqual(['queued', '2.00', null])
 })
 
-test('a record that comes back from what was pruned does not count as the newest of its document', async () => {
+test('a record that comes back after pruning does not count as the newest of its document', async () => {
   await sale(5)
   const first = await note(5)
   await captureAll()
@@ -613,7 +613,7 @@ test('a record that comes back from what was pruned does not count as the newest
   expect((await submissions()).at(-1)).toEqual(['discarded', null, `unchanged since outbox:${second}`])
 })
 
-test('one document that the condition fails for is rejected by name, and the others are sent', async () => {
+test('only the document for which the condition fails is rejected, with its name', async () => {
   await installed({ condition: '1 / (n.id - 7) <> 99' })
   for (let id = 1; id <= 20; id++) {
     await sale(id)
@@ -627,7 +627,7 @@ test('one document that the condition fails for is rejected by name, and the oth
   expect(rows).toEqual([{ type: 'order', key: '7' }])
 })
 
-test('a condition that is wrong holds up its type', async () => {
+test('a wrong condition holds up its type', async () => {
   await installed({ condition: 'n.nothing' })
   await sale(1)
   await note(1)
@@ -641,7 +641,7 @@ test('a condition that is wrong holds up its type', async () => {
   ])
 })
 
-test('rows of a document that does not map are one record if one batch has them', async () => {
+test('rows of a document that does not map become one record if they are in one batch', async () => {
   await installed({ condition: 'true' })
   await ledger.pool.query(`insert into sale values (5, 'confirmed')`)
   const first = await note(5)
@@ -663,8 +663,8 @@ test.each([
      insert into outboxd_capture.captured select document, erp_table, key_column, 'total', children, condition, payload, outbox
        from outboxd_capture.captured`,
   ],
-  ['not believed', 'alter table outboxd_capture.captured owner to former_owner_of_capture'],
-])('rows wait if the installation that wrote them is %s: its condition is not skipped', async (_, change) => {
+  ['not trusted', 'alter table outboxd_capture.captured owner to former_owner_of_capture'],
+])('rows wait if the installation that wrote them is %s, so that its condition is not skipped', async (_, change) => {
   await ledger.pool.query('create role former_owner_of_capture')
   onTestFinished(async () => {
     await ledger.pool.query(
@@ -686,7 +686,7 @@ test.each([
   expect(await submissions()).toEqual([['discarded', null, 'public.sale 5 does not meet the condition']])
 })
 
-test('a payload of the same shape is a record of its own if its document is not captured, or the view is not believed', async () => {
+test('a payload of the same shape is a plain record if no document is captured, or the view is not trusted', async () => {
   await sale(5)
   const plain = { mappings: mappingsOf(null, 'total: "${total}"') }
   await ledger.pool.query('truncate outboxd_capture.captured')
@@ -704,8 +704,8 @@ test('a payload of the same shape is a record of its own if its document is not 
   expect(await submissions()).toEqual(Array(2).fill(['rejected', null, 'total (from total) is missing']))
 })
 
-describe('a document that changes while its row is taken', () => {
-  test('a change that commits after the content was read has its own row, and is sent', async () => {
+describe('a document that changes while its row is captured', () => {
+  test('a change that commits after the content was read is sent by its own row', async () => {
     await sale(5)
     await note(5)
     const erp = await ledger.pool.connect()
@@ -724,7 +724,7 @@ describe('a document that changes while its row is taken', () => {
     ])
   })
 
-  test('a change that commits between the claim and the reading is in the first record, and its own row is unchanged', async () => {
+  test('a change that commits before the content is read is in the first record, and its own row is unchanged', async () => {
     await sale(5)
     const first = await note(5)
     const outbox = new Outbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
@@ -746,7 +746,7 @@ describe('a document that changes while its row is taken', () => {
     ])
   })
 
-  test('condition and content are of one state of the database', async () => {
+  test('condition and content are read from the same state of the database', async () => {
     await sale(5)
     await note(5)
     let isChanged = false
@@ -784,7 +784,7 @@ describe('a document that changes while its row is taken', () => {
     ])
   })
 
-  test('after a crash between ledger and mark the first content stays, the row says what it became, and the change is sent', async () => {
+  test('after a crash between ledger and mark the first content stays, and a later change is sent', async () => {
     await sale(5)
     await note(5)
     const outbox = new Outbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
@@ -805,7 +805,7 @@ describe('a document that changes while its row is taken', () => {
     expect(await rowsSay()).toEqual(['queued', 'queued'])
   })
 
-  test('after such a crash a document that is deleted meanwhile stays queued as it was read', async () => {
+  test('after a crash between ledger and mark a document deleted meanwhile stays queued as it was read', async () => {
     await sale(5)
     await note(5)
     const outbox = new Outbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)

@@ -25,7 +25,7 @@ function setup(...answers: Mark[]) {
   return { state, sleep, wake }
 }
 
-test('after the mark is set it looks once more, and then sleeps', async () => {
+test('after the sleep flag is set, capture looks once more and then sleeps', async () => {
   const { sleep, state, wake } = setup()
   await sleep.fallAsleep(0)
   await eventually(() => expect(wake).toHaveBeenCalledTimes(1))
@@ -35,7 +35,7 @@ test('after the mark is set it looks once more, and then sleeps', async () => {
   expect(state).toMatchObject({ isMarked: true, asked: 1 })
 })
 
-test('while transactions are under way that will not tell, it looks again and again', async () => {
+test('while transactions are open that will not notify, capture looks again and again', async () => {
   const { sleep, state, wake } = setup('writers', 'writers', 'marked')
   for (let rounds = 1; rounds <= 3; rounds++) {
     await sleep.fallAsleep(0)
@@ -44,7 +44,10 @@ test('while transactions are under way that will not tell, it looks again and ag
   expect(state.isMarked).toBe(true)
 })
 
-test.each(['another', 'unavailable'] as const)('%s: it sleeps, and the sweep goes on', async (answer) => {
+test.each([
+  'another',
+  'unavailable',
+] as const)('if the sleep flag is not set (%s), capture sleeps until the next sweep', async (answer) => {
   const { sleep, state, wake } = setup(answer)
   await sleep.fallAsleep(0)
   await new Promise(setImmediate)
@@ -52,11 +55,11 @@ test.each(['another', 'unavailable'] as const)('%s: it sleeps, and the sweep goe
   expect(state.isMarked).toBe(false)
 })
 
-test('rows that come in quick succession are looked for, not announced: no two marks within 25 ms', async () => {
+test('if rows follow each other quickly, the sleep flag is set at most every 25 ms, and capture looks again instead', async () => {
   const { sleep, state, wake } = setup()
   await sleep.fallAsleep(0)
   await eventually(() => expect(wake).toHaveBeenCalledTimes(1))
-  state.isMarked = false // a notice took it away
+  state.isMarked = false // a notification cleared it
   state.elapsedMs += 5
   await sleep.fallAsleep(0)
   expect(state.asked).toBe(1)
@@ -66,7 +69,7 @@ test('rows that come in quick succession are looked for, not announced: no two m
   expect(state.asked).toBe(2)
 })
 
-test('after a round that took rows it looks again soon, and marks when none are left', async () => {
+test('after a round that took rows capture looks again, and sets the sleep flag only when none are left', async () => {
   const { sleep, state, wake } = setup()
   await sleep.fallAsleep(3)
   expect(state.asked).toBe(0)
@@ -75,13 +78,13 @@ test('after a round that took rows it looks again soon, and marks when none are 
   expect(state.asked).toBe(1)
 })
 
-test('with rows that may not be taken yet, or a backlog, it asks nobody to tell of more', async () => {
+test('while rows must wait, or there is a backlog, the sleep flag is not set', async () => {
   const { sleep, state, wake } = setup()
   await sleep.fallAsleep(0)
   await eventually(() => expect(wake).toHaveBeenCalledTimes(1))
   state.hasNew = true
   await sleep.fallAsleep(0)
-  await eventually(() => expect(wake).toHaveBeenCalledTimes(2)) // it may have come in that moment
+  await eventually(() => expect(wake).toHaveBeenCalledTimes(2)) // a row may have come in that moment
   await sleep.fallAsleep(0)
   await sleep.fallAsleep(0)
   expect(wake).toHaveBeenCalledTimes(2)
@@ -92,7 +95,7 @@ test('with rows that may not be taken yet, or a backlog, it asks nobody to tell 
   expect(state.isMarked).toBe(false)
 })
 
-test('one mark is asked for at a time, however often it is woken', async () => {
+test('the sleep flag is set once at a time, however often capture falls asleep', async () => {
   const { sleep, state } = setup()
   await Promise.all([sleep.fallAsleep(0), sleep.fallAsleep(0), sleep.fallAsleep(0)])
   expect(state.asked).toBe(1)

@@ -35,7 +35,7 @@ function mappingsOf(sql: string): ReadonlyMap<string, Mapping> {
   return new Map([['order', mappingFrom(`type: order\nendpoint: orders\nsource: ${JSON.stringify(sql)}\n${fields}`)]])
 }
 
-/** Captures until nothing is left to do at once. @returns the rows that were put off, and how many batches failed */
+/** Captures until nothing is left to do at once. @returns the skipped rows, and how many batches failed */
 async function captureAll(sql: string, changes: Partial<CaptureDeps> = {}, maxMs = 5_000) {
   const outbox = new Outbox(ledger.pool, tableOf(saleTable), 1_000_000, ledger.pool)
   const lock = openCaptureLock(ledger.pool)
@@ -86,7 +86,7 @@ const submissions = async () =>
 const insert = (from: number, to: number) =>
   ledger.pool.query(`insert into sale select n, n + 0.10 from generate_series($1::int, $2) n`, [from, to])
 
-test('the result of the query is mapped, and kept in the ledger as it was read', async () => {
+test('the result of the query is mapped, and stored in the ledger as it was read', async () => {
   await insert(1, 2)
   await captureAll('select s.id, s.total from sale s where s.id = any($1)')
   expect(await submissions()).toEqual([
@@ -96,7 +96,7 @@ test('the result of the query is mapped, and kept in the ledger as it was read',
   expect((await ledger.pool.query('select distinct state from sale')).rows).toEqual([{ state: 'queued' }])
 })
 
-test('of 300 records the one that the query fails for is rejected by name, and the others are sent', async () => {
+test('of 300 records only the one for which the query fails is rejected, with its name', async () => {
   await insert(1, 300)
   const { failed } = await captureAll('select s.id, s.total, 1 / (s.id - 217) as part from sale s where s.id = any($1)')
   expect(failed).toBe(0)
@@ -115,7 +115,7 @@ test('of 300 records the one that the query fails for is rejected by name, and t
   ])
 })
 
-test('a record whose query takes too long is put off and tried again, and the others are sent', async () => {
+test('a record whose query takes too long is skipped and tried again, and the others are captured', async () => {
   await insert(1, 3)
   const slow = 'select s.id, s.total, case when s.id = 2 then pg_sleep(60) end from sale s where s.id = any($1)'
   const { skipped } = await captureAll(slow, {}, 500)
@@ -133,7 +133,7 @@ test('a record whose query takes too long is put off and tried again, and the ot
   expect(await submissions()).toHaveLength(3)
 })
 
-test('a query that is too slow for many records is asked for fewer, and not for each alone', async () => {
+test('a query that is too slow for many records is run for fewer, but not for single ones', async () => {
   await insert(1, 40)
   const sizes: number[] = []
   const slow = 'select s.id, s.total, pg_sleep(0.05)::text as slept from sale s where s.id = any($1)'
@@ -141,11 +141,11 @@ test('a query that is too slow for many records is asked for fewer, and not for 
   expect(await submissions()).toHaveLength(40)
   expect(skipped).toEqual([])
   expect(failed).toBeGreaterThan(0)
-  // Without that each failure is followed by batches down to one record.
+  // Otherwise each failure would be followed by batches down to one record.
   expect(Math.min(...sizes.slice(0, -1))).toBeGreaterThan(2)
 })
 
-test('a lock on a table of the query puts the rows off, and blocks nobody', async () => {
+test('a lock on a table of the query makes its rows skipped', async () => {
   await ledger.pool.query('create table party (id int primary key); insert into party values (1)')
   await insert(1, 1)
   const client = await ledger.pool.connect()
@@ -164,7 +164,7 @@ test('a lock on a table of the query puts the rows off, and blocks nobody', asyn
   expect(await submissions()).toEqual([])
 })
 
-describe('whose fault an error is shows in the other records, not in its SQLSTATE', () => {
+describe('an error is blamed by what other records show, not by its SQLSTATE', () => {
   const heldTypes = async () =>
     (await readProblems(ledger.pool, 10)).map(({ kind, subject, detail }) => [kind, subject, detail])
   const fails = (code: string, when: string) => `
@@ -172,7 +172,7 @@ describe('whose fault an error is shows in the other records, not in its SQLSTAT
       if ${when} then raise exception 'no' using errcode = '${code}'; end if; return id; end$$`
   const source = 'select s.id, s.total, checked(s.id) as checked from sale s where s.id = any($1)'
 
-  // About everyone, by its code: rights, tables, columns, a standby, a server that shuts down, a connection, resources; and about data.
+  // Codes that seem to concern all records (rights, tables, a standby, a shutdown, resources …), and codes of data.
   const codes = [
     '42501',
     '42P01',
@@ -191,7 +191,7 @@ describe('whose fault an error is shows in the other records, not in its SQLSTAT
     'XX000',
   ]
 
-  test.each(codes)('%s for one record: it is rejected, and the others are sent', async (code) => {
+  test.each(codes)('%s for one record: that record is rejected, and the others are captured', async (code) => {
     await insert(1, 5)
     await ledger.pool.query(fails(code, 'id = 3'))
     await captureAll(source)
@@ -206,9 +206,7 @@ describe('whose fault an error is shows in the other records, not in its SQLSTAT
     expect(await heldTypes()).toEqual([])
   })
 
-  test.each(
-    codes,
-  )('%s for all of many records: their type is held, and is released when the query works', async (code) => {
+  test.each(codes)('%s for all of many records: their type is held until the query works', async (code) => {
     await insert(1, 30)
     await ledger.pool.query(fails(code, 'true'))
     await captureAll(source)
@@ -246,7 +244,7 @@ describe('whose fault an error is shows in the other records, not in its SQLSTAT
     '40001',
     '40P01',
     '53200',
-  ])('%s, which may pass: the record is skipped, and the others are sent', async (code) => {
+  ])('%s, which may pass: the record is skipped, and the others are captured', async (code) => {
     await insert(1, 5)
     await ledger.pool.query(fails(code, 'id = 3'))
     const { skipped } = await captureAll(source)
@@ -261,7 +259,7 @@ describe('whose fault an error is shows in the other records, not in its SQLSTAT
       /0A000: .*must be at the top level/,
     ],
     ["select s.id, 'x'::int as total from sale s where s.id = any($1)", /22P02\)$/],
-  ])('a wrong query holds up its type only: %s', async (wrong, detail) => {
+  ])('a wrong query holds up only its type: %s', async (wrong, detail) => {
     await insert(1, 3)
     await captureAll(wrong)
     expect(await submissions()).toEqual([])
@@ -276,7 +274,7 @@ describe('whose fault an error is shows in the other records, not in its SQLSTAT
   })
 })
 
-test('contents beyond what may be in memory at once are read in the next batch, in order', async () => {
+test('contents beyond the memory limit are read in the next batches', async () => {
   await insert(1, 5)
   const large = `select s.id, s.total, repeat('x', 900000 + s.id) as note from sale s where s.id = any($1)`
   const batches: number[] = []
@@ -286,7 +284,7 @@ test('contents beyond what may be in memory at once are read in the next batch, 
   expect(await submissions()).toHaveLength(40)
 })
 
-test('a source reads as the row is when it is taken', async () => {
+test('the query reads the row as it is at capture', async () => {
   await insert(1, 1)
   await ledger.pool.query('update sale set total = 99')
   await captureAll('select s.id, s.total from sale s where s.id = any($1)')

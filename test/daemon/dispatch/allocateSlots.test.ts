@@ -43,7 +43,7 @@ function oneByOne(
   return { submissions, polls, longestMs }
 }
 
-test('never more than the slots, the room on the wire, or what waits; never a part of one', () => {
+test('slots, room in flight and waiting requests are never exceeded, and all numbers are whole', () => {
   const anyCount = fc.integer({ min: 0, max: 12_000 })
   fc.assert(
     fc.property(
@@ -90,7 +90,7 @@ test('never more than the slots, the room on the wire, or what waits; never a pa
   )
 })
 
-test('one slot at a time, neither kind waits for more than three', () => {
+test('with one slot at a time, neither submissions nor polls wait for more than three slots', () => {
   const { submissions, polls, longestMs } = oneByOne(300, { submissionsReady: 1_000, pollsDue: 1_000 })
   expect(submissions + polls).toBe(300)
   expect(polls).toBeGreaterThanOrEqual(178)
@@ -98,12 +98,12 @@ test('one slot at a time, neither kind waits for more than three', () => {
   expect(longestMs).toBeLessThanOrEqual(3 * 500)
 })
 
-test('after an outage with 10,000 overdue polls new submissions still move', () => {
+test('after an outage with 10,000 overdue polls new submissions are still sent', () => {
   const outage = { submissionsReady: 500, pollsDue: 10_000, oldestPollOverdueMs: 3_600_000 }
   expect(oneByOne(100, outage).submissions).toBeGreaterThanOrEqual(35)
 })
 
-test('polls alone leave a tenth of the slots to the next submission', () => {
+test('polls leave a tenth of the slots free for the next submission', () => {
   expect(allocateSlots(waiting({ pollsDue: 500 }))).toMatchObject({ submissions: 0, polls: 90 })
   expect(allocateSlots(waiting({ pollsDue: 500, slotsFree: 10 }))).toMatchObject({ polls: 0 })
   expect(allocateSlots(waiting({ pollsDue: 500, submissionsReady: 1, slotsFree: 40 }))).toMatchObject({
@@ -117,13 +117,13 @@ test('polls that are overdue by a sixth of the window may take every slot', () =
   expect(allocateSlots(waiting({ pollsDue: 500, oldestPollOverdueMs: WINDOW_MS / 12 }))).toMatchObject({ polls: 95 })
 })
 
-test('a limit of one request still moves both', () => {
+test('a limit of one request still sends both submissions and polls', () => {
   const { submissions, polls } = oneByOne(50, { capacity: 1, submissionsReady: 10, pollsDue: 10 }, WINDOW_MS)
   expect(submissions).toBeGreaterThanOrEqual(19)
   expect(polls).toBeGreaterThanOrEqual(29)
 })
 
-test('a handful of records goes at once, a backlog is paced and says when to look again', () => {
+test('a few records are sent at once; a backlog is paced, with the time of the next look', () => {
   expect(allocateSlots(waiting({ submissionsReady: 50 }))).toMatchObject({ submissions: 50, againInMs: undefined })
   const backlog = allocateSlots(waiting({ submissionsReady: 500 }))
   expect(backlog.submissions).toBe(5)
@@ -134,7 +134,7 @@ test('a handful of records goes at once, a backlog is paced and says when to loo
   expect(again.submissions).toBe(1)
 })
 
-test('pace never holds a backlog below half the capacity in a window', () => {
+test('pacing sends a backlog at half the limit or more in each window', () => {
   let [balance, sent] = [initialSlotBalance(100, 0), 0]
   for (let nowMs = 0; nowMs < WINDOW_MS; nowMs += 100) {
     const spending = allocateSlots(waiting({ submissionsReady: 500, slotsFree: 1, nowMs, balance }))
@@ -144,7 +144,7 @@ test('pace never holds a backlog below half the capacity in a window', () => {
   expect(sent).toBeGreaterThan(60)
 })
 
-describe('polls of transactions that are long past their time', () => {
+describe('polls of stuck transactions', () => {
   /** Plays slots that come one at a time, as under load. */
   function play(slots: number, over: Partial<SlotDemand>) {
     let balance = initialSlotBalance(100, 0)
@@ -166,7 +166,7 @@ describe('polls of transactions that are long past their time', () => {
     expect(polls).toBeGreaterThan(540)
   })
 
-  test('take more only where nothing else waits and half of the slots lie idle', () => {
+  test('take more only if nothing else waits and half of the slots are idle', () => {
     const balance = { ...initialSlotBalance(100, 0), rarePollsAllowed: 0 }
     const idle = { rarePollsDue: 1_000, inFlightRoom: 8, balance }
     expect(allocateSlots(waiting({ ...idle, slotsFree: 100 })).rarePolls).toBe(8)

@@ -30,7 +30,7 @@ const worked = (answer: Answer | null, pause: PauseToRaise | null = null): Attem
 })
 const good = worked(response(200, {}))
 
-/** A ledger with what is given in it, and requests that are answered when the test says so. */
+/** A dispatcher on a ledger as `given`, whose requests are answered when the test says so. */
 function setup(
   given: {
     ready?: number
@@ -199,7 +199,7 @@ function setup(
     onWire.shift()?.answer(what)
     await room
   }
-  /** Answers the question on the wire, and waits until its outcome is settled. */
+  /** Answers the harmless trial request, and waits until its outcome is settled. */
   async function reply(what: Answer | null) {
     const room = nextRoom()
     questions.shift()?.answer(what)
@@ -223,7 +223,7 @@ function setup(
   }
 }
 
-test('what is ready and due goes on the wire, each with a slot of its own', async () => {
+test('ready submissions and due polls are sent, each with its own slot', async () => {
   const { dispatcher, claims, onWire } = setup({ ready: 2, due: 1 })
   expect(await dispatcher.runOnce()).toBe(0)
   expect(claims).toEqual([{ id: 'claim 0', submissions: 2, polls: 1, rarePolls: 0, permits: 3, trial: false }])
@@ -233,13 +233,13 @@ test('what is ready and due goes on the wire, each with a slot of its own', asyn
   expect(dispatcher.pollsInFlight()).toEqual([{ id: 'job 3', retryCount: 0 }])
 })
 
-test('what was read is passed on before anything is decided on it, also while a pause stands', async () => {
+test('the demand is passed on before any decision, even during a pause', async () => {
   const { dispatcher, demands } = setup({ ready: 2, pauses: [{ reason: 'operator', leftMs: null, forMs: 0 }] })
   await dispatcher.runOnce()
   expect(demands).toMatchObject([{ capacity: 100, submissionsReady: 2 }])
 })
 
-test('an outcome is settled with the job that led to it, and makes room', async () => {
+test('an outcome is settled with its poll’s job, and makes room', async () => {
   const { dispatcher, settled, answer } = setup({ ready: 1, due: 1 })
   await dispatcher.runOnce()
   await answer()
@@ -251,7 +251,7 @@ test('an outcome is settled with the job that led to it, and makes room', async 
   await dispatcher.drained()
 })
 
-test('there are never more than maxInFlight requests on the wire, whatever waits and however answers come', async () => {
+test('never more than maxInFlight requests are in flight, whatever waits and however answers come', async () => {
   const step = fc.oneof(fc.constant('run' as const), fc.constant('answer' as const))
   await fc.assert(
     fc.asyncProperty(
@@ -274,14 +274,14 @@ test('there are never more than maxInFlight requests on the wire, whatever waits
   )
 })
 
-test('a full wire is not asked to carry more: it looks again when there is room', async () => {
+test('without room in flight nothing is claimed, and the dispatcher looks again after a second', async () => {
   const { dispatcher, claims } = setup({ ready: 50, maxInFlight: 2 })
   await dispatcher.runOnce()
   expect(await dispatcher.runOnce()).toBe(1_000)
   expect(claims).toHaveLength(1)
 })
 
-test('while a pause is being written nothing goes, and no token is asked for (a 401 to all took four waves)', async () => {
+test('while a pause is being written, nothing is claimed (a 401 to all went through four waves)', async () => {
   const { dispatcher, ledger, state, claims, onWire, answer, settled } = setup({ ready: 2 })
   await dispatcher.runOnce()
   const writing = Promise.withResolvers<void>()
@@ -295,7 +295,7 @@ test('while a pause is being written nothing goes, and no token is asked for (a 
   expect(await dispatcher.runOnce()).toBeGreaterThan(0)
   expect(claims).toHaveLength(1)
   expect(onWire).toHaveLength(1)
-  // A lock on the record holds the pause up: the others do not wait for that.
+  // If a lock on the record delays the pause, other records do not wait for it.
   state.nowMs += 5_000
   await dispatcher.runOnce()
   expect(claims).toHaveLength(2)
@@ -303,18 +303,18 @@ test('while a pause is being written nothing goes, and no token is asked for (a 
   await answered
 })
 
-describe('when to look again:', () => {
-  test('with nothing in sight, after a second', async () => {
+describe('the next look comes', () => {
+  test('after a second if nothing waits', async () => {
     expect(await setup().dispatcher.runOnce()).toBe(1_000)
   })
 
-  test('with work but no slot, when the next slot is free', async () => {
+  test('when the next slot is free, if work waits for one', async () => {
     const { dispatcher, claims } = setup({ ready: 5, free: 0 })
     expect(await dispatcher.runOnce()).toBe(400)
     expect(claims).toEqual([])
   })
 
-  test('where others were quicker, in a moment, and the slots for it go back', async () => {
+  test('after 50 ms if other instances took the work, and the slots for it go back', async () => {
     const { dispatcher, state, settled } = setup({ ready: 1 })
     state.othersAreQuicker = true
     expect(await dispatcher.runOnce()).toBe(50)
@@ -341,7 +341,10 @@ describe('when to look again:', () => {
       ],
       1_000,
     ],
-  ] as [RequestDemand['pauses'], number][])('while %j, nothing is sent; again after %d ms', async (pauses, againMs) => {
+  ] as [
+    RequestDemand['pauses'],
+    number,
+  ][])('after the pauses %j in %d ms, and nothing is sent before', async (pauses, againMs) => {
     const { dispatcher, claims } = setup({ ready: 5, due: 5, pauses })
     expect(await dispatcher.runOnce()).toBe(againMs)
     expect(claims).toEqual([])
@@ -352,7 +355,7 @@ describe('a trial', () => {
   const over: RequestDemand['pauses'] = [{ reason: 'throttled', leftMs: -1, forMs: 0 }]
   const silentAnswer = noAnswer({ sent: true, cause: 'timeout' })
 
-  test('is a question about nothing, and never a record: each record that went as a trial was in doubt afterwards', async () => {
+  test('is a harmless request and never a record, because each record sent as a trial ended in doubt', async () => {
     const { dispatcher, claims, trials, questions, onWire } = setup({ ready: 50, pauses: over })
     expect(await dispatcher.runOnce()).toBe(0)
     expect([claims, onWire]).toEqual([[], []])
@@ -361,7 +364,7 @@ describe('a trial', () => {
     expect(dispatcher.inFlight()).toBe(1)
   })
 
-  test('is a due poll where there is one, and the question in turn with it, lest one poll alone hold everybody', async () => {
+  test('is a due poll if there is one, and a harmless request next time, so that one poll cannot block all', async () => {
     const { dispatcher, claims, trials, onWire, answer } = setup({ ready: 50, due: 50, pauses: over })
     await dispatcher.runOnce()
     expect(claims).toMatchObject([{ trial: true, submissions: 0, polls: 1, permits: 1 }])
@@ -372,7 +375,7 @@ describe('a trial', () => {
     expect(claims).toHaveLength(1)
   })
 
-  test('waits for a slot of the budget, and for another instance that feels it already', async () => {
+  test('waits for a free slot, and while another instance has the trial', async () => {
     const spent = setup({ ready: 1, free: 0, pauses: over })
     expect(await spent.dispatcher.runOnce()).toBe(400)
     const second = setup({ ready: 1, pauses: over })
@@ -381,7 +384,7 @@ describe('a trial', () => {
     expect([spent.questions, second.questions]).toEqual([[], []])
   })
 
-  test('leaves within 30 s, however long the window: then another instance may begin one', async () => {
+  test('leaves within 30 s, however long the window, because another instance may then begin one', async () => {
     const asked = setup({ pauses: over, windowMs: dayMs })
     await asked.dispatcher.runOnce()
     const polled = setup({ due: 1, pauses: over, windowMs: dayMs })
@@ -403,7 +406,7 @@ describe('a trial', () => {
     response(404),
     response(400, 'no uuid'),
     response(200, { status: 'pending' }),
-  ])('$status $excerpt to the question ends the pauses', async (answer) => {
+  ])('ends the pauses if the harmless request gets $status $excerpt', async (answer) => {
     const { dispatcher, settled, reply } = setup({ ready: 1, pauses: over })
     await dispatcher.runOnce()
     await reply(answer)
@@ -421,21 +424,21 @@ describe('a trial', () => {
     [response(503), 'unavailable'],
     [response(429), 'throttled'],
     [response(403), 'unauthorized'],
-  ])('%j to the question prolongs them', async (answer, reason) => {
+  ])('prolongs the pauses if the harmless request gets %j', async (answer, reason) => {
     const { dispatcher, settled, reply } = setup({ ready: 1, pauses: over })
     await dispatcher.runOnce()
     await reply(answer)
     expect(settled).toMatchObject([{ trialSucceeded: false, trialEnded: true, pauses: [{ reason }] }])
   })
 
-  test('a question that never left tells nothing', async () => {
+  test('changes no pause if the harmless request never left', async () => {
     const { dispatcher, settled, reply } = setup({ pauses: over })
     await dispatcher.runOnce()
     await reply(null)
     expect(settled).toMatchObject([{ trialSucceeded: false, trialEnded: true, pauses: [] }])
   })
 
-  test('the first 401 calls for a new token, the second is the pause', async () => {
+  test('needs a new token after the first 401, and raises a pause after the second', async () => {
     const { dispatcher, settled, refused, reply } = setup({ pauses: over })
     for (let i = 0; i < 2; i++) {
       await dispatcher.runOnce()
@@ -448,7 +451,7 @@ describe('a trial', () => {
     ])
   })
 
-  test('a 401 that comes of the token’s age is no such refusal, however often', async () => {
+  test('ignores every 401 that is due to the token’s age', async () => {
     const { dispatcher, settled, refused, reply, state } = setup({ pauses: over })
     state.tokensAreOld = true
     for (let i = 0; i < 3; i++) {
@@ -459,7 +462,7 @@ describe('a trial', () => {
     expect(settled.flatMap(({ pauses }) => pauses)).toEqual([])
   })
 
-  test('a poll that is answered ends the pauses, one that goes wrong leaves it to the question that comes next', async () => {
+  test('by a poll ends the pauses if the poll is answered, and not if it goes wrong', async () => {
     for (const [answered, trialSucceeded] of [
       [good, true],
       [worked(response(404)), true],
@@ -474,7 +477,7 @@ describe('a trial', () => {
     }
   })
 
-  test('a poll that calls for a pause neither ends a pause nor prolongs the pause of others: it may be that one alone', async () => {
+  test('by a poll that calls for a pause neither ends nor prolongs pauses, as only that poll may be refused', async () => {
     const { dispatcher, settled, answer } = setup({ due: 1, pauses: over })
     const pause: PauseToRaise = { reason: 'throttled', askedMs: null, detail: 'x' }
     await dispatcher.runOnce()
@@ -482,7 +485,7 @@ describe('a trial', () => {
     expect(settled).toMatchObject([{ trialSucceeded: false, trialEnded: true, pauses: [] }])
   })
 
-  test('an answer to a request that was no trial clears nothing', async () => {
+  test('is not ended by the answer to another request', async () => {
     const { dispatcher, settled, answer } = setup({ ready: 1 })
     await dispatcher.runOnce()
     await answer()
@@ -491,19 +494,19 @@ describe('a trial', () => {
 })
 
 describe('after a trial', () => {
-  test('one record goes alone, while polls go as ever', async () => {
+  test('one record is sent by itself, and polls as usual', async () => {
     const { dispatcher, claims } = setup({ ready: 50, due: 3, proof: 'wanted' })
     await dispatcher.runOnce()
     expect(claims).toMatchObject([{ submissions: 1, polls: 3, trial: false }])
   })
 
-  test('none goes while another is on its way', async () => {
+  test('no record is sent while another instance’s first record is in flight', async () => {
     const { dispatcher, claims } = setup({ ready: 50, proof: 'under way' })
     await dispatcher.runOnce()
     expect(claims).toEqual([])
   })
 
-  test('another record may go at once if the claim of the one was too late', async () => {
+  test('the trial is given back if the claim of the first record came too late', async () => {
     const { dispatcher, state, settled, onWire } = setup({ ready: 50, proof: 'wanted' })
     state.becomesSilent = true
     await dispatcher.runOnce()
@@ -511,7 +514,7 @@ describe('after a trial', () => {
     expect(settled).toMatchObject([{ transition: null, trialEnded: true, trialSucceeded: false }])
   })
 
-  test('the one that goes unanswered brings the pause back, and it takes longer each time', async () => {
+  test('a first record without an answer brings the pause back, with a longer backoff', async () => {
     const { dispatcher, settled, answer } = setup({ ready: 50, proof: 'wanted' })
     await dispatcher.runOnce()
     await answer(worked(noAnswer({ sent: true, cause: 'timeout' })))
@@ -519,7 +522,7 @@ describe('after a trial', () => {
   })
 })
 
-describe('what has got through is', () => {
+describe('records that got through, by answer:', () => {
   const state = (state: 'accepted' | 'rejected' | 'uncertain' | 'queued', answer: Answer): AttemptResult => ({
     step: { change: asChange({ state }), cause: 'test', pause: null },
     answer,
@@ -545,21 +548,21 @@ describe('what has got through is', () => {
 describe('a service that hangs', () => {
   const silent = worked(noAnswer({ sent: true, cause: 'timeout' }))
 
-  test('makes everyone wait after five requests in a row without an answer', async () => {
+  test('makes all instances pause after five requests in a row without an answer', async () => {
     const { dispatcher, settled, answer } = setup({ ready: 8 })
     await dispatcher.runOnce()
     for (let i = 0; i < 5; i++) await answer(i === 2 ? worked(response(502)) : silent)
     expect(settled.map(({ pauses }) => pauses.length)).toEqual([0, 0, 0, 0, 1])
   })
 
-  test('is not one that answers now and then', async () => {
+  test('is not assumed if it answers now and then', async () => {
     const { dispatcher, settled, answer } = setup({ ready: 8 })
     await dispatcher.runOnce()
     for (let i = 0; i < 8; i++) await answer(i === 4 ? worked(response(500)) : silent)
     expect(settled.flatMap(({ pauses }) => pauses)).toEqual([])
   })
 
-  test('gets no new records for those that went unanswered', async () => {
+  test('gets no new records in place of those without an answer', async () => {
     const { dispatcher, claims, answer } = setup({ ready: 50 })
     await dispatcher.runOnce()
     const first = claims[0]?.submissions ?? 0
@@ -571,14 +574,14 @@ describe('a service that hangs', () => {
     expect(first).toBeGreaterThan(0)
   })
 
-  test('makes everyone wait after one, where one goes at a time', async () => {
+  test('makes all instances pause after one request, if one is sent at a time', async () => {
     const { dispatcher, settled, answer } = setup({ ready: 8, maxInFlight: 1 })
     await dispatcher.runOnce()
     await answer(silent)
     expect(settled).toMatchObject([{ pauses: [{ reason: 'unreachable' }] }])
   })
 
-  test('on every record is noticed, too, while it answers polls', async () => {
+  test('only on records is noticed even while it answers polls', async () => {
     const { dispatcher, settled, answer, onWire } = setup({ ready: 5, due: 3 })
     await dispatcher.runOnce()
     const polls = onWire.splice(-3)
@@ -594,7 +597,7 @@ describe('a service that hangs', () => {
 })
 
 describe('a claim whose answer was lost', () => {
-  test('is given back before the next one', async () => {
+  test('is given back before the next claim', async () => {
     const { dispatcher, state, claims, unclaimed, onWire } = setup({ ready: 1 })
     state.claimFails = new Error('connection lost')
     await expect(dispatcher.runOnce()).rejects.toThrow('lost')
@@ -608,7 +611,7 @@ describe('a claim whose answer was lost', () => {
     expect(unclaimed).toHaveLength(1)
   })
 
-  test('is looked for until it is known what became of it, and is in hand all the while', async () => {
+  test('is looked up until its fate is known, and counts as in hand until then', async () => {
     const { dispatcher, state, unclaimed, onWire } = setup({ ready: 1 })
     state.claimFails = new Error('connection lost')
     state.knownWhatBecame = false
@@ -627,7 +630,7 @@ describe('a claim whose answer was lost', () => {
     expect(dispatcher.lostClaims()).toEqual([])
   })
 
-  test('does not keep others from being made, but four of them do', async () => {
+  test('does not prevent other claims, but four lost claims do', async () => {
     const { dispatcher, state, claims } = setup({ ready: 1 })
     state.claimFails = new Error('connection lost')
     state.knownWhatBecame = false
@@ -637,7 +640,7 @@ describe('a claim whose answer was lost', () => {
   })
 })
 
-test('a claim that failed before its COMMIT is not lost: it took nothing', async () => {
+test('a claim that failed before its COMMIT does not count as lost', async () => {
   const { dispatcher, state, unclaimed } = setup({ ready: 1 })
   state.statementFails = new Error('canceling statement due to lock timeout')
   await expect(dispatcher.runOnce()).rejects.toThrow('lock')
@@ -647,7 +650,7 @@ test('a claim that failed before its COMMIT is not lost: it took nothing', async
   expect(unclaimed).toEqual([])
 })
 
-describe('an instance that others may soon take for dead', () => {
+describe('an instance that others may soon count as dead', () => {
   test('claims nothing', async () => {
     const { dispatcher, state, claims } = setup({ ready: 1 })
     state.mayClaim = false
@@ -655,7 +658,7 @@ describe('an instance that others may soon take for dead', () => {
     expect(claims).toEqual([])
   })
 
-  test('does not send what it had claimed, whether it is about to be sent or about to leave', async () => {
+  test('does not send a record it has claimed, even if the request is about to leave', async () => {
     const { dispatcher, state, claims, unclaimed, onWire } = setup({ ready: 1 })
     state.becomesSilent = true
     await dispatcher.runOnce()
@@ -670,7 +673,7 @@ describe('an instance that others may soon take for dead', () => {
     expect(other.onWire[0]?.isValid()).toBe(false)
   })
 
-  test('does not send what it had claimed after its next heartbeat either: others may have made it uncertain', async () => {
+  test('does not send it after its next heartbeat either, because others may have made the record uncertain', async () => {
     const { dispatcher, state, onWire } = setup({ ready: 1 })
     await dispatcher.runOnce()
     state.heartbeatGaps += 1
@@ -685,7 +688,7 @@ describe('an instance that others may soon take for dead', () => {
   })
 })
 
-test('what is on the wire is in hand, by this claim and no other', async () => {
+test('a record in flight is in hand only by its current claim', async () => {
   const { dispatcher, onWire, answer } = setup({ ready: 1 })
   await dispatcher.runOnce()
   const held = { id: onWire[0]?.id ?? '', claimId: submission().claimId }
@@ -696,14 +699,14 @@ test('what is on the wire is in hand, by this claim and no other', async () => {
 })
 
 describe('the token', () => {
-  test('that the service refused is rejected', async () => {
+  test('is rejected if the service refused it', async () => {
     const { dispatcher, refused, answer } = setup({ ready: 1 })
     await dispatcher.runOnce()
     await answer(worked(response(401)))
     expect(refused).toEqual(['token'])
   })
 
-  test('that cannot be had raises its pause, and nothing is claimed', async () => {
+  test('raises its pause if it cannot be had, and nothing is claimed', async () => {
     const { dispatcher, state, claims, settled } = setup({ ready: 1 })
     const pause: PauseToRaise = { reason: 'unauthorized', askedMs: null, detail: 'x' }
     state.token = { kind: 'pause', pause }
@@ -712,14 +715,14 @@ describe('the token', () => {
     expect(settled).toMatchObject([{ transition: null, pauses: [pause], trialSucceeded: false }])
   })
 
-  test('that finds no slot waits for the next', async () => {
+  test('waits for the next slot if none is free', async () => {
     const { dispatcher, state, claims } = setup({ ready: 1 })
     state.token = { kind: 'no-slot' }
     expect(await dispatcher.runOnce()).toBe(400)
     expect(claims).toEqual([])
   })
 
-  test('that finds no slot for an hour looks again after a second', async () => {
+  test('is tried again after a second if no slot comes for an hour', async () => {
     const { dispatcher, state, ledger } = setup({ ready: 1 })
     state.token = { kind: 'no-slot' }
     ledger.nextSlotMs = 3_600_000
@@ -727,7 +730,7 @@ describe('the token', () => {
   })
 })
 
-test('a process that was stopped between claim and request must not send: its permits are not good', async () => {
+test('a process that was suspended between claim and request does not send, because its permits have expired', async () => {
   const { dispatcher, state, onWire } = setup({ ready: 1 })
   await dispatcher.runOnce()
   expect(onWire[0]?.isValid()).toBe(true)
@@ -735,7 +738,7 @@ test('a process that was stopped between claim and request must not send: its pe
   expect(onWire[0]?.isValid()).toBe(false)
 })
 
-test('fewer requests left than seemed free is passed on; more is not', async () => {
+test('the service’s number of requests left is passed on only if it is lower than expected', async () => {
   const { dispatcher, settled, answer } = setup({ ready: 2, free: 50 })
   await dispatcher.runOnce()
   await answer(worked({ ...response(200), rateRemaining: 49 }))
@@ -743,7 +746,7 @@ test('fewer requests left than seemed free is passed on; more is not', async () 
   expect(settled.map(({ remaining }) => remaining?.requests ?? null)).toEqual([49, null])
 })
 
-test('a request that could not be worked out frees its place, and says so', async () => {
+test('a request that failed by a mistake of ours makes room and is reported', async () => {
   const { dispatcher, failed, settled, answer } = setup({ ready: 1 })
   await dispatcher.runOnce()
   const mistake = new TypeError('a mistake of ours')
@@ -753,7 +756,7 @@ test('a request that could not be worked out frees its place, and says so', asyn
   expect(dispatcher.inFlight()).toBe(0)
 })
 
-test('drained resolves when nothing is on the wire and all outcomes are settled', async () => {
+test('drained resolves when nothing is in flight and all outcomes are settled', async () => {
   const { dispatcher, settled, onWire } = setup({ ready: 2 })
   await dispatcher.runOnce()
   const drained = dispatcher.drained().then(() => settled.length)

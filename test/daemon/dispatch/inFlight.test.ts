@@ -16,7 +16,7 @@ function setup() {
 
 const job = { id: 'job', retryCount: 0 }
 
-test('what is followed is in hand until its outcome is written, and then makes room', async () => {
+test('a request is in hand until its outcome is written, and then makes room', async () => {
   const { follow, count: inFlight, sending, polls: pollsInHand, rarePolls, drained, rooms } = setup()
   const record = submission({ id: 'record' })
   const written = Promise.withResolvers<void>()
@@ -29,12 +29,12 @@ test('what is followed is in hand until its outcome is written, and then makes r
   expect([inFlight(), sending(), pollsInHand(), rarePolls(), rooms()]).toEqual([0, [], [], 0, 3])
 })
 
-test('it is in hand before it is begun', () => {
+test('a request is in hand before it begins', () => {
   const { follow, sending } = setup()
   follow({ submission: submission(), job: null }, async () => expect(sending()).toHaveLength(1))
 })
 
-test('what fails is told, and makes room all the same', async () => {
+test('a request that fails is reported, and makes room as well', async () => {
   const { follow, drained, failed, rooms } = setup()
   const mistake = new Error('a mistake of ours')
   follow({ submission: submission(), job: null }, () => Promise.reject(mistake))

@@ -39,7 +39,7 @@ const record = (answer: Answer | null, given: Partial<EndedAttempt> = {}): Ended
   ...given,
 })
 const poll = (answer: Answer | null, given: Partial<EndedAttempt> = {}) => record(answer, { job, ...given })
-/** Something says that it took a record, and gives no id: as a gateway would, or a service that calls its ids otherwise. */
+/** A success without an id, as from a gateway or from a service that names its ids differently. */
 const unnamed = record(response(200, {}), {
   attempted: { ...result(response(200, {}), null, 'uncertain'), breach: 'missing_id' },
 })
@@ -49,7 +49,7 @@ const streaks = (given: Partial<FailureStreaks>): FailureStreaks => ({ ...noFail
 const interpret = (attempt: EndedAttempt, before: FailureStreaks = noFailureStreaks) =>
   interpretAttempt(attempt, before, circumstances)
 
-describe('silence', () => {
+describe('missing answers', () => {
   test.each([
     ['a record unanswered', record(silent), {}, { silentRequests: 1, silentPosts: 1 }],
     ['a poll unanswered', poll(silent), {}, { silentRequests: 1, silentPosts: 0 }],
@@ -70,7 +70,7 @@ describe('silence', () => {
     EndedAttempt,
     Partial<FailureStreaks>,
     Partial<FailureStreaks>,
-  ][])('after %s: %#', (_, attempt, before, after) => {
+  ][])('counted after %s: %#', (_, attempt, before, after) => {
     expect(interpret(attempt, streaks(before)).streaks).toEqual(streaks(after))
   })
 
@@ -86,23 +86,28 @@ describe('silence', () => {
     ],
     ['the fifth success that names no transaction', unnamed, { silentPosts: 4 }, ['unreachable']],
     ['a trial', trialPoll(silent), { silentRequests: 9 }, []],
-  ] as [string, EndedAttempt, Partial<FailureStreaks>, string[]][])('%s: pauses %#', (_, attempt, before, reasons) => {
+  ] as [
+    string,
+    EndedAttempt,
+    Partial<FailureStreaks>,
+    string[],
+  ][])('lead to pauses after %s: %#', (_, attempt, before, reasons) => {
     const { work, shouldResetStreaks: endsSilence } = interpret(attempt, streaks(before))
     expect(work.pauses.map(({ reason }) => reason)).toEqual(reasons)
     expect(endsSilence).toBe(reasons.length > 0)
   })
 
-  test('fewer records are enough where fewer go at once', () => {
+  test('of fewer records are enough if fewer are sent at once', () => {
     const { work } = interpretAttempt(record(silent), noFailureStreaks, { ...circumstances, maxInFlight: 1 })
     expect(work.pauses).toHaveLength(1)
   })
 
-  test('what something else answers is told with the pause', () => {
+  test('due to a different server are described in the pause', () => {
     const [pause] = interpret(record(response(502)), streaks({ silentRequests: 4 })).work.pauses
     expect(pause).toMatchObject({ answeredByOther: true, detail: expect.stringContaining('in words') })
   })
 
-  test('is listened for anew once the pause is written; refused tokens are not forgotten with it', () => {
+  test('are counted from 0 once the pause is written; refused tokens are not', () => {
     expect(resetUnansweredStreaks({ silentRequests: 5, silentPosts: 5, trialTokensRefused: 1 })).toEqual(
       streaks({ trialTokensRefused: 1 }),
     )
@@ -114,7 +119,7 @@ describe('the first record after a trial', () => {
     ['unanswered', silent, [true]],
     ['answered by something else, perhaps for this record alone', response(502), [undefined]],
     ['answered', response(200, {}), []],
-  ])('%s: its pauses are patient %#', (_, answer, patient) => {
+  ])('%s: its pauses have a long backoff %#', (_, answer, patient) => {
     const { work } = interpret(record(answer, { trial: true }))
     expect(work).toMatchObject({ trialEnded: true, trialSucceeded: false })
     expect(work.pauses.map((pause) => pause.hasLongBackoff)).toEqual(patient)
@@ -128,11 +133,11 @@ describe('a poll that is sent as a trial', () => {
     ['a server’s error', response(500), false],
     ['no answer', silent, false],
     ['a refused token', response(401), false],
-  ])('%s: clears %#', (_, answer, trialSucceeded) => {
+  ])('%s: ends the pauses %#', (_, answer, trialSucceeded) => {
     expect(interpret(trialPoll(answer)).work).toMatchObject({ trialSucceeded, trialEnded: true, pauses: [] })
   })
 
-  test('that calls for a pause clears nothing and prolongs nothing: it may be that one alone', () => {
+  test('that calls for a pause neither ends nor prolongs pauses, because only that poll may be refused', () => {
     const attempted = result(response(429), throttled)
     const { work, shouldResetStreaks: endsSilence } = interpret(poll(null, { trial: true, attempted }))
     expect(work).toMatchObject({ trialSucceeded: false, trialEnded: true, pauses: [] })
@@ -140,7 +145,7 @@ describe('a poll that is sent as a trial', () => {
   })
 })
 
-describe('a question as a trial', () => {
+describe('a harmless request as a trial', () => {
   const ask = (answer: Answer | null, before: Partial<FailureStreaks> = {}, isTokenOutlived = false) =>
     interpretTrialWithoutRecord(
       answer && { answer, judged: judge(answer, isTokenOutlived) },
@@ -149,7 +154,7 @@ describe('a question as a trial', () => {
     )
 
   test.each([
-    ['a refusal of the question', response(404), {}, { trialSucceeded: true }, 0],
+    ['a refusal', response(404), {}, { trialSucceeded: true }, 0],
     [
       'a pause',
       response(429),
@@ -158,7 +163,7 @@ describe('a question as a trial', () => {
       0,
     ],
     ['no answer', silent, {}, { trialSucceeded: false, pauses: [{ reason: 'unreachable' }] }, 0],
-    ['one that never left', null, { trialTokensRefused: 1 }, { trialSucceeded: false, pauses: [] }, 1],
+    ['a request that never left', null, { trialTokensRefused: 1 }, { trialSucceeded: false, pauses: [] }, 1],
     ['the first 401', response(401), {}, { trialSucceeded: false, pauses: [] }, 1],
     ['the second 401', response(401), { trialTokensRefused: 1 }, { pauses: [{ reason: 'unauthorized' }] }, 2],
   ] as [
@@ -174,12 +179,12 @@ describe('a question as a trial', () => {
     expect(interpretation.shouldResetStreaks).toBe(false)
   })
 
-  test('a 401 that comes of the token’s age counts for nothing, and the token is dropped all the same', () => {
+  test('a 401 due to the token’s age does not count, and the token is still dropped', () => {
     const { work, streaks: after, isTokenRefused } = ask(response(401), {}, true)
     expect([work.pauses, after.trialTokensRefused, isTokenRefused]).toEqual([[], 0, true])
   })
 
-  test('what is remembered of silence stays', () => {
+  test('requests without an answer stay counted', () => {
     expect(ask(response(404), { silentRequests: 4 }).streaks.silentRequests).toBe(4)
   })
 })
@@ -201,7 +206,7 @@ describe('what a record’s answer says about others', () => {
     expect(others(answer, state, fingerprint)).toEqual(expected)
   })
 
-  test('a poll’s says nothing', () => {
+  test('nothing if it is a poll’s', () => {
     const { answeredRecords, refusals } = interpret(poll(response(200, {}), { fingerprint: 'print' })).work
     expect([answeredRecords, refusals]).toEqual([[], []])
   })
@@ -211,21 +216,21 @@ test.each([
   [49, 49],
   [50, null],
   [null, null],
-])('%s requests left, where 50 slots seemed free: %s is passed on', (rateRemaining, remaining) => {
+])('%s requests left, with 50 slots that seemed free: %s is passed on', (rateRemaining, remaining) => {
   expect(interpret(record({ ...response(200, {}), rateRemaining })).work.remaining?.requests ?? null).toBe(remaining)
 })
 
-test('a 401 drops the token, whatever it was for', () => {
+test('a 401 drops the token, whatever the request was', () => {
   expect([record, poll, trialPoll].map((of) => interpret(of(response(401))).isTokenRefused)).toEqual([true, true, true])
   expect(interpret(record(response(403))).isTokenRefused).toBe(false)
 })
 
-test('the step is written with the job that led to it', () => {
+test('the step is written with the job of its poll', () => {
   const { work } = interpret(poll(response(200, {})))
   expect(work.transition).toMatchObject({ job, change: { state: 'queued' }, cause: 'in words' })
 })
 
-test('the request goes with its step, for the counts: a record’s, a poll’s, none where none was made', () => {
+test('the request is written with its step to be counted, as a submission or a poll, or as null if none was made', () => {
   const requestOf = (attempt: EndedAttempt) => interpret(attempt).work.transition?.request
   const tookMs = silent.tookMs
   expect(requestOf(record(silent))).toEqual({ kind: 'submit', outcome: 'timeout', tookMs })

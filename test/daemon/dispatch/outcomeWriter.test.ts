@@ -6,7 +6,7 @@ import { submission } from '../../support/submission.ts'
 
 const passing = new Error('the database is away')
 const refusal = new Error('refused')
-const lock = new Error('somebody has it locked')
+const lock = new Error('another session has locked the record')
 
 const work = (id: string | null, given: Partial<Omit<OutcomeBatch, 'transitions' | 'slots'>> = {}) => ({
   ...emptyOutcome,
@@ -19,7 +19,7 @@ const work = (id: string | null, given: Partial<Omit<OutcomeBatch, 'transitions'
 
 const idsOf = ({ transitions }: OutcomeBatch) => transitions.map(({ submission }) => submission.id)
 
-/** An outcome writer whose writes wait until they are let through, or fail as `outcome` says. */
+/** An outcome writer whose writes wait until the test lets them through, or fail as `outcome` says. */
 function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: number) => Error | null } = {}) {
   const writes: OutcomeBatch[] = []
   const written: string[] = []
@@ -70,7 +70,7 @@ function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: 
   }
 }
 
-test('idle, one piece is written at once, with the slots that can go back', async () => {
+test('the first outcome is written at once, with the slots to give back', async () => {
   const { outcomeWriter, writes, spend } = setup()
   const slot = { id: 1, lease: '1', permits: 1, used: true, submissions: 1, polls: 0, others: 0 }
   spend([slot])
@@ -79,7 +79,7 @@ test('idle, one piece is written at once, with the slots that can go back', asyn
   expect(writes[0]?.slots).toEqual([slot])
 })
 
-test('one write at a time, the next taking all that has gathered in between', async () => {
+test('one write runs at a time, and the next takes all outcomes that came in between', async () => {
   const { outcomeWriter, writes, shut, letThrough } = setup()
   shut()
   const added = ['a', 'b', 'c', 'd'].map((id) => outcomeWriter.add(work(id)))
@@ -89,7 +89,7 @@ test('one write at a time, the next taking all that has gathered in between', as
   expect(writes.map(idsOf)).toEqual([['a'], ['b', 'c', 'd']])
 })
 
-test('a group carries every pause, the least that remains, and whether a trial succeeded or ended', async () => {
+test('a batch has every pause, the lowest number of requests left, and whether a trial succeeded or ended', async () => {
   const { outcomeWriter, writes, shut, letThrough } = setup()
   const pause = { reason: 'throttled', askedMs: null, detail: 'x' } as const
   shut()
@@ -111,7 +111,7 @@ test('a group carries every pause, the least that remains, and whether a trial s
   expect(writes[1]?.remaining?.ageMs()).toBe(7)
 })
 
-test('what is added counts as done only when it is written', async () => {
+test('adding an outcome resolves only when it is written', async () => {
   const { outcomeWriter, shut, letThrough } = setup()
   shut()
   let done = false
@@ -125,7 +125,7 @@ test('what is added counts as done only when it is written', async () => {
   expect(done).toBe(true)
 })
 
-test('a write that fails in passing is repeated as it is until it succeeds', async () => {
+test('a write that fails for a passing reason is repeated until it succeeds', async () => {
   const { outcomeWriter, writes, written, waits } = setup({ outcome: (_, nth) => (nth <= 5 ? passing : null) })
   await Promise.all([outcomeWriter.add(work('a')), outcomeWriter.add(work('b'))])
   expect(writes.map(idsOf)).toEqual([['a'], ['a'], ['a'], ['a'], ['a'], ['a'], ['b']])
@@ -133,7 +133,7 @@ test('a write that fails in passing is repeated as it is until it succeeds', asy
   expect(waits).toEqual([500, 500, 500, 500, 500])
 })
 
-test('a piece that the database refuses is written apart, and given up alone', async () => {
+test('an outcome that the database refuses is written separately, and only that one is given up', async () => {
   const outcome = (batch: OutcomeBatch) => (idsOf(batch).includes('bad') ? refusal : null)
   const { outcomeWriter, written, abandoned, shut, letThrough, spend, writes } = setup({ outcome })
   shut()
@@ -149,7 +149,7 @@ test('a piece that the database refuses is written apart, and given up alone', a
   expect(writes.filter(({ slots }) => slots.length > 0).map(idsOf)).toEqual([['a', 'bad', 'b'], []])
 })
 
-test('a piece that somebody’s lock holds up is written when that lets go, and no other waits for it', async () => {
+test('an outcome whose record is locked is written when the lock is released, and no other waits for it', async () => {
   let isLocked = true
   const outcome = (batch: OutcomeBatch) => (isLocked && idsOf(batch).includes('held') ? lock : null)
   const { outcomeWriter, written, shut, letThrough, spend, writes } = setup({ outcome })
@@ -169,7 +169,7 @@ test('a piece that somebody’s lock holds up is written when that lets go, and 
   expect(outcomeWriter.unwritten()).toEqual([])
 })
 
-test('a single piece that the database refuses keeps nobody waiting (it blocked all later outcomes for ever)', async () => {
+test('a refused outcome does not delay the next (it blocked all later outcomes for ever)', async () => {
   const outcome = (batch: OutcomeBatch) => (idsOf(batch).includes('bad') ? refusal : null)
   const { outcomeWriter, written, abandoned } = setup({ outcome })
   await Promise.all([outcomeWriter.add(work('bad')), outcomeWriter.add(work('good'))])
@@ -177,21 +177,21 @@ test('a single piece that the database refuses keeps nobody waiting (it blocked 
   expect(written).toEqual(['good'])
 })
 
-test('written one by one, a refusal stays with its record, without which it would not count', async () => {
+test('written one by one, a refusal stays with its record, because it counts only with it', async () => {
   const { outcomeWriter, writes } = setup({ outcome: (_, nth) => (nth === 1 ? lock : null) })
   const refusals = [{ submissionId: 'a', resource: 'data', fingerprint: '400', summary: '400' } as const]
   await outcomeWriter.add(work('a', { refusals }))
   expect(writes.slice(1).flatMap((batch) => batch.refusals.map(() => idsOf(batch)))).toEqual([['a']])
 })
 
-test('a pause that the database refuses keeps no outcome from being written', async () => {
+test('a pause that the database refuses does not prevent its outcome from being written', async () => {
   const { outcomeWriter, written, abandoned } = setup({ outcome: ({ pauses }) => (pauses.length > 0 ? refusal : null) })
   await outcomeWriter.add(work('a', { pauses: [{ reason: 'throttled', askedMs: null, detail: '' }] }))
   expect(written).toEqual(['a'])
   expect(abandoned).toEqual([[]])
 })
 
-test('of many pieces with failures of both kinds in between, none is forgotten and none is written twice', async () => {
+test('among many outcomes with failures of both kinds, none is lost and none is written twice', async () => {
   let nth = 0
   const outcome = (batch: OutcomeBatch) => {
     nth += 1
@@ -210,7 +210,7 @@ test('of many pieces with failures of both kinds in between, none is forgotten a
   expect(abandoned).toEqual([['17']])
 })
 
-test('a piece that is refused for its texts is written without them, and no other waits for it', async () => {
+test('an outcome that is refused for its texts is written without them, and no other waits for it', async () => {
   const hostile = 'x'.repeat(3_000)
   const outcome = ({ transitions, pauses }: OutcomeBatch) =>
     JSON.stringify([transitions.map(({ change }) => change), pauses]).includes(hostile) ? refusal : null
@@ -232,7 +232,7 @@ test('a piece that is refused for its texts is written without them, and no othe
   })
 })
 
-test('a record whose id the ledger cannot hold is uncertain, as nobody could ask for it', async () => {
+test('a record whose id the ledger cannot store becomes uncertain', async () => {
   const outcome = ({ transitions }: OutcomeBatch) =>
     transitions.some(({ change }) => change.transactionId === 'id-Ł') ? refusal : null
   const { outcomeWriter, writes } = setup({ outcome })

@@ -51,7 +51,7 @@ const over = pause(-1)
 
 test.each<[string, Partial<InstanceState>, Partial<RequestDemand>, object]>([
   ['work and slots', {}, work, sends(3, 2, 1)],
-  ['work, and slots in hand alone', { permitsHeld: 6 }, { ...work, permitsFree: 0 }, sends(3, 2, 1)],
+  ['work, and only slots in hand', { permitsHeld: 6 }, { ...work, permitsFree: 0 }, sends(3, 2, 1)],
   ['work, and room for one request', { inFlight: 7 }, { submissionsReady: 3 }, sends(1, 0, 0)],
 
   // What this instance knows by itself.
@@ -81,7 +81,7 @@ test.each<[string, Partial<InstanceState>, Partial<RequestDemand>, object]>([
   ['over, and no slot in sight', {}, { ...work, pauses: [over], permitsFree: 0 }, waits(1_000)],
   ['over, and a slot far ahead', {}, { ...work, pauses: [over], permitsFree: 0, nextSlotMs: 3_600_000 }, waits(1_000)],
 
-  // The proof after a trial, and silence.
+  // The first record after a trial, and missing answers.
   ['after a trial', {}, { ...work, proof: 'wanted' }, sends(1, 2, 1)],
   ['after a trial, its record under way', {}, { ...work, proof: 'under way' }, sends(0, 2, 1)],
   ['five records unanswered', { silentRecords: 5 }, { submissionsReady: 20 }, sends(3, 0, 0)],
@@ -114,7 +114,7 @@ test.each<[string, Partial<InstanceState>, Partial<RequestDemand>, object]>([
   expect(planRound({ ...idle, ...own }, { ...nothingWaits, ...demand })).toMatchObject(expected)
 })
 
-test('slots that may be divided otherwise soon are looked at then', () => {
+test('if slots may soon be divided differently, the next look comes then', () => {
   const balance = { owedToPolls: 0, submissionsAllowed: 0.9, rarePollsAllowed: 0, atMs: idle.nowMs }
   const plan = planRound(
     { ...idle, balance },
@@ -124,7 +124,7 @@ test('slots that may be divided otherwise soon are looked at then', () => {
   expect(plan.kind === 'wait' && plan.forMs).toBeLessThan(100)
 })
 
-test('a look is saved only by what this instance knows by itself', () => {
+test('an instance skips the query only for what it knows itself', () => {
   expect(blockedWaitMs(idle)).toBeNull()
   expect(blockedWaitMs({ ...idle, isPausing: true })).toBe(50)
   expect(blockedWaitMs({ ...idle, mayClaim: false })).toBe(1_000)

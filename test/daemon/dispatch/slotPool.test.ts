@@ -5,7 +5,7 @@ import { trialLeaseMs } from '../../../src/slotDurations.ts'
 
 const windowMs = 60_000
 
-/** A slot pool whose time is set by the test. */
+/** A slot pool whose clock the test sets. */
 function setup() {
   let nowMs = 0
   const stopwatch = () => {
@@ -40,7 +40,7 @@ test('a slot for one request is given back with its answer, used', () => {
   expect(slotPool.takeReturnable()).toEqual([])
 })
 
-test('a slot that nobody used goes back unused', () => {
+test('a slot that was not used is given back unused', () => {
   const { slotPool, take } = setup()
   take(1)
   expect(slotPool.takeReturnable()).toEqual([
@@ -48,7 +48,7 @@ test('a slot that nobody used goes back unused', () => {
   ])
 })
 
-test('a slot for several requests is kept for a moment to be used up, and goes back when all are answered', () => {
+test('a slot for several requests is kept for a second, and given back when all its requests are answered', () => {
   const { slotPool, take, pass } = setup()
   take(3)
   slotPool.acquire('polls').endRequest()
@@ -64,7 +64,7 @@ test('a slot for several requests is kept for a moment to be used up, and goes b
   pass(windowMs)
 })
 
-test('a slot that was kept too long goes back, used as it is, and gives no more', () => {
+test('a slot that was kept for more than a second is not available any more, and is given back as used', () => {
   const { slotPool, take, pass } = setup()
   take(3)
   slotPool.acquire('polls').endRequest()
@@ -73,7 +73,7 @@ test('a slot that was kept too long goes back, used as it is, and gives no more'
   expect(slotPool.takeReturnable()).toMatchObject([{ used: true }])
 })
 
-test('a permit is good for as long as its slot’s lease reckons with, and not after the process was stopped', () => {
+test('a permit expires before its slot’s lease, so that a suspended process does not send', () => {
   const { slotPool, take, pass } = setup()
   take(1)
   const permit = slotPool.acquire('submissions')
@@ -83,7 +83,7 @@ test('a permit is good for as long as its slot’s lease reckons with, and not a
   expect(permit.isValid()).toBe(false)
 })
 
-test('without a slot there is no good permit', () => {
+test('without a slot a permit is never valid', () => {
   const { slotPool } = setup()
   const permit = slotPool.acquire('polls')
   expect(permit.isValid()).toBe(false)
@@ -91,7 +91,7 @@ test('without a slot there is no good permit', () => {
   expect(slotPool.takeReturnable()).toEqual([])
 })
 
-test('a slot that ran out between counting and drawing still serves while the lease allows it', () => {
+test('a slot that is too old to count as available still gives a valid permit within its lease', () => {
   const { slotPool, take, pass } = setup()
   take(1)
   pass(2_000)
@@ -99,15 +99,15 @@ test('a slot that ran out between counting and drawing still serves while the le
   expect(slotPool.acquire('polls').isValid()).toBe(true)
 })
 
-test('the lease of a trial covers the last moment at which it may leave, and the whole request', () => {
+test('the lease of a trial covers its latest start and the whole request', () => {
   expect(trialLeaseMs(windowMs, 30_000)).toBe(1_000 + 5_000 + 30_000 + 5_000)
 })
 
-test('a trial is leased for minutes, however long the window (26 h with a window of a day)', () => {
+test('the lease of a trial is about a minute, however long the window (26 h with a window of a day)', () => {
   expect(trialLeaseMs(86_400_000, 30_000)).toBe(65_000)
 })
 
-describe('whatever happens', () => {
+describe('whatever steps follow each other,', () => {
   const step = fc.oneof(
     fc.record({
       kind: fc.constant('take' as const),
@@ -119,7 +119,7 @@ describe('whatever happens', () => {
     fc.record({ kind: fc.constant('give back' as const) }),
   )
 
-  test('no more permits are drawn than slots were taken, each slot goes back once, and only when all is answered', () => {
+  test('permits never exceed the slots taken, and each slot is given back once, after all its answers', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const { slotPool, take, pass } = setup()
@@ -160,7 +160,7 @@ describe('whatever happens', () => {
     )
   })
 
-  test('what goes back as unused was never drawn from', () => {
+  test('a slot that is given back as unused gave no permit', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 4 }), { maxLength: 8 }), fc.nat(20), (permits, draws) => {
         const { slotPool, take } = setup()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createSlotPool, createTokenRequestBudget } from '../../../src/daemon/dispatch/slotPool.ts'
 
-/** A budget with so many slots free, under a limit of so many. */
+/** A budget with `free` slots under the limit `capacity`. */
 function setup(capacity: number, free = 100) {
   const state = { free, nowMs: 0 }
   const taken: number[] = []
@@ -27,25 +27,25 @@ function setup(capacity: number, free = 100) {
 
 const token = async (mayLeave: () => boolean) => (mayLeave() ? 'token' : null)
 
-test('a token costs one slot, which goes back with its answer', async () => {
+test('a token costs one slot, which is given back with the answer', async () => {
   const { spend, taken, returned } = setup(100)
   expect(await spend(token, 'missing')).toBe('token')
   expect([taken, returned]).toEqual([[1], [0, 1]])
 })
 
-test('under a small limit it is fetched only with a slot left to use it for, which goes back at once', async () => {
+test('under a small limit a token is fetched only if another slot is free to use it, which is given back at once', async () => {
   const { spend, taken, returned } = setup(9)
   expect(await spend(token, 'missing')).toBe('token')
   expect([taken, returned]).toEqual([[2], [1, 1]])
 })
 
-test('a small limit with one slot free gives it back, and no request leaves', async () => {
+test('under a small limit with one free slot, the slot is given back and no token is fetched', async () => {
   const { spend, returned } = setup(9, 1)
   expect(await spend(() => Promise.reject(new Error('it left')), 'missing')).toBe('no-slot')
   expect(returned).toEqual([1])
 })
 
-test('with one request a window a token that still lasts is not renewed: that would cost the request', async () => {
+test('with a limit of one request, a token is not renewed before it expires, to save the request', async () => {
   const { spend, taken, isOneAtATime } = setup(1)
   expect(isOneAtATime()).toBe(true)
   expect(await spend(token, 'renewal')).toBe('no-slot')
@@ -54,7 +54,7 @@ test('with one request a window a token that still lasts is not renewed: that wo
   expect(taken).toEqual([1])
 })
 
-test('the limit that holds for all counts, not the one that was given', async () => {
+test('the limit in force for all instances counts, not the configured one', async () => {
   const { spend, updateCapacity, taken, isOneAtATime } = setup(100)
   updateCapacity(1)
   expect(isOneAtATime()).toBe(true)
@@ -62,7 +62,7 @@ test('the limit that holds for all counts, not the one that was given', async ()
   expect(taken).toEqual([1])
 })
 
-test('a slot whose time ran out before the request could leave brings no token', async () => {
+test('a slot that expired before the request could leave brings no token', async () => {
   const { spend, state } = setup(100)
   const late = async (mayLeave: () => boolean) => {
     state.nowMs += 60_000
@@ -71,7 +71,7 @@ test('a slot whose time ran out before the request could leave brings no token',
   expect(await spend(late, 'missing')).toBe('no-slot')
 })
 
-test('a request that fails gives its slot back', async () => {
+test('a token request that fails gives its slot back', async () => {
   const { spend, returned } = setup(100)
   await expect(spend(() => Promise.reject(new Error('mistake')), 'missing')).rejects.toThrow('mistake')
   expect(returned).toEqual([0, 1])

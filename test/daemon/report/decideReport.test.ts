@@ -4,11 +4,11 @@ import { decideReport } from '../../../src/daemon/report/decideReport.ts'
 const refused = { kind: 'refused', code: '23514', message: 'it violates a check', why: 'row' } as const
 const locked = { kind: 'locked', holder: 4711 } as const
 
-test('a row that knows is done with', () => {
+test('a row that was written is done', () => {
   expect(decideReport({ kind: 'written' }, 7)).toEqual({ againInMs: null, problem: null })
 })
 
-test('a lock is waited for from one second on, and is a problem only when it lasts', () => {
+test('a locked row is retried from one second on, and is a problem only if the lock lasts', () => {
   const decided = [0, 1, 2, 3, 9].map((failures) => decideReport(locked, failures))
   expect(decided.map(({ againInMs }) => againInMs)).toEqual([1_000, 2_000, 4_000, 8_000, 30_000])
   expect(decided.map(({ problem }) => problem?.kind)).toEqual([
@@ -22,7 +22,7 @@ test('a lock is waited for from one second on, and is a problem only when it las
   expect(decideReport({ kind: 'locked', holder: null }, 3).problem?.detail).toBe('a session has the row locked')
 })
 
-test('what the table refuses is a problem at once, with its SQLSTATE, and tried again ever later', () => {
+test('a refused row is a problem at once, with its SQLSTATE, and is retried less and less often', () => {
   const decided = [0, 1, 6, 1_000_000].map((failures) => decideReport(refused, failures))
   expect(decided.map(({ againInMs }) => againInMs)).toEqual([5_000, 10_000, 320_000, 600_000])
   expect(decided[0]?.problem).toEqual({
@@ -32,7 +32,7 @@ test('what the table refuses is a problem at once, with its SQLSTATE, and tried 
   })
 })
 
-test('a lock within a trigger is a lock; a row that ignores us is a problem of its own', () => {
+test('a lock in a trigger counts as a lock; a row that stays unchanged is a problem of its own', () => {
   expect(decideReport({ ...refused, code: '55P03', why: 'lock' }, 0)).toEqual({ againInMs: 1_000, problem: null })
   expect(decideReport({ kind: 'ineffective', why: 'a trigger' }, 0).problem).toMatchObject({
     kind: 'mark_ineffective',

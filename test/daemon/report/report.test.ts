@@ -23,7 +23,7 @@ const takesAll: Tell = async (due) => ({
   rows: due.map((each) => ({ status: reportOf(each), kind: 'written' })),
 })
 
-/** A table that takes nothing together with these. */
+/** A table that refuses each batch with one of these rows. */
 const refuses =
   (bad: readonly number[]): Tell =>
   async (due) => {
@@ -31,7 +31,7 @@ const refuses =
     return { kind: 'refused', statuses: due.map(reportOf), code: '23514', message: 'a check', why: 'row' }
   }
 
-/** Reports that are due, and a table that takes them as `tell` says; each telling takes `tellMs`. */
+/** Reports that are due, and a table that takes them as `writeBack` says; each batch takes `tellMs`. */
 function setup(due: { fresh?: Due[]; again?: Due[] }, writeBack: Tell = takesAll, tellMs = 0) {
   const told: Due[][] = []
   const written: Told[] = []
@@ -56,18 +56,18 @@ function setup(due: { fresh?: Due[]; again?: Due[] }, writeBack: Tell = takesAll
   return { run, told, written }
 }
 
-test('what is due is told in one batch, and what was put off in another, after it', async () => {
+test('due reports are written in one batch, and those put off in a batch after it', async () => {
   const { run, told, written } = setup({ fresh: dueOf(3), again: [{ submissionId: 'late', failures: 2 }] })
   expect((await run()).hasMore).toBe(false)
   expect(told.map((part) => part.map(({ submissionId }) => submissionId))).toEqual([['0', '1', '2'], ['late']])
   expect(written.map(({ againInMs }) => againInMs)).toEqual([null, null, null, null])
 })
 
-test('a full batch says that there may be more', async () => {
+test('a full batch means that more may be due', async () => {
   expect((await setup({ fresh: dueOf(500) }).run()).hasMore).toBe(true)
 })
 
-test('rows that the table refuses are found among the others, which are told', async () => {
+test('refused rows are found among the others, which are written', async () => {
   const { run, told, written } = setup({ fresh: dueOf(500) }, refuses([0, 123, 499]))
   await run()
   const putOff = written.filter(({ againInMs }) => againInMs !== null)
@@ -78,14 +78,14 @@ test('rows that the table refuses are found among the others, which are told', a
   expect(told.length).toBeLessThan(90)
 })
 
-test('the search among them ends in time, and what was not tried stays due', async () => {
+test('the search for refused rows stops in time, and untried reports stay due', async () => {
   const { run, told, written } = setup({ fresh: dueOf(500) }, refuses(dueOf(500).map((_, i) => i)), 1_000)
   await run()
   expect(told).toHaveLength(10)
   expect(written.map(({ report }) => report.submissionId)).toEqual(['0', '1', '2', '3', '4', '5'])
 })
 
-test('a refused batch that takes longer than a round is split all the same, and its other rows are told', async () => {
+test('a refused batch that takes longer than a round is still split, and its other rows are written', async () => {
   let left = dueOf(500)
   for (let round = 0; round < 20; round++) {
     let nowMs = 0
@@ -105,7 +105,7 @@ test('a refused batch that takes longer than a round is split all the same, and 
   expect(left).toHaveLength(0)
 })
 
-test('an outcome is given up when its row was missing for a day, and not after as many locks', async () => {
+test('a report is given up when its row was missing for a day, but not after as many locks', async () => {
   const missing = (misses: number, state: 'completed' | 'accepted' = 'completed') =>
     setup({ fresh: [{ submissionId: 'gone', failures: 24 }] }, async ([due]) => ({
       kind: 'done',
@@ -117,17 +117,17 @@ test('an outcome is given up when its row was missing for a day, and not after a
   }
   expect(await told(missing(0))).toEqual([[3_600_000, 'row_missing']])
   expect(await told(missing(24))).toEqual([[null, undefined]])
-  // Only a record's end opens the problem that counts. An accepted record has a later report.
+  // Only the end of a record raises the problem. An accepted record has a later report.
   expect(await told(missing(0, 'accepted'))).toEqual([[null, undefined]])
 })
 
-test('while another instance tells rows this one leaves them alone', async () => {
+test('while another instance writes back, this one leaves the reports alone', async () => {
   const { run, written } = setup({ fresh: dueOf(500) }, async () => ({ kind: 'busy' }))
   expect((await run()).hasMore).toBe(false)
   expect(written).toEqual([])
 })
 
-test('an outbox that is away is the loop’s to hear of, and the reports stay due', async () => {
+test('if the outbox is away, the round fails and the reports stay due', async () => {
   const { run, written } = setup({ fresh: dueOf(1) }, () => Promise.reject(new Error('the ERP is away')))
   await expect(run()).rejects.toThrow('away')
   expect(written).toEqual([])
@@ -141,7 +141,7 @@ const takes300MsEach =
     return 300 * due.length > 10_000 ? { kind: 'slow', statuses: due.map(reportOf) } : takesAll(due)
   }
 
-test('a slow table: half as many rows at once, until it takes them, and no more in the rounds after', async () => {
+test('a slow table gets half as many rows at a time until it takes them, and no more in later rounds', async () => {
   let tellMs = 0
   const slow = takes300MsEach((ms) => {
     tellMs = ms
@@ -175,11 +175,11 @@ test('a slow table: half as many rows at once, until it takes them, and no more 
   expect({ rounds, failures }).toEqual({ rounds: 7, failures: 3 })
 })
 
-test('a table that takes them quickly again is told more at once, step by step', async () => {
+test('a table that is fast again gets more rows at a time, step by step', async () => {
   expect((await setup({ fresh: dueOf(100) }).run(20)).rowsAtOnce).toBe(30)
 })
 
-test('a row whose update alone takes too long is told as refused, not as locked', async () => {
+test('a row whose update by itself takes too long is reported as refused, not as locked', async () => {
   const { run, written } = setup({ fresh: dueOf(1) }, async (due) => ({ kind: 'slow', statuses: due.map(reportOf) }))
   await run()
   expect(written[0]?.problem).toMatchObject({ kind: 'report_refused', detail: expect.stringContaining('triggers') })

@@ -5,7 +5,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Reports of which so many are due; time is the test's, as nothing real runs in it. */
+/** Report rounds with `due` reports due, and fake timers. */
 function setup(due = 0) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const wake = vi.fn()
@@ -22,12 +22,12 @@ function setup(due = 0) {
   return { ...reporting, wake }
 }
 
-test('a full round is followed at once, the last one after 2 s', async () => {
+test('a full round is followed at once, another after 2 s', async () => {
   expect(await setup(500).runOnce()).toBe(0)
   expect(await setup(3).runOnce()).toBe(2_000)
 })
 
-test('steps that are written begin a round 50 ms later, together with those that follow', () => {
+test('a written step starts a round after 50 ms, together with the steps that follow', () => {
   const { onWritten, wake } = setup()
   onWritten(['step'])
   vi.advanceTimersByTime(49)
@@ -42,7 +42,7 @@ test('steps that are written begin a round 50 ms later, together with those that
   expect(wake).toHaveBeenCalledTimes(2)
 })
 
-test('a write without a step begins none', () => {
+test('a write without a step starts no round', () => {
   const { onWritten, wake } = setup()
   onWritten([])
   vi.advanceTimersByTime(1_000)

@@ -84,15 +84,15 @@ test.each<[SubmitVerdict, Partial<Submission>, object]>([
     { met: { reason: 'unavailable', times: 1, othersThrough: true, othersRecovered: false } },
     { state: 'queued', inDoubt: true, met: { reason: pause.reason, times: 1 } },
   ],
-])('%o of %o', (verdict, given, change) => {
+])('the verdict %o for %o', (verdict, given, change) => {
   const step = advance(verdict, given)
   expect(step.change).toMatchObject(change)
   expect(step.pause).toBe(verdict.kind === 'pause' ? pause : null)
   expect(step.cause).not.toBe('')
 })
 
-describe('what must not change:', () => {
-  test('only a renewed key is another key', () => {
+describe('what a step must not do:', () => {
+  test('only the verdict `renew-key` changes the idempotency key', () => {
     fc.assert(
       fc.property(anyVerdict(), anyHistory, (verdict, history) => {
         const { idempotencyKey } = advance(verdict, history).change
@@ -101,7 +101,7 @@ describe('what must not change:', () => {
     )
   })
 
-  test('a doubt is never taken away', () => {
+  test('no verdict takes a doubt away', () => {
     fc.assert(
       fc.property(anyVerdict(), anyHistory, (verdict, history) => {
         expect(advance(verdict, history).change.inDoubt).not.toBe(false)
@@ -109,7 +109,7 @@ describe('what must not change:', () => {
     )
   })
 
-  test('a pause and a new token use up nothing', () => {
+  test('a pause and a new token use up no attempt', () => {
     for (const verdict of [
       { kind: 'pause', pause, times: 0, mayHaveArrived: false } as const,
       { kind: 'new-token', ofAge: false, reason: '' } as const,
@@ -119,7 +119,7 @@ describe('what must not change:', () => {
     }
   })
 
-  test('a request that never left changes nothing but the state', () => {
+  test('a request that never left changes only the state', () => {
     expect(stepOfUnsentAttempt('stopped')).toEqual({
       change: { state: 'queued', dueInMs: 0 },
       cause: 'never sent: stopped',
@@ -135,7 +135,7 @@ describe('in the ledger', () => {
   })
   afterAll(() => rows[Symbol.asyncDispose]())
 
-  test('whatever verdict meets whatever submission, the table takes the row', async () => {
+  test('the database accepts the step of any verdict for any submission', async () => {
     await fc.assert(
       fc.asyncProperty(anyVerdict(), anyHistory, async (verdict, history) => {
         const sent = await rows.sending(history)

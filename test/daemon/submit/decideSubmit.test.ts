@@ -20,7 +20,7 @@ describe('200 or 201 with an id', () => {
   })
 })
 
-describe('2xx with an id that says that it failed (it was completed if its mapping said track: false)', () => {
+describe('2xx with an id and a failed status (it was completed if its mapping said track: false)', () => {
   const untracked = { tracked: false }
   const failed = (more: object) => response(200, { transactionId: 'tx', ...more })
 
@@ -29,11 +29,11 @@ describe('2xx with an id that says that it failed (it was completed if its mappi
     [failed({ status: ' Rejected' }), null],
     [failed({ status: 'failed', errorCode: 'E001' }), 'E001'],
     [failed({ status: 'declined', code: 'E042' }), 'E042'],
-  ])('%j: failed, whether it is tracked or not', (answer, code) => {
+  ])('%j: failed, tracked or not', (answer, code) => {
     for (const now of [{}, untracked]) expect(decide(answer, now)).toMatchObject({ kind: 'failed', code })
   })
 
-  test('an error’s code beside another status: its poll decides, and without polls a person', () => {
+  test('an error code beside another status: its poll decides, or without polls an operator', () => {
     for (const answer of [failed({ errorCode: 'E003' }), failed({ status: 'accepted', code: 'E001' })]) {
       expect(kind(decide(answer))).toBe('accepted')
       expect(decide(answer, untracked)).toMatchObject({ kind: 'uncertain', breach: 'unknown_status' })
@@ -43,7 +43,7 @@ describe('2xx with an id that says that it failed (it was completed if its mappi
     })
   })
 
-  test('failed with E003: everybody pauses, and it is sent under a new key, at most three times', () => {
+  test('failed with E003: all sending pauses, and the record is sent with a new key, three times at most', () => {
     const answer = failed({ status: 'failed', errorCode: 'E003' })
     expect(decide(answer, untracked)).toMatchObject({ kind: 'renew-key', pause: { reason: 'unavailable' } })
     expect(decide(answer, { history: { renewedKeys: 3 } })).toMatchObject({ kind: 'failed', code: 'E003' })
@@ -55,14 +55,14 @@ describe('2xx with an id that says that it failed (it was completed if its mappi
     expect(decide(answer, untracked)).toMatchObject({ kind: 'renew-key', pause: null })
   })
 
-  test('any other word says no failure', () => {
+  test('any other status is not a failure', () => {
     for (const status of ['completed', 'created', 'whatever', 202])
       expect(kind(decide(failed({ status }), untracked))).toBe('accepted')
   })
 })
 
 describe('2xx that cannot be read, or has no id', () => {
-  test.each(['hold', 'resend', 'probe'] as const)('uncertain, under %s too, and a breach', (policy) => {
+  test.each(['hold', 'resend', 'probe'] as const)('uncertain and a breach, even under %s', (policy) => {
     const breachOf = (answer: Answer, resource: Resource = 'data') => {
       const verdict = decide(answer, { policy, resource })
       return verdict.kind === 'uncertain' ? verdict.breach : verdict
@@ -95,18 +95,20 @@ describe('E002, whatever the status', () => {
     expect(kind(decide(answer, { history: { renewedKeys: 2 } }))).toBe('renew-key')
   })
 
-  test('after a 503: uncertain, it arrived', () => {
+  test('after a 503: uncertain, because that attempt may have arrived', () => {
     const duplicate = response(409, { code: 'E002' })
     const met = { reason: 'unavailable', times: 1, othersThrough: true, othersRecovered: false } as const
     expect(kind(decide(duplicate, { history: { met } }))).toBe('uncertain')
   })
 
-  test('after three new keys: failed', () => {
+  test('with three renewed keys: failed', () => {
     const verdict = decide(response(409, { code: 'E002' }), { history: { renewedKeys: 3 } })
     expect(verdict).toMatchObject({ kind: 'failed', code: 'E002' })
   })
 
-  test.each(duplicates)('$status with an earlier attempt in doubt: uncertain, it arrived', (answer) => {
+  test.each(
+    duplicates,
+  )('$status with an earlier attempt in doubt: uncertain, because that attempt has probably arrived', (answer) => {
     expect(decide(answer, { history: { earlierInDoubt: true } })).toMatchObject({
       kind: 'uncertain',
       code: 'E002',
@@ -114,7 +116,7 @@ describe('E002, whatever the status', () => {
     })
   })
 
-  test('after an answer 500, which may have stored it: uncertain', () => {
+  test('after a 500, which may have stored the record: uncertain', () => {
     expect(kind(decide(response(409, { code: 'E002' }), { history: { serverErrors: 1 } }))).toBe('uncertain')
   })
 })
@@ -124,12 +126,12 @@ describe('E003, whatever the status, or 503', () => {
     ...[200, 400, 403, 404, 429, 500, 502].map((status) => response(status, { code: 'E003' })),
     response(503),
     response(503, '<html>'),
-  ])('$status $excerpt: pause unavailable, for as long as is configured', (answer) => {
+  ])('$status $excerpt: pause `unavailable` for the configured time', (answer) => {
     expect(decide(answer)).toMatchObject({ kind: 'pause', pause: { reason: 'unavailable', askedMs: null } })
   })
 })
 
-describe('400 other, any other 4xx', () => {
+describe('other 400, and any other 4xx', () => {
   test.each([
     [response(400, { code: 'E042', detail: 'no' }), 'E042', 'the service answered 400 E042: no'],
     [response(400), null, 'the service answered 400: without a body'],
@@ -174,7 +176,7 @@ describe('404, 405 and 410', () => {
     response(404, { code: 'NOT_FOUND', status: 404 }),
     response(405),
     response(410, 'gone'),
-  ])('%j says nothing about the record (each was rejected for good): a pause that says where to look', (answer) => {
+  ])('%j: a pause that says where to look, and no verdict on the record (each was rejected for good)', (answer) => {
     const verdict = decide(answer, { history: { earlierInDoubt: true } })
     expect(verdict).toMatchObject({
       kind: 'pause',
@@ -191,7 +193,7 @@ describe('401', () => {
     'E003',
     'E042',
     'invalid_token',
-  ])('with %s it is about us as well (E002 failed records within a second)', (code) => {
+  ])('with %s: still about the token, not the record (E002 failed records within a second)', (code) => {
     const answer = response(401, { code })
     expect(kind(decide(answer))).toBe('new-token')
     for (const earlierInDoubt of [false, true])
@@ -205,13 +207,13 @@ describe('401', () => {
     expect(kind(decide(response(401)))).toBe('new-token')
   })
 
-  test('a 401 that comes of the token’s age is never a second one', () => {
+  test('a 401 due to the token’s age never counts as the second', () => {
     const again = { history: { repeatedAfter401: true }, hasTokenExpired: true }
     expect(decide(response(401), again)).toMatchObject({ kind: 'new-token', ofAge: true })
     expect(decide(response(403), again)).toMatchObject({ kind: 'pause' })
   })
 
-  test('the second: pause unauthorized, and a word about the allow-list', () => {
+  test('the second: pause `unauthorized`, with a hint at the allow-list', () => {
     expect(decide(response(401), { history: { repeatedAfter401: true } })).toMatchObject({
       kind: 'pause',
       pause: { reason: 'unauthorized', askedMs: null, detail: expect.stringContaining('allow-list') },
@@ -226,7 +228,9 @@ describe('403, 407 and redirects', () => {
     expect(decide(response(status, { code: 'E001' }))).toMatchObject(unauthorized)
   })
 
-  test.each([301, 302, 305, 307, 308, 399])('%i: the same, and it may have arrived', (status) => {
+  test.each([
+    301, 302, 305, 307, 308, 399,
+  ])('%i: pause unauthorized at once, and the record may have arrived', (status) => {
     for (const code of [undefined, 'E001', 'E002', 'E003'])
       expect(decide(response(status, { code }))).toMatchObject({
         kind: 'pause',
@@ -260,7 +264,9 @@ describe('300, 303 and 304: the request was performed (each was sent again and a
       expect(decide(answer, { policy })).toMatchObject({ kind: 'uncertain', breach: 'missing_id' })
   })
 
-  test.each(answers)('$status $code with a Location that ends in an id: asked for, whatever the policy', (answer) => {
+  test.each(
+    answers,
+  )('$status $code with a Location that ends in an id: the id is asked for, whatever the policy', (answer) => {
     for (const policy of ['hold', 'resend', 'probe'] as const)
       expect(decide({ ...answer, locationId: 'tx-1' }, { policy })).toMatchObject({
         kind: 'probe',
@@ -273,7 +279,7 @@ describe('the same pause again and again', () => {
   const met = { reason: 'unauthorized', times: 2, othersThrough: true, othersRecovered: false } as const
   const refused = response(403, '<h1>Forbidden by the firewall</h1>')
 
-  test('while others get through: at the third time it is the record, before a person (it paused everybody for ever)', () => {
+  test('while others get through: the third time rejects the record (it paused all sending for ever)', () => {
     expect(decide(refused, { history: { met } })).toMatchObject({
       kind: 'rejected',
       reason: expect.stringMatching(/403.*Forbidden by the firewall.*3 times while others got through/),
@@ -284,21 +290,21 @@ describe('the same pause again and again', () => {
     expect(kind(decide(refused, { history: { met, earlierInDoubt: true } }))).toBe('uncertain')
   })
 
-  test('after a redirect, which may be an answer to what arrived: uncertain', () => {
+  test('with a redirect, to which the record may have been sent: uncertain', () => {
     expect(kind(decide(response(302), { history: { met } }))).toBe('uncertain')
   })
 
   test.each([
     ['for the first time', null, 1],
-    ['for the second', { ...met, times: 1 }, 2],
-    ['while nobody else gets through', { ...met, othersThrough: false }, 2],
-    ['where another met it and recovered', { ...met, othersRecovered: true }, 1],
-    ['after another', { ...met, reason: 'throttled' }, 1],
+    ['for the second time', { ...met, times: 1 }, 2],
+    ['while no other record gets through', { ...met, othersThrough: false }, 2],
+    ['if another record met it and recovered', { ...met, othersRecovered: true }, 1],
+    ['after a different pause', { ...met, reason: 'throttled' }, 1],
   ] as const)('%s: a pause', (_says, met, times) => {
     expect(decide(refused, { history: { met } })).toMatchObject({ kind: 'pause', times })
   })
 
-  test('no connection at all says nothing about a record, however often', () => {
+  test('a failed connection says nothing about the record, however often', () => {
     const history = { met: { ...met, reason: 'unreachable' } } as const
     expect(decide(noAnswer({ sent: false, cause: 'network' }), { history })).toMatchObject({ kind: 'pause', times: 0 })
   })
@@ -327,7 +333,7 @@ describe('500', () => {
     ])
   })
 
-  test('with E001 too: a server error is no word about the data', () => {
+  test('with E001: retried as well, because a server error says nothing about the data', () => {
     expect(kind(decide(response(500, { code: 'E001' })))).toBe('retry')
   })
 })
@@ -412,7 +418,7 @@ describe('whatever the answer and the history', () => {
     })
   })
 
-  test('a pause comes only where nothing arrived: never after a lost answer, a success with an id, or a bare 500', () => {
+  test('a pause comes only if nothing arrived: never after a lost answer, a success with an id, or a bare 500', () => {
     always((verdict, answer) => {
       if (verdict.kind !== 'pause') return
       if (answer.kind === 'no-answer') expect(answer.sent).toBe(false)
@@ -429,7 +435,7 @@ describe('whatever the answer and the history', () => {
     })
   })
 
-  test('no history makes a first 401 anything but a new token, or a second one a verdict on the record', () => {
+  test('whatever the history, a first 401 means a new token, and a second one no verdict on the record', () => {
     always((_verdict, _answer, now) => {
       const again = decide(response(401), now).kind
       const isFirst = !now.history?.repeatedAfter401

@@ -29,7 +29,7 @@ function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, poli
   }
 }
 
-test('the frozen body is sent as it is, with the submission’s key, once', async () => {
+test('the stored body is sent once and unchanged, with the submission’s idempotency key', async () => {
   const { submit, sent } = setup()
   const { step, answer } = await submit({ body: '{"amount":1.10}', idempotencyKey: 'key' })
   expect(sent).toEqual([
@@ -39,14 +39,14 @@ test('the frozen body is sent as it is, with the submission’s key, once', asyn
   expect(answer).toMatchObject({ status: 201 })
 })
 
-test('an order goes to the orders, and is polled on their schedule', async () => {
+test('an order is sent to the order endpoint, and polled on the schedule of orders', async () => {
   const { submit, sent } = setup({ answer: response(201, { orderId: 'order' }) })
   const { step } = await submit({ resource: 'orders' })
   expect(sent[0]?.request.endpoint).toBe('order')
   expect(step.change).toMatchObject({ state: 'accepted', transactionId: 'order', pollInMs: 2_000 })
 })
 
-test('a process that was stopped for too long does not send, and the submission has used up nothing', async () => {
+test('a process that was suspended for too long does not send, and uses up nothing', async () => {
   const { submit, sent } = setup()
   const worked = await submit({}, () => false)
   expect(sent).toEqual([])
@@ -57,12 +57,12 @@ test('a process that was stopped for too long does not send, and the submission 
   })
 })
 
-test('an answer that breaks the contract says so', async () => {
+test('an answer that breaks the contract is reported as a breach', async () => {
   const { submit } = setup({ answer: response(200, { status: 'accepted' }) })
   expect(await submit()).toMatchObject({ breach: 'missing_id', step: { change: { state: 'uncertain' } } })
 })
 
-test('an answer that judges the record is no breach', async () => {
+test('a rejection is no breach', async () => {
   expect(await setup({ answer: response(400, { code: 'E001' }) }).submit()).toMatchObject({
     breach: null,
     step: { change: { state: 'rejected', errorCode: 'E001' } },
@@ -74,12 +74,12 @@ test.each<[UncertainPolicy, boolean, object]>([
   ['resend', true, { state: 'queued', inDoubt: true }],
   ['probe', true, { state: 'sending' }],
   ['probe', false, { state: 'uncertain' }],
-])('in doubt under policy %s (the mapping sends its own id: %s) it becomes %o', (policy, sendsOwnId, change) => {
+])('an attempt in doubt under policy %s (the mapping sends its own id: %s) becomes %o', (policy, sendsOwnId, change) => {
   const answer = noAnswer({ sent: true, cause: 'timeout' })
   expect(setup({ answer, policy }).interpret({ sendsOwnId }).step.change).toMatchObject(change)
 })
 
-test('what the ledger knows of earlier attempts counts', () => {
+test('earlier attempts in the ledger change the verdict on E002, 401 and 500', () => {
   const duplicate = setup({ answer: response(409, { code: 'E002' }) })
   expect(duplicate.interpret({}).step.change).toMatchObject({ state: 'queued', idempotencyKey: 'fresh' })
   expect(duplicate.interpret({ inDoubt: true }).step.change).toMatchObject({ state: 'uncertain' })

@@ -49,7 +49,7 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
     { state: 'failed', errorCode: 'E009', mayHaveArrived: true },
   ],
   [
-    'failed, under an id that a person gave: it may be another’s',
+    'failed, under an id that an operator gave: it may be another record’s',
     { kind: 'failed', code: 'E009', reason: 'no' },
     { ...accepted, idByPerson: true },
     { state: 'failed', errorCode: 'E009', mayHaveArrived: true },
@@ -61,7 +61,7 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
     { state: 'failed', error: '404', mayHaveArrived: true },
   ],
   [
-    'unknown for ten minutes under the id that a person gave: back to uncertain, without it',
+    'unknown for ten minutes under an id that an operator gave: uncertain again, without the id',
     { kind: 'lost', idByPerson: true, reason: '404' },
     { ...accepted, idByPerson: true },
     { state: 'uncertain', error: '404', transactionId: null },
@@ -97,7 +97,7 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
     { state: 'queued', dueInMs: 0, transactionId: null, polls: 3 },
   ],
   [
-    'the id of a Location, unknown for a minute: it arrived, and nobody knows as what (303 was sent again for ever)',
+    'the id of a Location, unknown for a minute: arrived under an unknown id (303 was sent again for ever)',
     unknown,
     { ...probing, transactionId: 'tx-1', unknownForMs: 60_001, fruitless: 5 },
     { state: 'uncertain', transactionId: null, polls: 3, error: expect.stringContaining('tx-1') },
@@ -141,13 +141,13 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
   expect(step.cause).not.toBe('')
 })
 
-describe('what must not change:', () => {
-  test('only the service’s own word teaches how long it takes, and ends what its key stands for', () => {
+describe('what a step must not do:', () => {
+  test('only an answer of the service gives a processing time', () => {
     for (const idByPerson of [true, false])
       expect(advance({ kind: 'lost', idByPerson, reason: '404' }, accepted).change).toMatchObject({ doneMs: null })
   })
 
-  test('only a record that is submitted again gets another key', () => {
+  test('only a record that is submitted again gets a new idempotency key', () => {
     fc.assert(
       fc.property(anyVerdict(), anyHistory, fc.constantFrom(accepted, probing), (verdict, history, state) => {
         const { idempotencyKey } = advance(verdict, { ...history, ...state }).change
@@ -156,18 +156,18 @@ describe('what must not change:', () => {
     )
   })
 
-  test('what was in doubt and never arrived stays in doubt: its request may still be on its way', () => {
+  test('a record that was not found stays in doubt, because its request may still be on its way', () => {
     const { change } = advance(unknown, { ...probing, unknownForMs: 60_001, fruitless: 5 })
     expect(change.inDoubt).toBeUndefined()
     expect(change.idempotencyKey).toBeUndefined()
   })
 
-  test('a record that is submitted again keeps an earlier attempt in doubt: only this transaction failed', () => {
+  test('a record that is submitted again keeps an earlier attempt in doubt', () => {
     const verdict = { kind: 'resubmit', afterMs: 0, code: 'E003', reason: 'E003' } as const
     expect(advance(verdict, { ...accepted, inDoubt: true }).change.inDoubt).not.toBe(false)
   })
 
-  test('a poll that was never asked changes nothing, not even since when the service does not know it', () => {
+  test('a poll that never left changes nothing, not even since when its transaction is unknown', () => {
     expect(stepOfUnsentPoll(submission({ ...accepted, unknownForMs: 5 }), 'stopped')).toEqual({
       change: { state: 'accepted', transactionId: 'tx', pollInMs: 0, polledRarely: false, unknown: true },
       cause: 'never asked: stopped',
@@ -187,7 +187,7 @@ describe('in the ledger', () => {
   })
   afterAll(() => rows[Symbol.asyncDispose]())
 
-  test('whatever verdict meets whatever submission, the table takes the row', async () => {
+  test('the database accepts the step of any verdict for any submission', async () => {
     await fc.assert(
       fc.asyncProperty(anyVerdict(), anyHistory, fc.boolean(), async (verdict, history, isProbing) => {
         const polled = await rows.polled(history, isProbing)

@@ -19,7 +19,7 @@ describe('pending', () => {
   })
 })
 
-test('an id that is a UUID may come back in capitals (it was another transaction for ever); any other id may not', () => {
+test('an id that is a UUID may come back in capitals (it counted as another for ever); any other id may not', () => {
   const [lower, upper] = ['0193c1b2-0000-7000-8000-00000000000a', '0193C1B2-0000-7000-8000-00000000000A']
   const says = (transactionId: string) => response(200, { transactionId, status: 'completed' })
   expect(decide(says(upper), { transactionId: lower }).kind).toBe('completed')
@@ -33,7 +33,7 @@ describe('completed', () => {
     expect(decide(answer)).toEqual({ kind: 'completed', result: '{"paid":1234.50}' })
   })
 
-  test('without a result too, and whatever the result speaks of', () => {
+  test('completed without a result, or with a result that mentions E003', () => {
     expect(decide(response(200, { transactionId: 'tx', status: 'completed' }))).toEqual({
       kind: 'completed',
       result: null,
@@ -42,7 +42,7 @@ describe('completed', () => {
     expect(decide(note).kind).toBe('completed')
   })
 
-  test('an order: with what it says of itself', () => {
+  test('an order: completed, with its other fields as the result', () => {
     const answer = response(200, '{"orderId":"tx","status":"completed","items":[{"price":1.10}]}')
     expect(decide(answer, { resource: 'orders' })).toEqual({
       kind: 'completed',
@@ -54,7 +54,7 @@ describe('completed', () => {
 describe('failed', () => {
   const failed = (errorCode?: string) => response(200, { transactionId: 'tx', status: 'failed', errorCode })
 
-  test('with E003: submit again after 5 minutes, under a new key, since the old one’s transaction has failed', () => {
+  test('with E003: submit again after 5 minutes with a new key, because the old key’s transaction has failed', () => {
     expect(decide(failed('E003'))).toMatchObject({ kind: 'resubmit', afterMs: 300_000, code: 'E003' })
   })
 
@@ -67,12 +67,12 @@ describe('failed', () => {
     expect(decide(failed('E002'), { history: { met } }).kind).toBe('uncertain')
   })
 
-  test.each(['E002', 'E003'])('with %s after three submissions more: failed', (code) => {
+  test.each(['E002', 'E003'])('with %s after three resubmissions: failed', (code) => {
     expect(decide(failed(code), { history: { resubmissions: 2 } }).kind).toBe('resubmit')
     expect(decide(failed(code), { history: { resubmissions: 3 } })).toMatchObject({ kind: 'failed', code })
   })
 
-  test('with E002 after an attempt in doubt: uncertain, since the duplicate may be of our own making', () => {
+  test('with E002 after an attempt in doubt: uncertain, because the duplicate may be our own', () => {
     const history = { earlierInDoubt: true, resubmissions: 3 }
     expect(decide(failed('E002'), { history })).toMatchObject({ kind: 'uncertain', code: 'E002' })
     expect(decide(failed('E003'), { history: { earlierInDoubt: true } }).kind).toBe('resubmit')
@@ -81,7 +81,7 @@ describe('failed', () => {
   test.each([
     'E002',
     'E003',
-  ])('with %s, where a person gave the id: nothing is sent again for another’s sake', (code) => {
+  ])('with %s under an id that an operator gave: failed, because the transaction may be another record’s', (code) => {
     expect(decide(failed(code), { history: { idByPerson: true } })).toMatchObject({ kind: 'failed', code })
   })
 
@@ -91,16 +91,16 @@ describe('failed', () => {
 })
 
 describe('404', () => {
-  test('not known for ten minutes, but asked only twice, because of a pause between: keep asking', () => {
+  test('unknown for ten minutes, but polled only twice because of a pause: poll again', () => {
     const history = { unknownForMs: 700_000, fruitless: 1 }
     expect(decide(response(404), { history })).toMatchObject({ kind: 'ask-again', unknown: true })
   })
 
-  test.each([null, 0, 599_999])('known not to be known for %s ms: keep asking', (unknownForMs) => {
+  test.each([null, 0, 599_999])('unknown for %s ms: poll again', (unknownForMs) => {
     expect(decide(response(404), { history: { unknownForMs } })).toMatchObject({ kind: 'ask-again', unknown: true })
   })
 
-  test('for 10 minutes: lost, whosever word the id was', () => {
+  test('unknown for ten minutes: lost, even if an operator gave the id', () => {
     const history = { unknownForMs: 600_000, fruitless: 5 }
     expect(decide(response(404), { history })).toMatchObject({ kind: 'lost', idByPerson: false })
     const byPerson = decide(response(404), { history: { ...history, idByPerson: true } })
@@ -112,7 +112,7 @@ describe('404', () => {
   })
 })
 
-describe('500, timeouts, lost connections, and questions that the service will not have', () => {
+describe('500, timeouts, lost connections, and refused polls', () => {
   test.each([
     response(500),
     response(502, '<html>'),
@@ -122,7 +122,7 @@ describe('500, timeouts, lost connections, and questions that the service will n
     response(410),
     noAnswer({ sent: true, cause: 'timeout' }),
     noAnswer({ sent: true, cause: 'network' }),
-  ])('polls fail for ever (%j): asked ever more rarely', (answer) => {
+  ])('polls fail for ever (%j): polled less and less often, down to once a minute', (answer) => {
     const waits = [0, 1, 5, 6, 100_000].map((fruitless) => decide(answer, { history: { fruitless } }))
     expect(waits).toMatchObject(
       [1_000, 2_000, 32_000, 60_000, 60_000].map((afterMs) => ({
@@ -135,7 +135,7 @@ describe('500, timeouts, lost connections, and questions that the service will n
   })
 })
 
-test('the older it is, the longer the waits may be: a quarter of its age, an hour at most', () => {
+test('the wait grows with the age of the transaction: up to a quarter of it, an hour at most', () => {
   const hour = 3_600_000
   const waits = [0, 240_000, hour, 4 * hour, 100 * hour].map((ageMs) =>
     decide(response(410), { ageMs, history: { fruitless: 100 } }),
@@ -153,13 +153,13 @@ describe('a breach of contract', () => {
     ['data', response(200, '<html>'), 'unreadable_answer'],
     ['data', response(200, {}), 'unreadable_answer'],
     ['data', response(204), 'unreadable_answer'],
-  ] as const)('%s %j: ask again, and count it', (resource, answer, breach) => {
+  ] as const)('%s %j: poll again, and count the breach', (resource, answer, breach) => {
     expect(decide(answer, { resource })).toMatchObject({ kind: 'ask-again', breach, unknown: false })
   })
 })
 
 describe('401, 403, 429, E003 as for a POST', () => {
-  test('a 401 that comes of the token’s age is never a second one', () => {
+  test('a 401 due to the token’s age never counts as the second', () => {
     const again = { history: { repeatedAfter401: true }, hasTokenExpired: true }
     expect(decide(response(401), again)).toMatchObject({ kind: 'new-token', ofAge: true })
   })
@@ -184,7 +184,7 @@ describe('401, 403, 429, E003 as for a POST', () => {
   })
 })
 
-describe('a transaction whose polls alone are refused', () => {
+describe('a transaction if only its polls are refused', () => {
   test.each([
     [{ times: 0, othersThrough: false }, 'pause', 1],
     [{ times: 1, othersThrough: false }, 'pause', 1],
@@ -195,7 +195,7 @@ describe('a transaction whose polls alone are refused', () => {
       expect(decide(response(status), { history: { refusedPolls } })).toMatchObject({ kind, refusedPolls: times })
   })
 
-  test('stops nobody else, and leaves a service that nobody can reach to the pause', () => {
+  test('pauses all sending if the service cannot be reached', () => {
     const refusedPolls = { times: 5, othersThrough: true }
     const answer = noAnswer({ sent: false, cause: 'network' })
     expect(decide(answer, { history: { refusedPolls } })).toMatchObject({ kind: 'pause', refusedPolls: 5 })
@@ -221,17 +221,17 @@ describe('whatever the answer and the history', () => {
       { numRuns: 2_000 },
     )
 
-  test('there is a verdict, and no wait is longer than it should be', () => {
+  test('there is a verdict, and its wait is within the limits', () => {
     always((verdict) => {
       expect(verdict.kind).toMatch(/^[a-z-]+$/)
-      // A service that asks for longer is asked alone after longer.
+      // A refused poll may wait for as long as the service asked for.
       const longestMs = verdict.kind === 'ask-again' && verdict.refusedPolls !== undefined ? 300_000 : 60_000
       if (verdict.kind === 'ask-again')
         expect(verdict.afterMs).toSatisfy((ms: number) => ms >= 1_000 && ms <= longestMs)
     })
   })
 
-  test('it fails or completes by the service’s word alone', () => {
+  test('only an answer of the service makes a record fail, complete or be submitted again', () => {
     always((verdict, answer) => {
       if (verdict.kind !== 'failed' && verdict.kind !== 'completed' && verdict.kind !== 'resubmit') return
       if (answer.kind === 'no-answer') throw new Error('without an answer')
@@ -240,7 +240,7 @@ describe('whatever the answer and the history', () => {
     })
   })
 
-  test('it is never submitted again more than three times', () => {
+  test('no record is submitted again more than three times', () => {
     always((verdict, _answer, { history }) => {
       if ((history?.resubmissions ?? 0) >= 3) expect(verdict.kind).not.toBe('resubmit')
     })

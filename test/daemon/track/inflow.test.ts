@@ -4,7 +4,7 @@ import { createInflowAverage } from '../../../src/daemon/track/pollPlanner.ts'
 const windowMs = 60_000
 const calm = { capacity: 100, submissionsSent: 0, submissionsWaiting: 0 }
 
-test('what comes window after window is known after some', () => {
+test('a steady inflow is known after some windows', () => {
   const { perWindow } = createInflowAverage(windowMs)
   let seen = 0
   for (let minute = 0; minute <= 30; minute++)
@@ -12,7 +12,7 @@ test('what comes window after window is known after some', () => {
   expect(seen).toBeGreaterThan(39)
 })
 
-test('a batch of a thousand counts for what a window can carry, and less from then on', () => {
+test('a single batch of a thousand counts little, and less in each later window', () => {
   const { perWindow } = createInflowAverage(windowMs)
   perWindow({ ...calm, nowMs: 0 })
   const after = perWindow({ ...calm, submissionsSent: 60, submissionsWaiting: 940, nowMs: windowMs })
@@ -20,7 +20,7 @@ test('a batch of a thousand counts for what a window can carry, and less from th
   expect(perWindow({ ...calm, submissionsSent: 50, submissionsWaiting: 890, nowMs: 2 * windowMs })).toBeLessThan(after)
 })
 
-test('what waits longer and longer counts, though no more is sent', () => {
+test('a growing backlog counts as inflow, even if no more is sent', () => {
   const { perWindow } = createInflowAverage(windowMs)
   let seen = 0
   for (let minute = 0; minute <= 30; minute++)
@@ -28,7 +28,7 @@ test('what waits longer and longer counts, though no more is sent', () => {
   expect(seen).toBeGreaterThan(44)
 })
 
-test('looks within a window change nothing', () => {
+test('several looks within a window change nothing', () => {
   const { perWindow } = createInflowAverage(windowMs)
   perWindow({ ...calm, nowMs: 0 })
   expect(perWindow({ ...calm, submissionsSent: 50, nowMs: windowMs - 1 })).toBe(0)

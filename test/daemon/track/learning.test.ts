@@ -30,7 +30,7 @@ function setup(given: { moves?: MovedPoll[]; windowMs?: number } = {}) {
 const learned = ['read 600 times', 'learn']
 const move: MovedPoll = { submissionId: 'a', jobId: 'job', inMs: 0 }
 
-test('it learns at the start, and then when transactions have ended', async () => {
+test('processing times are learned at the start, and again after transactions have ended', async () => {
   const { runOnce, onWritten, calls } = setup()
   await runOnce()
   await runOnce()
@@ -41,7 +41,7 @@ test('it learns at the start, and then when transactions have ended', async () =
   expect(calls).toEqual([...learned, ...learned])
 })
 
-test('steps that end nothing, and records that were never polled, teach nothing', async () => {
+test('steps that end nothing, and records that were never polled, cause no learning', async () => {
   const { runOnce, onWritten, calls } = setup()
   await runOnce()
   onWritten([
@@ -52,7 +52,7 @@ test('steps that end nothing, and records that were never polled, teach nothing'
   expect(calls).toEqual(learned)
 })
 
-test('what could not be read is learned in the next round', async () => {
+test('if reading fails, the next round learns', async () => {
   const { runOnce, onWritten, state, calls } = setup()
   await runOnce()
   onWritten([{ state: 'failed', polls: 1 }])
@@ -63,7 +63,7 @@ test('what could not be read is learned in the next round', async () => {
   expect(calls).toEqual([...learned, ...learned])
 })
 
-test('polls are moved where it pays to look at them, and the dispatcher hears of it', async () => {
+test('polls are moved earlier if replanning is due, and the dispatcher is notified', async () => {
   const { runOnce, state, calls } = setup({ moves: [move] })
   await runOnce()
   state.mayReplan = true
@@ -71,14 +71,14 @@ test('polls are moved where it pays to look at them, and the dispatcher hears of
   expect(calls).toEqual([...learned, 'read 200 polls', 'move 1', 'moved'])
 })
 
-test('plans that are good as they are stay', async () => {
+test('if no plan is better, no poll is moved', async () => {
   const { runOnce, state, calls } = setup()
   state.mayReplan = true
   await runOnce()
   expect(calls).toEqual([...learned, 'read 200 polls'])
 })
 
-test('it comes round each second, and more often where the window is short', async () => {
+test('rounds come each second, or more often if the window is short', async () => {
   expect(await setup().runOnce()).toBe(1_000)
   expect(await setup({ windowMs: 6_000 }).runOnce()).toBe(100)
 })

@@ -9,7 +9,7 @@ const idle = { ...seen, accepted: 1 }
 const busy = { ...seen, accepted: 45 }
 const scarce = { ...seen, submissionsWaiting: 500, accepted: 50 }
 
-/** 300 transactions that took about so long, each seen within a fifth of it. */
+/** 300 transactions that took about `ms`, each observed within a fifth of that. */
 const took = (resource: Resource, ms: number) =>
   Array.from({ length: 300 }, (_, i) => ({
     resource,
@@ -19,13 +19,13 @@ const took = (resource: Resource, ms: number) =>
 
 const planner = () => createPollPlanner(windowMs, 100, () => 0.5)
 
-test('before anything is learned it asks within the window', () => {
+test('before anything is learned, the first poll comes within the window', () => {
   const first = planner().nextPollDelayMs('data', 0)
   expect(first).toBeGreaterThan(0)
   expect(first).toBeLessThan(windowMs)
 })
 
-test('it asks when it is likely to be done', () => {
+test('the first poll comes when the transaction is likely to be done', () => {
   const plan = planner()
   plan.learn(took('data', 20_000))
   plan.updatePressure(busy)
@@ -34,7 +34,7 @@ test('it asks when it is likely to be done', () => {
   expect(first).toBeLessThan(30_000)
 })
 
-test('the two halves of the service are learned apart', () => {
+test('the processing times of data and orders are learned separately', () => {
   const plan = planner()
   plan.learn([...took('data', 2_000), ...took('orders', 40_000)])
   plan.updatePressure(busy)
@@ -42,7 +42,7 @@ test('the two halves of the service are learned apart', () => {
   expect(plan.nextPollDelayMs('orders', 0)).toBeGreaterThan(30_000)
 })
 
-test('when slots are short it asks later than when they are idle', () => {
+test('polls come later if slots are short than if they are idle', () => {
   const plan = planner()
   plan.learn(took('data', 20_000))
   plan.updatePressure(scarce)
@@ -51,7 +51,7 @@ test('when slots are short it asks later than when they are idle', () => {
   expect(plan.nextPollDelayMs('data', 0)).toBeLessThan(late)
 })
 
-test('what is learned replaces what was learned before', () => {
+test('new processing times replace those learned before', () => {
   const plan = planner()
   plan.updatePressure(busy)
   plan.learn(took('data', 40_000))
@@ -59,7 +59,7 @@ test('what is learned replaces what was learned before', () => {
   expect(plan.nextPollDelayMs('data', 0)).toBeLessThan(5_000)
 })
 
-test('each call takes a fresh random number', () => {
+test('each plan takes a fresh random number', () => {
   let calls = 0
   const plan = createPollPlanner(windowMs, 100, () => ++calls / 10)
   plan.nextPollDelayMs('data', 0)
@@ -67,9 +67,9 @@ test('each call takes a fresh random number', () => {
   expect(calls).toBe(2)
 })
 
-test('a burst after an idle time is asked for when it is done (it was left alone for minutes)', () => {
+test('a burst after an idle time is polled when it is done (it was left alone for minutes)', () => {
   const plan = planner()
-  plan.learn(took('data', 2_000)) // idle, each was asked for early and seen pending
+  plan.learn(took('data', 2_000)) // in idle times each was polled early and seen pending
   plan.updatePressure(scarce)
   expect(plan.nextPollDelayMs('data', 0)).toBeLessThan(3_000)
 })

@@ -23,21 +23,21 @@ const humps = fitProcessingTimes(
 const price = (pressure: Partial<BudgetPressure>, awaited: number[] = [], of = model) =>
   computePollPriceMs({ ...calm, ...pressure }, awaited, of)
 
-test('while submissions wait a poll costs at least a slot of delay for each of them', () => {
+test('while submissions wait, a poll costs at least the time of one slot for each of them', () => {
   for (const submissionsWaiting of [1, 50, 1_000, 100_000])
     expect(price({ submissionsWaiting, accepted: 5 })).toBeGreaterThanOrEqual(submissionsWaiting * 600)
 })
 
-test('it costs no more than if all that is under way waited for its slot', () => {
+test('a poll costs at most the time of one slot for each waiting or accepted record', () => {
   expect(price({ submissionsWaiting: 400, accepted: 50 })).toBeLessThanOrEqual(450 * 600)
   expect(price({ accepted: 500 })).toBeLessThanOrEqual(500 * 600)
 })
 
-test('when nothing waits and slots lie idle it costs next to nothing', () => {
+test('a poll costs almost nothing if nothing waits and slots are idle', () => {
   expect(price({ accepted: 3, inflow: 6 })).toBe(240)
 })
 
-test('what is left of a batch shares the slots of its own horizon', () => {
+test('the rest of a batch shares the slots of its own remaining time', () => {
   const one = price({ accepted: 60 }, Array(60).fill(0))
   expect(60 * expectedPollCount(model, 0, one)).toBeLessThanOrEqual(90 * 1.05)
   expect(60 * expectedPollCount(model, 0, one)).toBeGreaterThan(60)
@@ -46,13 +46,13 @@ test('what is left of a batch shares the slots of its own horizon', () => {
   expect(expectedPollCount(humps, 0, slow)).toBeGreaterThan(3)
 })
 
-test('those that are known to take long need no slot soon: what the others cost falls with them', () => {
+test('transactions that are known to take long make polls cheaper, because they need no slot soon', () => {
   const fresh = price({ accepted: 200 }, Array(200).fill(0), humps)
   const slow = price({ accepted: 40 }, Array(40).fill(10_000), humps)
   expect(slow).toBeLessThan(fresh)
 })
 
-test('more that wait, are under way or come never make it cheaper', () => {
+test('more waiting or accepted records never make a poll cheaper', () => {
   const anyCount = fc.integer({ min: 0, max: 5_000 })
   fc.assert(
     fc.property(
@@ -72,6 +72,6 @@ test('more that wait, are under way or come never make it cheaper', () => {
   )
 })
 
-test('near the limit it counts those, too, who come before the queue has ended', () => {
+test('near the limit, records that will arrive before the queue is empty count, too', () => {
   expect(price({ submissionsWaiting: 10, inflow: 45 })).toBeGreaterThan(5 * price({ submissionsWaiting: 10 }))
 })

@@ -34,7 +34,7 @@ function polledEvery(intervalMs: number, medianMs: number, count: number, seed: 
   })
 }
 
-test('whatever is observed, the mass is a probability and sums to 1', () => {
+test('whatever is observed, the model’s shares lie between 0 and 1 and sum to 1', () => {
   fc.assert(
     fc.property(
       fc.array(anyObservation, { maxLength: 120 }),
@@ -50,7 +50,7 @@ test('whatever is observed, the mass is a probability and sums to 1', () => {
   )
 })
 
-test('done-by rises with age, from 0 to 1, and quantile is its inverse', () => {
+test('the share of finished transactions rises with age from 0 to 1, and the quantile is its inverse', () => {
   const model = fitProcessingTimes(polledEvery(2_000, 30_000, 50, 1), WINDOW_MS)
   expect(doneBy(model, 0)).toBe(0)
   expect(doneBy(model, Number.POSITIVE_INFINITY)).toBeCloseTo(1, 9)
@@ -61,7 +61,7 @@ test('done-by rises with age, from 0 to 1, and quantile is its inverse', () => {
   )
 })
 
-test('an age and its place on the scale of bins say the same', () => {
+test('an age converted to a bin and back stays the same', () => {
   const model = fitProcessingTimes([], WINDOW_MS)
   fc.assert(
     fc.property(fc.double({ min: 0, max: 6 * 3_600_000, noNaN: true }), (ageMs) => {
@@ -73,7 +73,7 @@ test('an age and its place on the scale of bins say the same', () => {
   )
 })
 
-test('with no data it expects seconds to a minute, and ten observations outweigh that', () => {
+test('without data the median is 5 to 20 s, and ten observations outweigh that', () => {
   const fresh = fitProcessingTimes([], WINDOW_MS)
   expect(processingTimeQuantileMs(fresh, 0.5)).toBeGreaterThan(5_000)
   expect(processingTimeQuantileMs(fresh, 0.5)).toBeLessThan(20_000)
@@ -94,7 +94,7 @@ test('polls that came late do not teach that processing is slow', () => {
 
 test.each([
   1, 2, 3, 4, 5,
-])('150 completions after a service became five times slower it is followed (seed %i)', (seed) => {
+])('150 completions after a service became five times slower, the model has followed (seed %i)', (seed) => {
   const seen = [...polledEvery(2_000, 30_000, 150, seed), ...polledEvery(2_000, 150_000, 150, seed + 100)]
   const model = fitProcessingTimes(seen, WINDOW_MS)
   expect(processingTimeQuantileMs(model, 0.15)).toBeGreaterThan(100_000)
@@ -103,20 +103,20 @@ test.each([
 
 test.each([
   1, 2, 3, 4, 5,
-])('150 completions after a service became five times faster it is followed (seed %i)', (seed) => {
+])('150 completions after a service became five times faster, the model has followed (seed %i)', (seed) => {
   const seen = [...polledEvery(2_000, 150_000, 150, seed), ...polledEvery(2_000, 30_000, 150, seed + 100)]
   const model = fitProcessingTimes(seen, WINDOW_MS)
   expect(processingTimeQuantileMs(model, 0.5)).toBeLessThan(35_000)
   expect(processingTimeQuantileMs(model, 0.9)).toBeLessThan(45_000)
 })
 
-test('a thin tail stays: it is never certain that a transaction is done', () => {
+test('a small probability always remains that a transaction is not done', () => {
   const model = fitProcessingTimes(polledEvery(2_000, 10_000, 300, 5), WINDOW_MS)
   expect(1 - doneBy(model, 3 * 3_600_000)).toBeGreaterThan(1e-6)
   expect(doneBy(model, 60_000)).toBeGreaterThan(0.97)
 })
 
-test('compressed time behaves alike: everything a tenth gives ages a tenth', () => {
+test('with all times divided by ten, the model’s ages are divided by ten', () => {
   const seen = polledEvery(2_000, 30_000, 60, 6)
   const tenth = seen.map(({ afterMs, untilMs }) => ({ afterMs: afterMs / 10, untilMs: untilMs / 10 }))
   const [full, compressed] = [fitProcessingTimes(seen, WINDOW_MS), fitProcessingTimes(tenth, WINDOW_MS / 10)]
@@ -124,7 +124,7 @@ test('compressed time behaves alike: everything a tenth gives ages a tenth', () 
     expect(processingTimeQuantileMs(compressed, share) * 10).toBeCloseTo(processingTimeQuantileMs(full, share), 3)
 })
 
-test('one that is not yet done moves the model up', () => {
+test('transactions that are not done yet make the model slower', () => {
   const seen = polledEvery(2_000, 10_000, 20, 7)
   const live = Array.from({ length: 10 }, () => ({ afterMs: 60_000, untilMs: Number.POSITIVE_INFINITY }))
   expect(processingTimeQuantileMs(fitProcessingTimes([...seen, ...live], WINDOW_MS), 0.9)).toBeGreaterThan(60_000)

@@ -27,13 +27,13 @@ const anyPriceMs = fc.double({ min: 0, max: 1e9, noNaN: true })
 const anyAgeMs = fc.oneof(fc.constant(0), fc.double({ min: 0, max: 1e8, noNaN: true }))
 const anyRandom = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
 
-/** Seen often enough for the plan to stand on it, and always at the first poll. */
+/** Enough observations for a plan, all from first polls. */
 const known = fitProcessingTimes(
   Array.from({ length: 300 }, (_, i) => ({ afterMs: 0, untilMs: 20_000 + 50 * i })),
   WINDOW_MS,
 )
 
-test('the next poll is never in the past, never NaN, never further off than ten windows', () => {
+test('the next poll comes after at least 1/240 of a window and at most ten windows', () => {
   fc.assert(
     fc.property(anyModel, anyAgeMs, anyPriceMs, anyRandom, (model, ageMs, priceMs, random) => {
       const waitMs = pollDelayAfterNotDoneMs(model, ageMs, priceMs, random)
@@ -44,7 +44,7 @@ test('the next poll is never in the past, never NaN, never further off than ten 
   )
 })
 
-test('a first poll never comes earlier, and a record never costs more polls, at a higher price', () => {
+test('at a higher price the first poll never comes earlier, and a record never costs more polls', () => {
   fc.assert(
     fc.property(anyModel, anyPriceMs, anyPriceMs, anyRandom, (model, one, other, random) => {
       const [low, high] = [Math.min(one, other), Math.max(one, other)]
@@ -57,7 +57,7 @@ test('a first poll never comes earlier, and a record never costs more polls, at 
   )
 })
 
-test('a record costs as many polls as are expected, where the model is right', () => {
+test('a record costs as many polls as expected if the model is right', () => {
   for (const priceMs of [500, 3_000, 20_000, 60_000]) {
     let polls = 0
     for (let i = 0; i < 2_000; i++) {
@@ -71,7 +71,7 @@ test('a record costs as many polls as are expected, where the model is right', (
   }
 })
 
-test('of plans at one price none costs less than the one that is chosen', () => {
+test('at a given price no other plan costs less than the chosen one', () => {
   const costOf = (price: number, plannedFor: number) => {
     let cost = 0
     for (let i = 0; i < 2_000; i++) {
@@ -95,7 +95,7 @@ function stratified(i: number): number {
   return 0.02 + 0.98 * ((i * 0.754877) % 1)
 }
 
-test('a small share of first polls explores, whatever the pressure; later ones do not', () => {
+test('a small share of first polls comes early to explore, whatever the price; later polls do not', () => {
   expect(pollDelayAfterNotDoneMs(known, 0, 600_000, 0.01)).toBeLessThan(pollDelayAfterNotDoneMs(known, 0, 600_000, 0.5))
   expect(pollDelayAfterNotDoneMs(known, 0, 600_000, 0.03)).toBe(pollDelayAfterNotDoneMs(known, 0, 600_000, 0.5))
   expect(pollDelayAfterNotDoneMs(known, 10_000, 600_000, 0.01)).toBe(
@@ -103,7 +103,7 @@ test('a small share of first polls explores, whatever the pressure; later ones d
   )
 })
 
-test('with little learned it asks more often, for the first answers teach most', () => {
+test('with little learned, polls come more often, because the first answers teach most', () => {
   expect(pollDelayAfterNotDoneMs(fitProcessingTimes([], WINDOW_MS), 0, 600_000, 0.5)).toBeLessThan(60_000)
 })
 
@@ -147,12 +147,12 @@ test.each(
   expect(outcomes.map(({ refused }) => refused)).toEqual([0, 0, 0, 0, 0, 0])
 })
 
-test('polling every 5 s gets far fewer through: the simulation tells schedules apart', () => {
+test('polling every 5 s gets far fewer records through, so the simulation can tell schedules apart', () => {
   expect(simulate(scenario({ schedule: every(5_000, 'every 5 s') })).recordsPerWindow).toBeLessThan(35)
   expect(simulate(scenario({ schedule: oracle })).recordsPerWindow).toBeGreaterThan(49)
 })
 
-test('after a burst of 200 the polls become early again', () => {
+test('after a burst of 200 records, later ones are known within 5 s again', () => {
   const burst = Array.from({ length: 200 }, () => 20 * WINDOW_MS)
   const after = arrivals(6, WINDOW_MS, 10 * WINDOW_MS, 4).map((atMs) => atMs + 27 * WINDOW_MS)
   const arrivalsAtMs = [...arrivals(6, WINDOW_MS, 20 * WINDOW_MS, 3), ...burst, ...after]
@@ -163,7 +163,7 @@ test('after a burst of 200 the polls become early again', () => {
   expect(percentile(later, 0.95)).toBeLessThan(5_000)
 })
 
-test('a service that becomes five times slower is followed while saturated', () => {
+test('a saturated service that becomes five times slower is followed', () => {
   const outcome = simulate(
     scenario({
       processingMs: (random, nowMs) => (nowMs < 15 * WINDOW_MS ? 1 : 5) * 30_000 * (0.9 + 0.2 * random()),
@@ -177,7 +177,7 @@ test('a service that becomes five times slower is followed while saturated', () 
 test.each([
   { records: 100, best: 10_000 },
   { records: 300, best: 30_000 },
-])('a batch of $records after an idle time, a few of them slow, is known as soon as with the best interval', ({
+])('a batch of $records after an idle time, some of them slow, is known as soon as with the best interval', ({
   records,
   best,
 }) => {

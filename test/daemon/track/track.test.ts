@@ -43,32 +43,32 @@ function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pe
   }
 }
 
-test('it asks once, for the transaction, without a key', async () => {
+test('a poll is one GET for the transaction, without an idempotency key', async () => {
   const { track, sent } = setup()
   await track()
   expect(sent).toEqual([{ request: { endpoint: 'status', body: 'tx', idempotencyKey: null }, accessToken: 'token' }])
 })
 
-test('an order is asked for among the orders', async () => {
+test('an order is polled at the order endpoint', async () => {
   const { track, sent } = setup(response(200, { orderId: 'tx', status: 'pending' }))
   await track({ resource: 'orders' })
   expect(sent[0]?.request).toMatchObject({ endpoint: 'order_status', body: 'tx' })
 })
 
-test('one that is being probed for is asked for by the submission’s own id', async () => {
+test('a probe asks for the submission’s own id', async () => {
   const { track, sent } = setup()
   await track({ state: 'sending', probing: true, transactionId: null, id: 'me' })
   expect(sent[0]?.request.body).toBe('me')
 })
 
-test('still pending: the schedule says when to ask next, by the age at which it was asked', async () => {
+test('after `pending` the schedule gives the time of the next poll, by the age at which this one left', async () => {
   const { track, asked } = setup()
   const { step } = await track()
   expect(asked).toEqual([['data', 5_000]])
   expect(step.change).toMatchObject({ state: 'accepted', pollInMs: 1_234, notDoneMs: 5_000, polls: 1 })
 })
 
-test('one that is stuck is asked for in an hour, as one of those that get few slots; one that is not, as planned', async () => {
+test('a stuck transaction is polled after an hour as a rare poll, and any other as planned', async () => {
   const day = 86_400_000
   const pending = (await setup().track({ ageMs: day })).step
   expect(pending.change).toMatchObject({ state: 'accepted', pollInMs: 3_600_000, polledRarely: true })
@@ -81,13 +81,13 @@ test('one that is stuck is asked for in an hour, as one of those that get few sl
   expect((await setup().track({ ageMs: day }, () => false)).step.change).toMatchObject({ pollInMs: 0 })
 })
 
-test('completed: its age when the answer was there is what is learned, and the result keeps its digits', async () => {
+test('a completed transaction teaches its age at the answer, and the result keeps its digits', async () => {
   const text = '{"transactionId":"tx","status":"completed","result":{"total":1.10}}'
   const { step } = await setup(response(200, text)).track()
   expect(step.change).toMatchObject({ state: 'completed', doneMs: 5_012, result: '{"total":1.10}' })
 })
 
-test('failed with E003 or E002: it is submitted again, at most three times', async () => {
+test('failed with E003: the record is submitted again, three times at most', async () => {
   const { track } = setup(response(200, { transactionId: 'tx', status: 'failed', errorCode: 'E003' }))
   expect((await track({ resubmissions: 2 })).step.change).toMatchObject({
     state: 'queued',
@@ -97,17 +97,17 @@ test('failed with E003 or E002: it is submitted again, at most three times', asy
   expect((await track({ resubmissions: 3 })).step.change).toMatchObject({ state: 'failed', errorCode: 'E003' })
 })
 
-test('failed with E002 after an attempt in doubt: a person must see whether it is there twice', async () => {
+test('failed with E002 after an attempt in doubt: uncertain', async () => {
   const { track } = setup(response(200, { transactionId: 'tx', status: 'failed', errorCode: 'E002' }))
   expect((await track({ inDoubt: true })).step.change).toMatchObject({ state: 'uncertain', errorCode: 'E002' })
 })
 
-test('another transaction’s answer is a breach of contract, and no end', async () => {
+test('the answer of another transaction is a breach and ends nothing', async () => {
   const worked = await setup(response(200, { transactionId: 'other', status: 'completed' })).track()
   expect(worked).toMatchObject({ breach: 'other_transaction', step: { change: { state: 'accepted' } } })
 })
 
-test('what the ledger knows of earlier polls counts', async () => {
+test('earlier polls in the ledger change the verdict on 401, 404 and 500', async () => {
   const unauthorized = setup(response(401))
   expect((await unauthorized.track()).step.change).toMatchObject({ repeatedAfter401: true })
   expect((await unauthorized.track({ id: refusedBefore })).step.pause).toMatchObject({ reason: 'unauthorized' })
@@ -120,7 +120,7 @@ test('what the ledger knows of earlier polls counts', async () => {
   expect((await setup(response(500)).track({ fruitless: 3 })).step.change).toMatchObject({ pollInMs: 8_000 })
 })
 
-test('a process that was stopped for too long does not ask', async () => {
+test('a process that was suspended for too long does not poll', async () => {
   const { track, sent } = setup()
   const worked = await track({}, () => false)
   expect(sent).toEqual([])
