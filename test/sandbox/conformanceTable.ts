@@ -165,11 +165,11 @@ export const conformance: Readonly<Record<string, readonly (readonly [sentence: 
     ],
     [
       'It is renewed 5 minutes before `expires_in` ends (recommended).',
-      'service/tokens.test.ts: it is renewed 5 minutes before its end, in the background',
+      'service/tokens.test.ts: a token is renewed 5 minutes before it expires, in the background',
     ],
     [
       'Id and secret are kept in a store of secrets.',
-      'config.test.ts: %s may come from a file, whose last line break does not count',
+      'config.test.ts: %s may be read from a file, without its last line break',
     ],
     [
       'If addresses are allow-listed, a 401 to a good token can mean that.',
@@ -227,7 +227,7 @@ export const conformance: Readonly<Record<string, readonly (readonly [sentence: 
       'requests, 100 a minute',
       'sandbox/clientRateLimits.test.ts: the 101st request is refused until the first has left the window',
     ],
-    ["client's timeout, 30 s today", 'config.test.ts: the defaults are those that users were promised'],
+    ["client's timeout, 30 s today", 'config.test.ts: the defaults are those that are documented'],
     [
       'targets, over 99 % of requests succeed; answers within 2 s',
       'operations/serviceLevelTargets.test.ts: the message compares a period with both targets',

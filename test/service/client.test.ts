@@ -24,7 +24,7 @@ import {
 const tls = (name: string) => readFileSync(join(import.meta.dirname, 'tls', name), 'utf8')
 const accepted = { transactionId: 'tx-1', status: 'accepted', timestamp: '2026-11-21T00:00:00Z' }
 
-describe('the end of Location as an id', () => {
+describe('the id at the end of the Location header', () => {
   test.each([
     ['/api/v1/data/tx-1', 'tx-1'],
     ['tx-1', 'tx-1'],
@@ -48,7 +48,7 @@ describe('the end of Location as an id', () => {
 })
 
 describe('the request on the wire', () => {
-  test('a POST carries the frozen body byte for byte, the token, and the idempotency key in quotes', async () => {
+  test('a POST carries the stored body byte for byte, the token, and the idempotency key in quotes', async () => {
     const { received, url } = await startServer((_request, response) => json(response, 200, accepted))
     await clientFor(url).send(submitRequest, accessToken)
     expect(received[0]).toMatchObject({
@@ -63,20 +63,20 @@ describe('the request on the wire', () => {
     })
   })
 
-  test('the key goes in the header that is set, and in no other', async () => {
+  test('the idempotency key goes into the configured header, and into no other', async () => {
     const { received, url } = await startServer((_request, response) => json(response, 200, accepted))
     await clientFor(url, { idempotencyHeader: 'X-Idempotency-Key' }).send(submitRequest, accessToken)
     expect(received[0]?.headers['x-idempotency-key']).toBe('"0193c1b2-0000-7000-8000-000000000001"')
     expect(received[0]?.headers['idempotency-key']).toBeUndefined()
   })
 
-  test('the key is written bare if the service takes no quotes', async () => {
+  test('the idempotency key is written without quotes if the service takes none', async () => {
     const { received, url } = await startServer((_request, response) => json(response, 200, accepted))
     await clientFor(url, { idempotencyKeyForm: 'bare' }).send(submitRequest, accessToken)
     expect(received[0]?.headers['idempotency-key']).toBe('0193c1b2-0000-7000-8000-000000000001')
   })
 
-  test('a GET names the id as one path segment, under the address’s own path', async () => {
+  test('a GET has the id as one path segment, below the path of the base URL', async () => {
     const { received, url } = await startServer((_request, response) => json(response, 200, {}))
     const client = clientFor(`${url}/partner`)
     await client.send(statusRequest, accessToken)
@@ -88,13 +88,13 @@ describe('the request on the wire', () => {
     expect(received[0]?.headers['idempotency-key']).toBeUndefined()
   })
 
-  test('an order goes to the order half', async () => {
+  test('an order goes to the order endpoint', async () => {
     const { received, url } = await startServer((_request, response) => json(response, 201, { orderId: 'o' }))
     await clientFor(url).send({ ...submitRequest, endpoint: 'order' }, accessToken)
     expect(received[0]?.url).toBe('/api/v1/orders')
   })
 
-  test('a token that no header can carry is not sent, and not thrown', async () => {
+  test('a token that no header can carry is not sent, and no error is thrown', async () => {
     const { received, url } = await startServer((_request, response) => json(response, 200, accepted))
     const answer = await clientFor(url).send(submitRequest, 'two\r\nlines')
     expect(answer).toMatchObject({ kind: 'no-answer', sent: false })
@@ -103,7 +103,7 @@ describe('the request on the wire', () => {
 })
 
 describe('the answer', () => {
-  test('is given with its code, words, Retry-After and X-RateLimit-Remaining', async () => {
+  test('has its code, JSON, Retry-After and X-RateLimit-Remaining', async () => {
     const { url } = await startServer((_request, response) =>
       json(response, 429, { code: 'RATE' }, { 'retry-after': '7', 'x-ratelimit-remaining': '3' }),
     )
@@ -118,19 +118,19 @@ describe('the answer', () => {
     })
   })
 
-  test('an id that looks like an error code gives a success no code', async () => {
+  test('of a success has no code, even if its id looks like an error code', async () => {
     const { url } = await startServer((_request, response) => json(response, 200, { transactionId: 'E003' }))
     expect(responded(await clientFor(url).send(submitRequest, accessToken)).code).toBeNull()
   })
 
-  test('numbers keep their own digits', async () => {
+  test('keeps the digits of its numbers', async () => {
     const body = '{"result":{"amount":1234.50,"serial":12345678901234567890}}'
     const { url } = await startServer((_request, response) => response.end(body))
     const { json } = responded(await clientFor(url).send(statusRequest, accessToken))
     expect(JSON.stringify(json)).toBe(body)
   })
 
-  test('an HTML page is no JSON and is shown, cut at 2 kB', async () => {
+  test('that is an HTML page has no JSON, and an excerpt of 2 kB', async () => {
     const { url } = await startServer((_request, response) => response.writeHead(502).end('<html>'.repeat(1_000)))
     const answer = responded(await clientFor(url).send(submitRequest, accessToken))
     expect(answer.json).toBeUndefined()
@@ -158,7 +158,7 @@ describe('the answer', () => {
     expect(answer.excerpt).toContain('encoded as gzip')
   })
 
-  test('of an endless body no more than the cap is read', async () => {
+  test('is read only up to the size limit: an endless body is cut', async () => {
     const closed = Promise.withResolvers<void>()
     const { url } = await startServer((_request, response) => {
       response.on('close', closed.resolve)
@@ -171,7 +171,7 @@ describe('the answer', () => {
     await closed.promise
   })
 
-  test('early hints are not taken for the answer', async () => {
+  test('is not an early hint that comes before it', async () => {
     const { url } = await startServer((_request, response) => {
       response.writeEarlyHints({ link: '</x>; rel=preload' })
       json(response, 200, accepted)
@@ -181,7 +181,7 @@ describe('the answer', () => {
 })
 
 describe('connections', () => {
-  test('HTTP/2 is not spoken to a server that offers it', async () => {
+  test('HTTP/2 is not used, even if the server offers it', async () => {
     const server = createSecureServer({ key: tls('key.pem'), cert: tls('cert.pem'), allowHTTP1: true })
     const versions: string[] = []
     server.on('request', (request, response) => {
@@ -193,7 +193,7 @@ describe('connections', () => {
     expect(versions).toEqual(['1.1'])
   })
 
-  test('a client certificate is shown', async () => {
+  test('a client certificate is sent', async () => {
     const own = { key: tls('key.pem'), cert: tls('cert.pem') }
     const server = createSecureServer({ ...own, ca: own.cert, requestCert: true, allowHTTP1: true })
     server.on('request', (_request, response) => response.end(JSON.stringify(accepted)))
@@ -203,7 +203,7 @@ describe('connections', () => {
     expect((await clientFor(url, { ca: own.cert }).send(submitRequest, accessToken)).kind).toBe('no-answer')
   })
 
-  test('when the service’s certificate ends is said with each connection, and of a file with several the first counts', async () => {
+  test('each connection reports when the service’s certificate expires, and of several in a file the first counts', async () => {
     const server = createSecureServer({ key: tls('key.pem'), cert: tls('cert.pem'), allowHTTP1: true })
     server.on('request', (_request, response) => response.end(JSON.stringify(accepted)))
     const ends: number[] = []
@@ -216,14 +216,14 @@ describe('connections', () => {
     expect(findEarliestExpiryEpochMs(tls('cert.pem').replace(/[A-Z]{3}/, 'AAA'))).not.toBeNaN()
   })
 
-  test('a certificate of an unknown authority ends it before anything is sent', async () => {
+  test('a certificate of an unknown authority ends the connection before anything is sent', async () => {
     const server = createSecureServer({ key: tls('key.pem'), cert: tls('cert.pem'), allowHTTP1: true })
     const answer = await clientFor(`https://localhost:${await listening(server)}`).send(submitRequest, accessToken)
     expect(answer).toMatchObject({ kind: 'no-answer', sent: false, cause: 'network' })
     expect(answer).toHaveProperty('detail', expect.stringContaining('SERVICE_CA_FILE'))
   })
 
-  test('each POST has a connection of its own; GETs share', async () => {
+  test('each POST has its own connection, and GETs share theirs', async () => {
     const { received, url } = await startServer((_request, response) => json(response, 200, accepted))
     const client = clientFor(url)
     for (const request of [submitRequest, statusRequest])
@@ -234,7 +234,7 @@ describe('connections', () => {
     expect(used('GET').size).toBeLessThan(3)
   })
 
-  test('closing lets a request on the wire finish', async () => {
+  test('closing lets a request in flight finish', async () => {
     const { url } = await startServer((_request, response) => setImmediate(() => json(response, 200, accepted)))
     const client = clientFor(url)
     const answer = client.send(submitRequest, accessToken)
@@ -243,7 +243,7 @@ describe('connections', () => {
   })
 })
 
-describe('whether it was sent', () => {
+describe('whether the request was sent', () => {
   test('connection refused: nothing was sent', async () => {
     const { proxy, client } = await behindProxy()
     await proxy.setFault({ kind: 'refuse' })
@@ -268,10 +268,7 @@ describe('whether it was sent', () => {
   ] as const satisfies {
     fault: Fault
     arrived: number
-  }[])('$fault: it had begun to leave, so it may have arrived ($arrived did), and nothing is sent again', async ({
-    fault,
-    arrived,
-  }) => {
+  }[])('$fault: it may have arrived ($arrived did), and is not sent again', async ({ fault, arrived }) => {
     const { proxy, client, received } = await behindProxy()
     await proxy.setFault(fault, { times: 1 })
     const answer = await client.send(submitRequest, accessToken)
@@ -284,7 +281,7 @@ describe('whether it was sent', () => {
     { kind: 'hang' },
     { kind: 'half-open' },
     { kind: 'hang-after-request' },
-  ] as const satisfies Fault[])('$kind: the deadline ends it, and it may have arrived', async (fault) => {
+  ] as const satisfies Fault[])('$kind: the deadline ends the request, which may have arrived', async (fault) => {
     const { proxy, client } = await behindProxy({ requestTimeoutMs: 2_000 })
     await proxy.setFault(fault)
     const answer = await client.send(submitRequest, accessToken)
@@ -296,25 +293,25 @@ describe('whether it was sent', () => {
   test('the deadline stops a body that drips for ever', async () => {
     const { proxy, client } = await behindProxy({ requestTimeoutMs: 2_000 })
     await proxy.setFault({ kind: 'drip', everyMs: 500 })
-    // That it comes at all: the body ends never.
+    // An answer must come, although the body never ends.
     const answer = await client.send(submitRequest, accessToken)
     expect(answer).toMatchObject({ kind: 'no-answer', sent: true, cause: 'timeout' })
   })
 
-  test('an answer in slices is an answer', async () => {
+  test('an answer in small pieces is read', async () => {
     const { proxy, client } = await behindProxy()
     await proxy.setFault({ kind: 'slice', bytes: 7 })
     expect(responded(await client.send(submitRequest, accessToken)).json).toEqual(accepted)
   })
 
-  test('a server that accepts and never completes TLS: given up before anything was sent', async () => {
+  test('a server that never completes TLS: given up before anything was sent', async () => {
     const silent = createTcpServer((socket) => socket.on('error', () => {}))
     const url = `https://localhost:${await listening(silent)}`
     const answer = await clientFor(url, { requestTimeoutMs: 200 }).send(submitRequest, accessToken)
     expect(answer).toMatchObject({ kind: 'no-answer', sent: false, cause: 'timeout' })
   })
 
-  test('a handshake that takes longer than the permit lasts sends nothing', async () => {
+  test('a TLS handshake that outlasts the permit: nothing is sent', async () => {
     const server = createSecureServer({ key: tls('key.pem'), cert: tls('cert.pem'), allowHTTP1: true })
     let received = 0
     server.on('request', (_request, response) => {
@@ -334,7 +331,7 @@ describe('whether it was sent', () => {
     expect(received).toBe(0)
   })
 
-  test('a GET whose kept-alive connection was cut before it is asked on a new one', async () => {
+  test('a GET whose kept-alive connection was cut earlier is sent on a new one', async () => {
     const { proxy, client } = await behindProxy()
     await client.send(statusRequest, accessToken)
     await proxy.setFault({ kind: 'refuse' })
@@ -343,7 +340,7 @@ describe('whether it was sent', () => {
     expect(proxy.connections()).toBe(2)
   })
 
-  test('a GET that meets the close of its kept-alive connection may have arrived, and is not repeated', async () => {
+  test('a GET during which its kept-alive connection closes may have arrived, and is not repeated', async () => {
     const { proxy, client, received } = await behindProxy()
     await client.send(statusRequest, accessToken)
     await proxy.setFault({ kind: 'cut-before-request' })
@@ -351,7 +348,7 @@ describe('whether it was sent', () => {
     expect(received).toHaveLength(1)
   })
 
-  test('what is not HTTP is no answer', async () => {
+  test('bytes that are not HTTP are no answer', async () => {
     const garbage = createTcpServer((socket) => socket.once('data', () => socket.end('what?\r\n\r\n')))
     const answer = await clientFor(`http://127.0.0.1:${await listening(garbage)}`).send(submitRequest, accessToken)
     expect(answer).toMatchObject({ kind: 'no-answer', sent: true, detail: expect.stringContaining('not HTTP/1.1') })
@@ -373,7 +370,7 @@ describe('whether it was sent', () => {
 })
 
 describe('secrets', () => {
-  test('neither the token nor the secret come back in an answer that echoes them', async () => {
+  test('an answer that echoes the token or the secret contains neither', async () => {
     const { url } = await startServer((request, response) =>
       json(response, 400, { detail: `bad ${request.headers.authorization}`, secret, form: encodeURIComponent(secret) }),
     )
@@ -401,7 +398,7 @@ describe('secrets', () => {
     }
   })
 
-  test('a token across the excerpt’s end leaves no half of it behind', async () => {
+  test('a token at the end of the excerpt is not left there in part', async () => {
     const { url } = await startServer((_request, response) =>
       response.writeHead(400).end(`${'x'.repeat(2_040)}${accessToken}`),
     )
@@ -422,7 +419,7 @@ describe('secrets', () => {
 })
 
 describe('a token', () => {
-  test('is asked for with a form, and given apart from the answer', async () => {
+  test('is requested with a form, and returned apart from the answer', async () => {
     const { received, url } = await startServer((_request, response) =>
       json(response, 200, { access_token: accessToken, token_type: 'Bearer', expires_in: 3600 }),
     )
@@ -449,7 +446,7 @@ describe('a token', () => {
     { body: { access_token: 'a', expires_in: -1 }, unitMs: 1000, lifetimeMs: null },
     { body: { access_token: 'a', expires_in: 'soon' }, unitMs: 1000, lifetimeMs: null },
     { body: { access_token: 'a', expires_in: 1e18 }, unitMs: 1000, lifetimeMs: null },
-  ])('$body lasts $lifetimeMs ms where the unit is $unitMs ms', async ({ body, unitMs, lifetimeMs }) => {
+  ])('$body lasts $lifetimeMs ms if the unit is $unitMs ms', async ({ body, unitMs, lifetimeMs }) => {
     const { url } = await startServer((_request, response) => json(response, 200, body))
     const { token } = await clientFor(url, { expiresInUnitMs: unitMs }).requestToken()
     expect(token).toEqual({ accessToken: 'a', lifetimeMs })
@@ -461,12 +458,12 @@ describe('a token', () => {
     { access_token: 'two words' },
     { access_token: 7 },
     [],
-  ])('there is none in %j', async (body) => {
+  ])('is missing in %j', async (body) => {
     const { url } = await startServer((_request, response) => json(response, 200, body))
     expect((await clientFor(url).requestToken()).token).toBeNull()
   })
 
-  test('a refusal is given with the issuer’s words', async () => {
+  test('that is refused comes with the issuer’s words', async () => {
     const { url } = await startServer((_request, response) => json(response, 401, { error: 'invalid_client' }))
     expect(await clientFor(url).requestToken()).toMatchObject({
       token: null,

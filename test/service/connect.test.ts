@@ -24,19 +24,23 @@ const theirs = createAuthority('theirs')
 const server = ours.issue({ name, hosts })
 const client = ours.issue({ name: 'client' })
 
-describe('what a service shows is not believed', () => {
+describe('a service that outboxd does not trust', () => {
   test.each<[string, ServerOptions, string]>([
     ['an expired certificate', ours.issue({ name, hosts, ...past }), 'has expired: tell its operator'],
     ['one of tomorrow', ours.issue({ name, hosts, fromMs: Date.now() + dayMs }), 'clock of this machine'],
     ['one of another host', ours.issue({ name: 'other', hosts: ['other.example'] }), 'is for another host'],
     ['one of an unknown authority', theirs.issue({ name, hosts }), 'an unknown authority signed'],
-    ['the same with its chain', chained(theirs.issue({ name, hosts }), theirs.cert), 'an unknown authority signed'],
+    [
+      'one of an unknown authority, with its chain',
+      chained(theirs.issue({ name, hosts }), theirs.cert),
+      'an unknown authority signed',
+    ],
     [
       'one of an authority of the same name',
       createAuthority('ours').issue({ name, hosts }),
       'an unknown authority signed',
     ],
-    ['one that it has signed itself', selfSigned({ name, hosts }), 'is self-signed'],
+    ['a self-signed one', selfSigned({ name, hosts }), 'is self-signed'],
     ['TLS 1.1', { ...server, minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: weak }, 'does not speak TLS 1.2'],
   ])("the service's certificate is expired, foreign or self-signed (%s): nothing leaves", async (_, options, says) => {
     const { url, received } = await listen(createServer(options, answer))
@@ -49,20 +53,20 @@ describe('what a service shows is not believed', () => {
     expect(received()).toBe(0)
   })
 
-  test('what speaks only HTTP/2 is named as that', async () => {
+  test('that speaks only HTTP/2 is named as such', async () => {
     const { url } = await listen(createSecureServer(server) as unknown as ReturnType<typeof createServer>)
     const refused = await clientFor(url, { ca: ours.cert }).send(submitRequest, accessToken)
     expect(refused).toMatchObject({ sent: false, detail: expect.stringMatching(/^the service speaks only HTTP\/2/) })
   })
 
-  test('what speaks no TLS', async () => {
+  test('that speaks no TLS is named as such', async () => {
     const { url } = await listen(createPlainServer(answer))
     const refused = await clientFor(url).send(submitRequest, accessToken)
     expect(refused).toMatchObject({ sent: false, detail: expect.stringContaining('does not speak TLS') })
   })
 })
 
-describe('what a service does not believe of us', () => {
+describe('a service that does not trust outboxd', () => {
   const noCertificate = {}
   const expired = ours.issue({ name: 'client', ...past })
   const foreign = theirs.issue({ name: 'client' })
@@ -80,14 +84,17 @@ describe('what a service does not believe of us', () => {
     expect(received()).toBe(0)
   })
 
-  test.each(['TLSv1.2', 'TLSv1.3'] as const)('%s: a good one is believed, again and again', async (version) => {
+  test.each([
+    'TLSv1.2',
+    'TLSv1.3',
+  ] as const)('%s: a valid client certificate is accepted each time', async (version) => {
     const { url } = await listen(createServer({ ...wantsCertificate, maxVersion: version }, answer))
     const trusted = clientFor(url, { ca: ours.cert, ...client })
     for (let time = 0; time < 3; time++)
       expect(responded(await trusted.send(submitRequest, accessToken)).status).toBe(200)
   })
 
-  test('a long way does not make a refusal come too late', async () => {
+  test('a refusal is noticed in time over a slow connection', async () => {
     const { port, received } = await listen(createServer(wantsCertificate, answer))
     const proxy = await startFaultProxy({ target: { host: '127.0.0.1', port } })
     later(() => proxy.close())
@@ -98,7 +105,7 @@ describe('what a service does not believe of us', () => {
     expect(received()).toBe(0)
   })
 
-  test('nor does a process that was stopped while the refusal was under way', async () => {
+  test('a refusal is noticed even if the process was suspended meanwhile', async () => {
     const { url, received } = await listen(createServer(wantsCertificate, answer))
     const stopped = permittedClientFor(url, { ca: ours.cert }, () => process.nextTick(stopFor, 300))
     const refused = await stopped.send(submitRequest, accessToken, () => true)
@@ -107,7 +114,7 @@ describe('what a service does not believe of us', () => {
   })
 
   const hasOpenssl = spawnSync('openssl', ['version']).status === 0
-  test.skipIf(!hasOpenssl)('a service that sends no session ticket is asked after a moment', async () => {
+  test.skipIf(!hasOpenssl)('a service without session tickets gets its request after a moment', async () => {
     const port = await freePort()
     const folder = mkdtempSync(join(tmpdir(), 'tls-'))
     const file = (name: string, text: string) => {

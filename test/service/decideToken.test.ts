@@ -24,7 +24,7 @@ test.each([
   expect(readPauseFromTokenAnswer(answer)).toMatchObject({ reason, detail: expect.stringMatching(detail) })
 })
 
-test('whatever the answer, there is a pause with words', () => {
+test('any answer without a token leads to a pause with a message', () => {
   fc.assert(
     fc.property(anyAnswer, (answer) => {
       expect(readPauseFromTokenAnswer(answer).detail).not.toBe('')

@@ -34,7 +34,7 @@ test.each([
   expect(findAnyErrorCode(500, body, JSON.stringify(body))).toBe(code)
 })
 
-test('it is found at the start of the text of a 5xx that is not JSON, and not within a gateway’s page', () => {
+test('a code is found at the start of a 5xx text that is not JSON, and not within a gateway’s page', () => {
   expect(findAnyErrorCode(502, undefined, '\nE003 Service unavailable')).toBe('E003')
   expect(findAnyErrorCode(500, undefined, '<html><h1>E003 Service unavailable</h1>')).toBe('E003')
   expect(findAnyErrorCode(504, undefined, '<html>Reference: E003-7f</html>')).toBe(null)
@@ -42,11 +42,11 @@ test('it is found at the start of the text of a 5xx that is not JSON, and not wi
 
 test.each([
   200, 301, 400, 403, 422,
-])('the text of a %i says nothing, not being JSON (a 400 about "article E003-17" stopped everybody)', (status) => {
+])('the text of a %i that is not JSON has no code (a 400 about "article E003-17" paused all sending)', (status) => {
   expect(findAnyErrorCode(status, undefined, 'article E003-17 is not for sale')).toBe(null)
 })
 
-test('whatever the body is, it finds one word or nothing', () => {
+test('from any body, the code is one word or null', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.string(), fc.integer({ min: 200, max: 599 }), (json, text, status) => {
       expect(findAnyErrorCode(status, json, text) ?? 'E001').toMatch(/^[\w.:/-]{1,64}$/)

@@ -10,7 +10,7 @@ test('the same refusal has the same fingerprint, whatever the id and the time of
   expect(findCodelessRefusalFingerprint(at('0b5e8b7e-7b1e-4b57-9a55-1f3c2f8a0002', '2026-11-21T10:00:07Z'))).toBe(one)
 })
 
-test('another status or other words are another', () => {
+test('a different status or different words give a different fingerprint', () => {
   const html = '<h1>400 The SSL certificate error</h1>'
   expect(findCodelessRefusalFingerprint(response(400, html))).not.toBe(
     findCodelessRefusalFingerprint(response(422, html)),
@@ -29,6 +29,6 @@ test.each([
   response(200, { transactionId: 'tx' }),
   response(500),
   noAnswer({ sent: true, cause: 'timeout' }),
-])('what the service judges under a code, and what is no refusal, has none: %j', (answer) => {
+])('a refusal with a code, and an answer that is no refusal, have no fingerprint: %j', (answer) => {
   expect(findCodelessRefusalFingerprint(answer)).toBe(null)
 })

@@ -9,7 +9,7 @@ import { accessToken, clientFor, json, later, responded, startServer, statusRequ
 
 const accepted = { transactionId: 'tx-1', status: 'accepted', timestamp: '2026-11-21T00:00:00Z' }
 
-test('the token and every call go through the proxy, and TLS is the service’s own: the proxy reads nothing', async () => {
+test('the token and all calls go through the proxy, inside the service’s TLS, so that the proxy can read nothing', async () => {
   const { url, proxy, authority, received } = await behindProxy()
   const client = clientFor(url, { proxy: proxy.url, ca: authority })
   await client.requestToken()
@@ -21,7 +21,7 @@ test('the token and every call go through the proxy, and TLS is the service’s 
   expect(stranger).toMatchObject({ sent: false, detail: expect.stringContaining('SERVICE_CA_FILE') })
 })
 
-test('a user name and a password are shown to the proxy, percent-decoded', async () => {
+test('user name and password are sent to the proxy, percent-decoded', async () => {
   const { url, proxy, authority } = await behindProxy({ kind: 'authenticated', user: 'me', password: 'p@ss:/word' })
   const through = (userinfo: string) =>
     clientFor(url, { ca: authority, proxy: proxy.url.replace('//', `//${userinfo}`) }).send(submitRequest, accessToken)
@@ -38,7 +38,7 @@ test.each<[ProxyTreatment, string]>([
   [{ kind: 'refuse', status: 502 }, 'could not reach the service'],
   [{ kind: 'refuse', status: 302 }, 'is this host an HTTP proxy'],
   [{ kind: 'close' }, 'is this host an HTTP proxy'],
-])("a company's proxy refuses or is away (%j): nothing leaves, the message names it", async (treatment, says) => {
+])('if the proxy refuses or is not there (%j), nothing leaves, and the message names the proxy', async (treatment, says) => {
   const { url, proxy, received } = await behindProxy(treatment)
   const refused = await clientFor(url, { proxy: proxy.url }).send(submitRequest, accessToken)
   expect(refused).toMatchObject({ kind: 'no-answer', sent: false, cause: 'network' })
@@ -47,13 +47,13 @@ test.each<[ProxyTreatment, string]>([
   expect(proxy.asked()).toHaveLength(1)
 })
 
-test('a proxy that hangs: given up, nothing has left', async () => {
+test('if the proxy hangs, the request is given up before it left', async () => {
   const { url, proxy } = await behindProxy({ kind: 'hang' })
   const refused = await clientFor(url, { proxy: proxy.url, requestTimeoutMs: 300 }).send(submitRequest, accessToken)
   expect(refused).toMatchObject({ kind: 'no-answer', sent: false, cause: 'timeout' })
 })
 
-test('a proxy that is not there, or speaks something else, is named', async () => {
+test('a proxy that cannot be reached, or is none, is named', async () => {
   await using silent = await listenOnLoopback(createTcpServer((socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n')))
   for (const [at, says] of [
     [await freePort(), 'the proxy cannot be reached: check SERVICE_PROXY'],
@@ -67,7 +67,7 @@ test('a proxy that is not there, or speaks something else, is named', async () =
   }
 })
 
-test('a proxy cuts a request: may have arrived, not sent again', async () => {
+test('if the proxy cuts a request, the request may have arrived and is not sent again', async () => {
   const { received, url } = await startServer((_request, response) => json(response, 200, accepted))
   const proxy = await startConnectProxy({ kind: 'cut', afterBytes: 120 })
   later(() => proxy[Symbol.asyncDispose]())
@@ -77,7 +77,7 @@ test('a proxy cuts a request: may have arrived, not sent again', async () => {
   expect(received).toEqual([])
 })
 
-test('cut in the handshake with the service: nothing has left', async () => {
+test('if the proxy cuts the TLS handshake with the service, nothing has left', async () => {
   const { url, proxy, authority } = await behindProxy({ kind: 'cut', afterBytes: 100 })
   const cut = await clientFor(url, { proxy: proxy.url, ca: authority }).send(submitRequest, accessToken)
   expect(cut).toMatchObject({ kind: 'no-answer', sent: false })

@@ -11,11 +11,11 @@ test('plain numbers stay numbers', () => {
   expect(parseAndMaskJson('{"a":7,"b":1.5}', [])).toEqual({ a: 7, b: 1.5 })
 })
 
-test('what Postgres refuses in text becomes U+FFFD, in keys too', () => {
+test('characters that Postgres refuses in text become U+FFFD, even in keys', () => {
   expect(parseAndMaskJson('{"a\\u0000":["\\u0000","\\ud800"]}', [])).toEqual({ 'a\uFFFD': ['\uFFFD', '\uFFFD'] })
 })
 
-test('a secret is redacted in strings and leaves numbers alone', () => {
+test('a secret is redacted in strings, and not in numbers', () => {
   expect(parseAndMaskJson('{"a":"x 12 y","b":12}', ['12', ''])).toEqual({ a: 'x [redacted] y', b: 12 })
 })
 
@@ -26,7 +26,7 @@ test('a long secret is redacted in keys, too, at each depth', () => {
   expect(read).toEqual({ result: { '[redacted]': 1, deep: [{ 'Bearer [redacted]': 'x' }] } })
 })
 
-test('a short secret is part of an id: only texts are redacted', () => {
+test('a short secret is redacted in texts, and not in an id, status or code', () => {
   const read = parseAndMaskJson(
     '{"transactionId":"test-95","status":"failed","errorCode":"E001","result":{"a":"a test"}}',
     ['test', 'a', 'E0'],
@@ -39,7 +39,7 @@ test('a short secret is part of an id: only texts are redacted', () => {
   })
 })
 
-test('not even a long one changes the interface’s own words; an id that has it is none', () => {
+test('a long secret is not redacted in the interface’s own words, and an id that contains one is not an id', () => {
   const read = parseAndMaskJson('{"transactionId":"x-completed","status":"completed"}', ['completed'])
   expect(read).toEqual({ transactionId: 'x-[redacted]', status: 'completed' })
   expect(readIdInSubmitAnswer('data', read)).toBeNull()
@@ -53,15 +53,15 @@ test.each([
   '"NULL"',
   '"."',
   '".."',
-])('an id that is blank, `null`, `undefined`, `.` or `..` (%s): not an id, uncertain', (id) => {
+])('an id that is blank, `null`, `undefined`, `.` or `..` (%s) is not an id', (id) => {
   expect(readIdInSubmitAnswer('data', parseAndMaskJson(`{"transactionId":${id}}`, []))).toBeNull()
 })
 
-test.each(['', 'nope', '{"a":', '[1,]', '['.repeat(500_000)])('what is no JSON is undefined', (text) => {
+test.each(['', 'nope', '{"a":', '[1,]', '['.repeat(500_000)])('text that is not JSON is undefined', (text) => {
   expect(parseAndMaskJson(text, [])).toBeUndefined()
 })
 
-test('any JSON comes back as it was', () => {
+test('any JSON is read unchanged', () => {
   fc.assert(
     fc.property(fc.jsonValue({ noUnicodeString: true }), (value) => {
       const text = JSON.stringify(value)
@@ -71,7 +71,7 @@ test('any JSON comes back as it was', () => {
   )
 })
 
-test('an id may be a number, with its own digits', () => {
+test('an id may be a number, and keeps its digits', () => {
   expect(textOrDigitsOf(parseAndMaskJson('12345678901234567890', []))).toBe('12345678901234567890')
   expect(textOrDigitsOf('a')).toBe('a')
   expect(textOrDigitsOf(7)).toBe('7')
@@ -80,7 +80,7 @@ test('an id may be a number, with its own digits', () => {
 
 test.each([
   99, 3_000, 200_000,
-])('a result nested %i deep keeps no record from completing, and is not kept deeper than 100', (depth) => {
+])('a result nested %i deep still completes the record, and is stored 100 levels deep at most', (depth) => {
   const result = `${'{"a":['.repeat(depth / 2)}${']}'.repeat(depth / 2)}`
   const { json } = parseAnswerJson(`{"transactionId":"tx","status":"completed","result":${result},"z":1.10}`, [], true)
   const read = readTransactionStatus('data', json)
@@ -89,32 +89,32 @@ test.each([
   else expect(read?.result).toMatch(/^.{1,500}"\[nested deeper than 100 levels\]"[\]}]+$/)
 })
 
-test('two values that are nested too deep are left out each, and what stands between them stays', () => {
+test('of two values that are nested too deep each is left out, and the text between them stays', () => {
   const deep = `${'['.repeat(3_000)}"]}"${']'.repeat(3_000)}`
   expect(parseAndMaskJson(`{"a":${deep},"b":7,"c":{"d":${deep}},"e":8}`, [])).toMatchObject({ b: 7, e: 8 })
   expect(parseAndMaskJson(`{"a":${deep.slice(0, -1)}`, [])).toBeUndefined()
 })
 
-describe('two equal keys', () => {
+describe('a repeated key', () => {
   const twice = '{"status":"failed","transactionId":"tx","st\\u0061tus":"completed"}'
 
-  test('of a success: nobody can tell which counts, so it says nothing (the last one completed the record)', () => {
+  test('in a success makes the answer unreadable (the last value completed the record)', () => {
     expect(parseAnswerJson(twice, [], true)).toEqual({ json: undefined, repeatsKey: true })
   })
 
-  test('of a refusal: it is read, and counted', () => {
+  test('in a refusal is read and counted', () => {
     expect(parseAnswerJson('{"code":"E003","code":"E003"}', [], false)).toEqual({
       json: { code: 'E003' },
       repeatsKey: true,
     })
   })
 
-  test('within the result: it completes, and is counted', () => {
+  test('within the result is read and counted', () => {
     const read = parseAnswerJson('{"status":"completed","result":{"a":1,"a":2}}', [], true)
     expect(read).toEqual({ json: { status: 'completed', result: { a: 2 } }, repeatsKey: true })
   })
 
-  test('in different objects are no breach, nor is what is no JSON', () => {
+  test('is not counted if the objects differ, or the text is not JSON', () => {
     expect(parseAnswerJson('{"a":{"a":1},"b":[{"a":1},{"a":1}]}', [], true).repeatsKey).toBe(false)
     expect(parseAnswerJson('{"a":1,"a":', [], true)).toEqual({ json: undefined, repeatsKey: false })
   })

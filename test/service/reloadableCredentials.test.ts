@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { CredentialKind, Credentials } from '../../src/config.ts'
 import { createReloadableCredentials } from '../../src/service/reloadableCredentials.ts'
 
-test('what is another is taken and told, what is the same is not', () => {
+test('a changed credential is taken and reported, an unchanged one is not', () => {
   const { credentials, files, told } = setup()
   expect(credentials.renew(['secret', 'authority'])).toBe(false)
   const before = credentials.now()
@@ -14,7 +14,7 @@ test('what is another is taken and told, what is the same is not', () => {
   expect(told).toEqual(['secret renewed'])
 })
 
-test('of what cannot be used that before stays, which is told once and ends by itself; the others are taken', () => {
+test('a broken credential is reported once and the former stays in use; other credentials are taken', () => {
   const { credentials, files, told } = setup()
   files.secret = 'SERVICE_CLIENT_SECRET_FILE: cannot read it'
   files.authority = { ca: 'other' }
@@ -28,7 +28,7 @@ test('of what cannot be used that before stays, which is told once and ends by i
   expect(credentials.broken()).toBeNull()
 })
 
-test('a certificate of tomorrow is taken when its time comes, or when the one before is over', () => {
+test('a certificate that is not valid yet is taken once it is, or if the former has expired', () => {
   const { credentials, files, clock } = setup()
   files.certificate = { cert: '20 to 40', key: 'k' }
   expect(credentials.renew(['certificate'])).toBe(false)
@@ -41,7 +41,7 @@ test('a certificate of tomorrow is taken when its time comes, or when the one be
   expect(credentials.renew(['certificate'])).toBe(true)
 })
 
-test('a proxy whose file is empty of a sudden is kept: nothing goes out another way', () => {
+test('if the file of a proxy is suddenly empty, the proxy stays in use', () => {
   const { credentials, files } = setup()
   files.proxy = { proxy: null }
   credentials.renew(['proxy'])

@@ -39,7 +39,7 @@ describe('the status of a transaction', () => {
     })
   })
 
-  test('of an order is mapped to the same, its other fields being the result', () => {
+  test('of an order has the same form, with the order’s other fields as the result', () => {
     const json = parseAndMaskJson('{"orderId":"o","status":"Completed","items":[{"price":1.10}]}', [])
     expect(readTransactionStatus('orders', json)).toEqual({
       transactionId: 'o',
@@ -54,11 +54,11 @@ describe('the status of a transaction', () => {
     ['{"transactionId":null,"status":"pending","result":null}', { transactionId: null, result: null }],
     ['{"transactionId":"tx","status":"failed","errorCode":"E001"}', { status: 'failed', errorCode: 'E001' }],
     ['{"transactionId":"tx","status":"failed","errorCode":7}', { status: 'failed', errorCode: null }],
-  ])('%s is one', (body, expected) => {
+  ])('is read from %s', (body, expected) => {
     expect(readTransactionStatus('data', parseAndMaskJson(body, []))).toMatchObject(expected)
   })
 
-  test.each(['{}', '{"status":503,"code":"E003"}', '[]', 'null', 'no JSON'])('%s is none', (body) => {
+  test.each(['{}', '{"status":503,"code":"E003"}', '[]', 'null', 'no JSON'])('is not in %s', (body) => {
     expect(readTransactionStatus('data', parseAndMaskJson(body, []))).toBeNull()
     expect(readTransactionStatus('orders', parseAndMaskJson(body, []))).toBeNull()
   })
@@ -74,11 +74,11 @@ test.each([
   [{ message: 7 }, null],
   [{}, null],
   [undefined, null],
-])('the words in %j are %s', (json, message) => {
+])('the message in %j is %s', (json, message) => {
   expect(findErrorMessage(json)).toBe(message)
 })
 
-test('no JSON throws', () => {
+test('no JSON makes the readers throw', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom('data' as const, 'orders' as const), (json, resource) => {
       readIdInSubmitAnswer(resource, json)

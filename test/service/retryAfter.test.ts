@@ -17,11 +17,11 @@ test.each([
   ['soon', null],
   ['', null],
   [undefined, null],
-])('%s is %s ms', (header, expected) => {
+])('Retry-After: %s is %s ms', (header, expected) => {
   expect(readRetryAfterMs(header === undefined ? {} : { 'retry-after': header }, nowMs)).toBe(expected)
 })
 
-test('a date is by the clock of the service, which the header Date tells', () => {
+test('a date counts by the service’s clock, as its Date header has it', () => {
   const skewMs = 90_000
   const headers = {
     date: new Date(nowMs + skewMs).toUTCString(),

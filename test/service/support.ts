@@ -71,7 +71,7 @@ export function clientFor(url: string, service: Partial<Config['service']> & { c
 }
 
 function given<T>(answer: T | null): T {
-  if (answer === null) throw new Error('it was to leave, and did not')
+  if (answer === null) throw new Error('the request did not leave, but should have')
   return answer
 }
 

@@ -5,7 +5,7 @@ import type { TokenAnswer } from '../../src/service/client.ts'
 import { createTokenCache, type TokenFetchReason } from '../../src/service/tokens.ts'
 import { response } from '../support/answers.ts'
 
-test('the first caller fetches one, the next gets the same', async () => {
+test('the first caller fetches a token, and the next gets the same', async () => {
   const { tokens, issuer } = setup()
   expect(tokens.expiresAtMs()).toBeNull()
   expect(await tokens.ready()).toEqual({ kind: 'token', accessToken: 't1' })
@@ -21,7 +21,7 @@ test('callers at the same time share one request', async () => {
   expect(issuer.asked()).toBe(1)
 })
 
-test('after a refusal the next token is refused again at its first 401, until it has been let in once', async () => {
+test('after a refusal the next token counts as refused at its first 401, until the service has accepted it once', async () => {
   const { tokens } = setup()
   const answered = (name: string, status: number, method: 'GET' | 'POST' = 'POST') =>
     tokens.isRefusedAgain(name, response(status), method, `${name} ${method}`)
@@ -39,7 +39,7 @@ test('after a refusal the next token is refused again at its first 401, until it
   expect(answered('nobody’s', 401)).toBe(false)
 })
 
-test('a record is refused again at its 401 to a second token, whatever the service accepts for others', async () => {
+test('a record counts as refused again at a 401 to its second token, whatever the service accepts for others', async () => {
   const { tokens } = setup()
   const answered = (name: string, status: number, id: string) =>
     tokens.isRefusedAgain(name, response(status), 'GET', id)
@@ -51,7 +51,7 @@ test('a record is refused again at its 401 to a second token, whatever the servi
   expect([answered('t2', 200, 'r'), answered('t2', 401, 'r')]).toEqual([false, false])
 })
 
-test('a token that was accepted and then revoked is not refused again, though it replaced a refused one', async () => {
+test('a token that was accepted and then revoked does not count as refused again, even if it replaced a refused one', async () => {
   const { tokens } = setup()
   await tokens.ready()
   tokens.isRefusedAgain('t1', response(401), 'POST', 'a')
@@ -61,7 +61,7 @@ test('a token that was accepted and then revoked is not refused again, though it
   expect(tokens.isRefusedAgain('t2', response(401), 'POST', 'c')).toBe(false)
 })
 
-test('it is renewed 5 minutes before its end, in the background', async () => {
+test('a token is renewed 5 minutes before it expires, in the background', async () => {
   const { tokens, issuer, clock } = setup()
   await tokens.ready()
   clock.advance(3_300_000 - 1)
@@ -75,7 +75,7 @@ test('it is renewed 5 minutes before its end, in the background', async () => {
   expect(issuer.asked()).toBe(2)
 })
 
-test('one that lives shorter is renewed at half its life', async () => {
+test('a token with a shorter life is renewed after half of it', async () => {
   const { tokens, issuer, clock } = setup()
   issuer.next(token('short', 120_000))
   await tokens.ready()
@@ -87,7 +87,7 @@ test('one that lives shorter is renewed at half its life', async () => {
   expect(issuer.asked()).toBe(2)
 })
 
-test('while an early renewal fails the old one is used to its end, and the issuer asked every 10 s', async () => {
+test('while an early renewal fails, the old token is used until it expires, and the issuer asked every 10 s', async () => {
   const { tokens, issuer, clock } = setup()
   await tokens.ready()
   clock.advance(3_300_000)
@@ -106,7 +106,7 @@ test('while an early renewal fails the old one is used to its end, and the issue
   expect(await tokens.ready()).toMatchObject({ kind: 'pause', pause: { reason: 'unreachable' } })
 })
 
-test('a secret that is refused is read again: where it is another, the issuer is asked once more, and a slot paid for it', async () => {
+test('a refused secret is read again, and if it changed, the issuer is asked once more with another slot', async () => {
   const { tokens, issuer, needs, giveNewSecret } = setup()
   issuer.next(refusal(401))
   issuer.next(token('second', 3_600_000))
@@ -120,7 +120,7 @@ test.each([
   [401, 0, 1],
   [500, 1, 1],
   [429, 1, 1],
-])('an issuer that answers %i, and %i new secrets: asked %i times, then a pause', async (status, secrets, times) => {
+])('an issuer that answers %i, with %i new secrets, is asked %i times, and then a pause follows', async (status, secrets, times) => {
   const { tokens, issuer, giveNewSecret } = setup()
   issuer.next(refusal(status))
   issuer.next(refusal(status))
@@ -129,7 +129,7 @@ test.each([
   expect(issuer.asked()).toBe(times)
 })
 
-test('a clock set back does not make it last longer', async () => {
+test('a clock that is set back does not make a token last longer', async () => {
   const { tokens, clock } = setup()
   await tokens.ready()
   clock.advance(3_600_000)
@@ -137,7 +137,7 @@ test('a clock set back does not make it last longer', async () => {
   expect(await tokens.ready()).toMatchObject({ accessToken: 't2' })
 })
 
-test('its life counts from before the request', async () => {
+test('the life of a token counts from before its request', async () => {
   const { tokens, issuer, clock } = setup()
   issuer.during(() => clock.advance(20_000))
   await tokens.ready()
@@ -145,7 +145,7 @@ test('its life counts from before the request', async () => {
   expect(clock.nowMs()).toBe(20_000)
 })
 
-test('a rejected one is dropped, but not its successor', async () => {
+test('a rejected token is dropped, but its successor is not', async () => {
   const { tokens } = setup()
   await tokens.ready()
   tokens.reject('t1')
@@ -155,21 +155,21 @@ test('a rejected one is dropped, but not its successor', async () => {
   expect(await tokens.ready()).toMatchObject({ accessToken: 't2' })
 })
 
-test('a refusal is a pause', async () => {
+test('a refused token request leads to a pause', async () => {
   const { tokens, issuer } = setup()
   issuer.next(refusal(401))
   expect(await tokens.ready()).toMatchObject({ kind: 'pause', pause: { reason: 'unauthorized' } })
   expect(await tokens.ready()).toMatchObject({ kind: 'token' })
 })
 
-test('without a slot nothing is asked', async () => {
+test('without a slot the issuer is not asked', async () => {
   const { tokens, issuer, budget } = setup()
   budget.slots = 0
   expect(await tokens.ready()).toEqual({ kind: 'no-slot' })
   expect(issuer.asked()).toBe(0)
 })
 
-test('without expires_in it is taken to last 5 minutes, and a breach counted', async () => {
+test('a token without expires_in lasts 5 minutes, and a breach is counted', async () => {
   const { tokens, issuer, breaches } = setup()
   issuer.next(token('t', null))
   expect(await tokens.ready()).toMatchObject({ accessToken: 't' })
@@ -177,14 +177,14 @@ test('without expires_in it is taken to last 5 minutes, and a breach counted', a
   expect(breaches).toEqual(['unreadable_answer'])
 })
 
-test('a success without a token is a breach and a pause', async () => {
+test('a success without a token is a breach and leads to a pause', async () => {
   const { tokens, issuer, breaches } = setup()
   issuer.next(refusal(200))
   expect(await tokens.ready()).toMatchObject({ kind: 'pause', pause: { reason: 'unreachable' } })
   expect(breaches).toEqual(['unreadable_answer'])
 })
 
-test('a budget that throws reaches the caller, and the next call tries again', async () => {
+test('an error of the budget reaches the caller, and the next call tries again', async () => {
   const { tokens, budget } = setup()
   budget.broken = true
   await expect(tokens.ready()).rejects.toThrow('database')
@@ -192,7 +192,7 @@ test('a budget that throws reaches the caller, and the next call tries again', a
   expect(await tokens.ready()).toMatchObject({ kind: 'token' })
 })
 
-test('a budget that throws during an early renewal is nobody’s unhandled rejection', async () => {
+test('an error of the budget during an early renewal is no unhandled rejection', async () => {
   const { tokens, budget, clock } = setup()
   await tokens.ready()
   clock.advance(3_300_000)
@@ -200,7 +200,7 @@ test('a budget that throws during an early renewal is nobody’s unhandled rejec
   expect(await tokens.ready()).toMatchObject({ accessToken: 't1' })
 })
 
-test('the budget is told whether a token is missing or only due for renewal', async () => {
+test('the budget learns whether a token is missing or only due for renewal', async () => {
   const { tokens, clock, needs } = setup()
   await tokens.ready()
   clock.advance(3_300_000)
@@ -208,7 +208,7 @@ test('the budget is told whether a token is missing or only due for renewal', as
   expect(needs).toEqual(['missing', 'renewal'])
 })
 
-test('with one request at a time a token that is over is still given to the request that it was fetched for', async () => {
+test('with one request at a time, an expired token is still given to the request that it was fetched for', async () => {
   const { tokens, clock, issuer } = setup({ isOneAtATime: true })
   issuer.next(token('short', 60_000))
   await tokens.ready()
@@ -218,7 +218,7 @@ test('with one request at a time a token that is over is still given to the requ
   expect(await tokens.ready()).toMatchObject({ accessToken: 't2' })
 })
 
-test('a 401 to a token whose time may have been up comes of its age, also when another has taken its place', async () => {
+test('a 401 to a token that may have expired is due to its age, even if another token has replaced it', async () => {
   const { tokens, clock, issuer } = setup()
   issuer.next(token('short', 10_000))
   await tokens.ready()
@@ -235,14 +235,14 @@ test('a 401 to a token whose time may have been up comes of its age, also when a
   expect(tokens.isRefusedForAge('nobody’s', response(401))).toBe(false)
 })
 
-test('after five such tokens in a row a 401 is what it says; a request that is let in ends the row', async () => {
+test('after five tokens in a row refused for their age, a 401 counts as a refusal until a request is accepted', async () => {
   const { tokens, clock, issuer } = setup()
   const turns: boolean[] = []
   const turn = async (name: string) => {
     issuer.next(token(name, 2_000))
     await tokens.ready()
     clock.advance(2_000)
-    // However many requests were under way with it.
+    // Several requests were in flight with the same token.
     for (let n = 0; n < 3; n++) turns.push(tokens.isRefusedForAge(name, response(401)))
     tokens.used(name, response(401))
     tokens.reject(name)
@@ -258,7 +258,7 @@ test('after five such tokens in a row a 401 is what it says; a request that is l
 
 afterEach(() => void vi.useRealTimers())
 
-test('nobody waits longer than 10 s for an issuer that hangs, and the pause that it causes is not missed', async () => {
+test('callers wait at most 10 s for an issuer that hangs, and then get the pause that it causes', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const { tokens, issuer } = setup()
   const hanging = Promise.withResolvers<TokenAnswer>()
@@ -297,7 +297,7 @@ function setup({ isOneAtATime = false } = {}) {
       const done = Promise.withResolvers<void>()
       answered = done.promise
       meanwhile()
-      // Resolved after the one who asked has taken the answer in.
+      // Resolves after the caller has received the answer.
       setImmediate(done.resolve)
       return queued.shift() ?? token(`t${asked}`, 3_600_000)
     },
