@@ -22,16 +22,16 @@ const rules = groups.flatMap((group) => group.rules)
 const alerts = rules.filter(({ alert }) => alert)
 const runbook = read('docs/run/runbook.md')
 
-test('there are rules', () => {
+test('the rules were found', () => {
   expect(alerts.length).toBeGreaterThan(15)
 })
 
 describe.each(rules.map((rule) => [rule.alert ?? rule.record, rule] as const))('%s', (_name, rule) => {
-  test('asks for metrics that exist, with label values that exist', () => {
+  test('uses only metrics and label values that exist', () => {
     expect(unknownSelectors(rule.expr)).toEqual([])
   })
 
-  test('asks for ratios that are recorded', () => {
+  test('uses only ratios that are recorded', () => {
     const recorded = rules.map(({ record }) => record)
     const asked = rule.expr.match(/\boutboxd:[\w:]+/g) ?? []
     expect(asked.filter((name) => !recorded.includes(name))).toEqual([])
@@ -39,7 +39,7 @@ describe.each(rules.map((rule) => [rule.alert ?? rule.record, rule] as const))('
 })
 
 describe.each(alerts.map((rule) => [rule.alert, rule] as const))('%s', (name, { labels, annotations }) => {
-  test('says how urgent it is, what happened, and where to read on', () => {
+  test('has a severity, a summary, a description and a section of the runbook', () => {
     expect(['page', 'ticket']).toContain(labels?.severity)
     expect(annotations?.summary).toMatch(/\w/)
     expect(annotations?.description).toMatch(/^\S.{40,}[.?]$/)
@@ -47,29 +47,29 @@ describe.each(alerts.map((rule) => [rule.alert, rule] as const))('%s', (name, { 
     expect(anchors(runbook)).toContain(name?.toLowerCase())
   })
 
-  test('has seen its own test', () => {
+  test('has a test of its own', () => {
     expect(read('deploy/prometheus-rules.test.yaml')).toContain(`alertname="${name}"`)
   })
 })
 
-test('the runbook has no section for an alert that does not exist', () => {
+test('each section of the runbook belongs to an alert', () => {
   const sections = anchors(runbook).filter((anchor) => anchor.startsWith('outboxd'))
   expect(sections.toSorted()).toEqual(alerts.map(({ alert }) => alert?.toLowerCase()).toSorted())
 })
 
-test('under OutboxdProblem the runbook has a row for each kind of problem: what it means, and what repairs it', () => {
+test('under OutboxdProblem the runbook has the meaning and the repair of each kind of problem', () => {
   const section = runbook.split('\n## ').find((each) => each.startsWith('OutboxdProblem')) ?? ''
   const kinds = [...section.matchAll(/^\| `(\w+)` \| [^|]+ \| [^|]+ \|$/gm)].map(([, kind]) => kind)
   expect(kinds).toEqual([...problemKinds])
 })
 
-test('under OutboxdLoopStalled the runbook says of each loop what stands still with it', () => {
+test('under OutboxdLoopStalled the runbook has the effect of each loop that stands still', () => {
   const section = runbook.split('\n## ').find((each) => each.startsWith('OutboxdLoopStalled')) ?? ''
   const names = [...section.matchAll(/\| `(\w+)` \| [^|]+(?= \|)/g)].map(([, name]) => name)
   expect(names.toSorted()).toEqual(loopNames.toSorted())
 })
 
-test('the check itself sees a misspelt metric, label or value', () => {
+test('the check itself finds a misspelt metric, label or value', () => {
   for (const wrong of [
     'outboxd_request_total',
     'outboxd_paused{cause="operator"}',
@@ -79,7 +79,7 @@ test('the check itself sees a misspelt metric, label or value', () => {
     expect(unknownSelectors(wrong)).toHaveLength(1)
 })
 
-test('a value in a summary is a share, a duration, or a count without decimals (5.058 answers were told)', () => {
+test('each value in a summary is a share, a duration, or a count without decimals (5.058 answers were shown)', () => {
   const shown = alerts.flatMap(({ annotations }) => annotations?.summary?.match(/{{[^}]*\$value[^}]*}}/g) ?? [])
   expect(shown.length).toBeGreaterThan(10)
   for (const value of shown) expect(value).toMatch(/\| (humanizePercentage|humanizeDuration|printf "%\.0f") }}$/)

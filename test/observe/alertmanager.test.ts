@@ -26,14 +26,14 @@ const alerts: Alert[] = parse(read('deploy/prometheus-rules.yaml'))
   .groups.flatMap(({ rules }: { rules: Partial<Alert>[] }) => rules)
   .filter(({ alert }: Partial<Alert>) => alert)
 
-/** The names that a list of matchers asks for. */
+/** Returns the alerts that a list of matchers names. */
 function named(matchers: readonly string[]): Alert[] {
   const pattern = matchers.map((each) => /^alertname=~?"(.+)"$/.exec(each)?.[1]).find((each) => each !== undefined)
   return alerts.filter(({ alert }) => new RegExp(`^(?:${pattern})$`).test(alert))
 }
 
-describe.each(inhibitRules)('where $source_matchers is told', ({ source_matchers, target_matchers, equal }) => {
-  test('what is kept away are alerts that there are, of the same job', () => {
+describe.each(inhibitRules)('while $source_matchers fires', ({ source_matchers, target_matchers, equal }) => {
+  test('only existing alerts of the same job are inhibited', () => {
     for (const matchers of [source_matchers, target_matchers]) {
       const names = /"(.+)"/.exec(matchers[0] ?? '')?.[1] ?? ''
       const alternatives = names.includes('(') ? names.slice(names.indexOf('(') + 1, -1).split('|') : names.split('|')
@@ -42,13 +42,13 @@ describe.each(inhibitRules)('where $source_matchers is told', ({ source_matchers
     expect(equal).toContain('job')
   })
 
-  test('a ticket keeps no page away', () => {
+  test('a ticket inhibits no page', () => {
     const isPage = ({ labels }: Alert) => labels.severity === 'page'
     if (!named(source_matchers).every(isPage)) expect(named(target_matchers).filter(isPage)).toEqual([])
   })
 })
 
-test('no two alerts keep each other away, or nobody would be told', () => {
+test('no two alerts inhibit each other, because neither would be sent', () => {
   const pairs = inhibitRules.flatMap(({ source_matchers, target_matchers }) =>
     named(source_matchers).flatMap((source) => named(target_matchers).map((target) => [source.alert, target.alert])),
   )
@@ -56,22 +56,20 @@ test('no two alerts keep each other away, or nobody would be told', () => {
   expect(pairs.filter(([source, target]) => kept.has(`${target} ${source}`) && source !== target)).toEqual([])
 })
 
-test('no secret stands in it', () => {
+test('the file contains no secret', () => {
   const secrets = /(password|routing_key|service_key|api_url|credentials|token)$/
   const keys = [...read('deploy/alertmanager.yaml').matchAll(/^[\s-]*(\w+):/gm)].map(([, key = '']) => key)
   expect(keys.filter((key) => secrets.test(key))).toEqual([])
 })
 
 describe.skipIf(!has('amtool'))('amtool, of Debian’s prometheus-alertmanager', () => {
-  test('accepts it', () => {
+  test('accepts the file', () => {
     const run = spawnSync('amtool', ['check-config', file], { encoding: 'utf8' })
     expect(run.stdout + run.stderr).toContain('SUCCESS')
     expect(run.status).toBe(0)
   })
 
-  test.each(
-    alerts.map(({ alert, labels }) => [alert, labels.severity]),
-  )('sends %s, a %s, where it belongs', (...of) => {
+  test.each(alerts.map(({ alert, labels }) => [alert, labels.severity]))('sends %s, a %s, to its receiver', (...of) => {
     const [alert, severity] = of
     const labels = [`alertname=${alert}`, `severity=${severity}`, 'job=erp']
     const run = spawnSync('amtool', ['config', 'routes', 'test', `--config.file=${file}`, ...labels], {
@@ -82,7 +80,7 @@ describe.skipIf(!has('amtool'))('amtool, of Debian’s prometheus-alertmanager',
 })
 
 test.skipIf(!has('prometheus-alertmanager'))(
-  'a running Alertmanager tells the cause and not what follows from it, and keeps jobs apart',
+  'a running Alertmanager sends the cause without its consequences, separately for each job',
   async () => {
     await using alertmanager = await startAlertmanager(config)
     const fire = [

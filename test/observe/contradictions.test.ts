@@ -42,6 +42,6 @@ test.each<[Endpoint, Given, string[]]>([
   expect(findContractBreaches({}, endpoint, answerOf(answer))).toEqual([])
 })
 
-test('no answer contradicts nothing', () => {
+test('a missing answer contradicts nothing', () => {
   expect(findContractBreaches(contract, 'submit', noAnswer({ sent: true, cause: 'network' }))).toEqual([])
 })

@@ -10,7 +10,7 @@ import { createMetrics } from '../../src/observe/metrics.ts'
 import { grafanaDashboard } from './grafanaDashboard.ts'
 import { unknownSelectors } from './unknownSelectors.ts'
 
-/** That its queries return data is shown by test/e2e/dashboard.test.ts. */
+/** test/e2e/dashboard.test.ts shows that the queries return data. */
 
 const root = join(import.meta.dirname, '..', '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -22,11 +22,11 @@ const queries = [
   ...templating.list.map(({ query }) => query),
 ].map(withoutChoices)
 
-test('deploy/grafana-dashboard.json is current (to write it anew: npm test -- test/observe/dashboard -u)', async () => {
+test('deploy/grafana-dashboard.json is current (npm test -- test/observe/dashboard -u writes it)', async () => {
   await expect(`${JSON.stringify(dashboard, null, 2)}\n`).toMatchFileSnapshot('../../deploy/grafana-dashboard.json')
 })
 
-test('it has the rows that an operator looks for, beginning with now', () => {
+test('the dashboard has the rows that an operator looks for, beginning with “Now”', () => {
   expect(panels.flatMap((panel) => (panel.type === 'row' ? [panel.title] : []))).toEqual([
     'Now',
     'The service against its two targets',
@@ -38,7 +38,7 @@ test('it has the rows that an operator looks for, beginning with now', () => {
   expect(drawing.length).toBeGreaterThan(30)
 })
 
-test('no two panels have an id, or a place', () => {
+test('each panel has its own id and place', () => {
   expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
   const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
     Array.from({ length: w * h }, (_, i) => `${x + (i % w)},${y + Math.floor(i / w)}`),
@@ -46,18 +46,18 @@ test('no two panels have an id, or a place', () => {
   expect(new Set(cells).size).toBe(cells.length)
 })
 
-test('a line that is wider than the page is a mistake of ours', () => {
+test('a line that is wider than the page is an error', () => {
   const panel = lines({ title: 'a', description: 'b', width: 13, queries: [] })
   expect(() => layOut([{ title: 'Now', lines: [[panel, panel]] }])).toThrow('Now: a line is 26 columns wide')
 })
 
-test('each panel says in words what it shows; no two have a title', () => {
+test('each panel has a description, and its own title', () => {
   for (const { title, description } of drawing)
     expect([title, description]).toEqual([title, expect.stringMatching(/^\S.{9,}\.$/)])
   expect(new Set(drawing.map(({ title }) => title)).size).toBe(drawing.length)
 })
 
-test('latencies have a line at the target of 2 s, which is always in sight', () => {
+test('latency panels always show a line at the target of 2 s', () => {
   const latencies = drawing.filter(({ targets }) =>
     targets.some(({ expr }) => /quantile.*outboxd_request_duration_seconds/.test(expr)),
   )
@@ -68,7 +68,7 @@ test('latencies have a line at the target of 2 s, which is always in sight', () 
   }
 })
 
-test('its queries ask for metrics, labels and values that exist', async () => {
+test('the queries use only metrics, labels and values that exist', async () => {
   expect(queries.flatMap(unknownSelectors)).toEqual([])
   const scraped = (await metricNames()).map(([name]) => name)
   const others = queries.flatMap((query) => query.match(/\b(process|nodejs)_\w+/g) ?? [])
@@ -81,7 +81,7 @@ test('its queries ask for metrics, labels and values that exist', async () => {
   expect(asked.filter((name) => !recorded.includes(name))).toEqual([])
 })
 
-test('all of its queries are of the installation that was chosen, and rates of the interval that fits', () => {
+test('all queries select the chosen installation, and all rates the matching interval', () => {
   const exprs = [...drawing.flatMap(({ targets }) => targets), ...annotations.list].map(({ expr }) => expr)
   for (const expr of exprs) {
     for (const [selector] of expr.matchAll(/\b(?:outboxd[\w:]+|process_\w+|nodejs_\w+|ALERTS)\b(?:\{[^}]*\})?/g))
@@ -90,7 +90,7 @@ test('all of its queries are of the installation that was chosen, and rates of t
   }
 })
 
-/** What an operator needs is drawn, but for these. */
+/** Every metric is drawn but these. */
 const leftOut = {
   outboxd_oldest_unsent_timestamp_seconds: 'its age is drawn',
   outboxd_oldest_accepted_timestamp_seconds: 'its age is drawn',
@@ -105,7 +105,7 @@ test('every metric of ours is drawn, or left out on purpose', async () => {
   expect(ours.filter((name) => !drawn(name)).toSorted()).toEqual(Object.keys(leftOut).toSorted())
 })
 
-test('counters are drawn as what is added to them, gauges as they are', async () => {
+test('counters are drawn as rates, gauges as they are', async () => {
   const rates = queries.flatMap((query) => [...query.matchAll(/\b(?:rate|increase)\((\w+)/g)].map(([, name]) => name))
   const plain = (name: string) =>
     queries.filter((query) => new RegExp(`(?<!\\b(?:rate|increase)\\()\\b${name}\\b`).test(query))
@@ -115,10 +115,10 @@ test('counters are drawn as what is added to them, gauges as they are', async ()
   }
 })
 
-describe('its links', () => {
+describe('the link', () => {
   const urls = [...links, ...drawing.flatMap((panel) => panel.links)].map(({ url }) => url)
 
-  test.each([...new Set(urls)])('%s is there', (url) => {
+  test.each([...new Set(urls)])('%s leads to a page and a heading that exist', (url) => {
     expect(url).toMatch(/^docs\//) // what docs/start/install.md puts the address of a copy in front of
     const [path = '', anchor] = url.split('#')
     const headings = [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
@@ -128,7 +128,7 @@ describe('its links', () => {
   })
 })
 
-/** As it is where all instances of all installations are chosen. */
+/** Returns the query for all instances of all installations. */
 function withoutChoices(query: string): string {
   return query.replaceAll(/\b(job|instance)=~?"\$[^"]*",?/g, '')
 }

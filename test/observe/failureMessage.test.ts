@@ -7,11 +7,11 @@ test.each([
   [failure('permission denied for table outbox', '42501'), 'permission denied for table outbox (42501)'],
   [failure('', 'ECONNREFUSED'), 'Error (ECONNREFUSED)'],
   [failure('there is no table "outbox"'), 'there is no table "outbox"'],
-])('%s is told in words', (error, message) => {
+])('the message of %s has its words and its code', (error, message) => {
   expect(failureMessage(error)).toBe(message)
 })
 
-test('neither the client’s data nor a password is told', () => {
+test('a message contains neither the client’s data nor a password', () => {
   const data = failure('invalid input syntax for type numeric: "Müller, 12 Elm Street"', '22P02')
   expect(failureMessage(data)).toBe(
     'the database refused a value. Its message is withheld, because it may quote data: look into the log of the database (22P02)',

@@ -9,7 +9,7 @@ afterEach(async () => {
   for (const server of started.splice(0)) await server.close()
 })
 
-test('/metrics answers the scrape as Prometheus’ text', async () => {
+test('/metrics answers in Prometheus’ text format', async () => {
   const { get } = await setup()
   const answer = await get('/metrics?from=prometheus')
   expect(answer.status).toBe(200)
@@ -17,7 +17,7 @@ test('/metrics answers the scrape as Prometheus’ text', async () => {
   expect(await answer.text()).toBe('a 1\n')
 })
 
-test('/livez and /readyz answer 200 as long as there is no reason against it', async () => {
+test('/livez and /readyz answer 200 if no reason speaks against it', async () => {
   const { get } = await setup()
   const [live, ready] = await Promise.all(['/livez', '/readyz'].map((path) => get(path)))
   expect([live?.status, ready?.status]).toEqual([200, 200])
@@ -25,7 +25,7 @@ test('/livez and /readyz answer 200 as long as there is no reason against it', a
   expect(await ready?.json()).toEqual({ ok: true, reasons: [], pauses: [] })
 })
 
-test('a pause is not a reason against /readyz, which names it without the words of the service', async () => {
+test('a pause does not make /readyz fail; it is named there without the service’s words', async () => {
   const pauses = [
     { reason: 'unauthorized', sinceMs: 0, untilMs: 60_000, detail: 'the service answered: token of Mr X refused' },
     { reason: 'operator', sinceMs: 1_000, untilMs: null },
@@ -43,7 +43,7 @@ test('a pause is not a reason against /readyz, which names it without the words 
   })
 })
 
-test('what is not ready may be alive', async () => {
+test('an instance that is not ready may be alive', async () => {
   const { get } = await setup({ ready: () => ({ reasons: ['the ledger cannot be reached'], pauses: [] }) })
   const answer = await get('/readyz')
   expect(answer.status).toBe(503)
@@ -56,7 +56,7 @@ test('a dead loop makes /livez answer 503', async () => {
   expect((await get('/livez')).status).toBe(503)
 })
 
-test('HEAD gets the same head and no body', async () => {
+test('HEAD gets the same headers and no body', async () => {
   const { get } = await setup()
   const answer = await get('/metrics', { method: 'HEAD' })
   expect(answer.status).toBe(200)
@@ -64,7 +64,7 @@ test('HEAD gets the same head and no body', async () => {
   expect(await answer.text()).toBe('')
 })
 
-test('other addresses and other methods are told what there is', async () => {
+test('other paths get 404 and other methods 405, with what is allowed', async () => {
   const { get } = await setup()
   const nowhere = await get('/')
   expect(nowhere.status).toBe(404)
@@ -78,7 +78,7 @@ test.each<[string, Partial<HttpServerDeps>]>([
   ['/metrics', { metrics: { render: () => Promise.reject(new Error('hunter2')) } }],
   ['/readyz', { ready: () => fail() }],
   ['/livez', { live: () => fail() }],
-])('%s that fails answers 500 in words, keeps its secrets, and the server goes on', async (path, broken) => {
+])('%s that fails answers 500 without a secret, and the server goes on', async (path, broken) => {
   const { get } = await setup(broken)
   const answer = await get(path)
   expect(answer.status).toBe(500)
@@ -94,7 +94,7 @@ test('a request that never ends does not keep the server from closing', async ()
   // A whole request, whose answer shows that the server has the connection, and half of another.
   socket.write('GET /livez HTTP/1.1\r\nhost: x\r\n\r\nGET /metrics HTTP/1.1\r\n')
   await once(socket, 'data')
-  // Whether the other side sees an end or a reset is the network's matter.
+  // The network decides whether the other side sees an end or a reset.
   socket.on('error', () => {})
   const closed = new Promise((resolve) => socket.once('close', resolve))
   await server.close()
@@ -102,7 +102,7 @@ test('a request that never ends does not keep the server from closing', async ()
   await closed
 })
 
-test('an endless header is cut off', async () => {
+test('an endless header gets 431', async () => {
   const { server } = await setup()
   const socket = connect(server.port, '127.0.0.1')
   socket.write(`GET /metrics HTTP/1.1\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`)
@@ -111,7 +111,7 @@ test('an endless header is cut off', async () => {
   socket.destroy()
 })
 
-test('an address in use is named, with the variables that change it', async () => {
+test('the error about a port in use names it, and the variables that change it', async () => {
   const { server } = await setup()
   await expect(startHttpServer({ ...quiet, port: server.port })).rejects.toThrow(
     `cannot listen on 127.0.0.1 port ${server.port} (EADDRINUSE): set HTTP_HOST and HTTP_PORT`,

@@ -5,7 +5,7 @@ import { expect, type TestContext, test } from 'vitest'
 import { startHttpServer } from '../../src/observe/httpServer.ts'
 import { until } from '../support/until.ts'
 
-/** What somebody on the network can do to the port of /metrics: the daemon goes on, and probes are answered. */
+/** Whatever a client does to the port of /metrics, the daemon goes on and answers probes. */
 
 const whole = `${'# '.padEnd(300_000, 'x')}\n`
 
@@ -39,7 +39,7 @@ async function setup({ onTestFinished }: TestContext) {
       socket.write(sent)
       return socket
     },
-    /** How many of ours still stand. */
+    /** Number of our connections that are still open. */
     standing: () => sockets.filter(({ closed }) => !closed).length,
     async probe() {
       const answers = await Promise.all(['/livez', '/readyz'].map((path) => fetch(`${server.url}${path}`)))
@@ -48,7 +48,7 @@ async function setup({ onTestFinished }: TestContext) {
   }
 }
 
-test.concurrent('1,000 connections that are held: the oldest are ended, and probes are answered', async (context) => {
+test.concurrent('of 1,000 connections that are held, the oldest are ended, and probes are answered', async (context) => {
   const { open, standing, probe } = await setup(context)
   for (let count = 0; count < 1_000; count += 50) {
     const held = Array.from({ length: 50 }, (_, n) => open(n % 2 === 0 ? '' : 'GET /metrics HTTP/1.1\r\nx: '))
@@ -59,7 +59,7 @@ test.concurrent('1,000 connections that are held: the oldest are ended, and prob
   expect(await until(standing, (count) => count <= 200)).toBeLessThanOrEqual(200)
 })
 
-test.concurrent('answers of 300 kB that nobody reads: no more of them are kept than there are connections', async (context) => {
+test.concurrent('of 300 clients that do not read 300 kB answers, at most 200 stay connected', async (context) => {
   const { open, standing, probe, rendered } = await setup(context)
   const readers: Socket[] = []
   for (let count = 0; count < 300; count += 50)
@@ -67,12 +67,12 @@ test.concurrent('answers of 300 kB that nobody reads: no more of them are kept t
       ...(await Promise.all(Array.from({ length: 50 }, () => open('GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n')))),
     )
   expect(await probe()).toEqual([200, 200])
-  for (const reader of readers) reader.resume() // or none would see its end
+  for (const reader of readers) reader.resume() // otherwise it would not see its end
   expect(await until(standing, (count) => count <= 200)).toBeLessThanOrEqual(200)
   expect(rendered()).toBeGreaterThan(0)
 })
 
-test.concurrent('1,000 requests sent at once on one connection: a hundred are answered, from few writings, and it is closed', async (context) => {
+test.concurrent('of 1,000 requests at once on one connection, a hundred are answered, and it is closed', async (context) => {
   const { open, probe, rendered } = await setup(context)
   const socket = await open('GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(1_000))
   const answered = text(socket)
@@ -82,7 +82,7 @@ test.concurrent('1,000 requests sent at once on one connection: a hundred are an
   expect(rendered()).toBeLessThan(100)
 })
 
-test.concurrent('headers byte by byte, and an answer that nobody reads, are given up after seconds', async (context) => {
+test.concurrent('headers sent byte by byte, and an answer that is not read, are given up after seconds', async (context) => {
   const { open, standing, probe } = await setup(context)
   const loris = await open('GET /livez HTTP/1.1\r\n')
   const dripping = setInterval(() => loris.write('x: y\r\n'), 300)

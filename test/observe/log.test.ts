@@ -18,7 +18,7 @@ describe('lines', () => {
     })
   })
 
-  test('a level silences what is below it', () => {
+  test('a log level suppresses the levels below it', () => {
     const { log, lines } = setup('error')
     log.info('a')
     log.warn('b')
@@ -32,7 +32,7 @@ describe('lines', () => {
     expect(text()).not.toMatch(/4711|Jane|hacked/)
   })
 
-  test('sentences do not pass as a reason, a code or an identifier', () => {
+  test('sentences are withheld in fields for a reason, a code or an identifier', () => {
     const { log, lines } = setup()
     log.warn('x', {
       reason: 'customer Jane Doe not found',
@@ -45,7 +45,7 @@ describe('lines', () => {
     expect(lines()[0]).toMatchObject({ reason: '[withheld]', code: '[withheld]', count: '[withheld]' })
   })
 
-  test('an error or a warning that repeats itself is counted; other fields make another line', () => {
+  test('a repeated error or warning is counted; one with other fields is a line of its own', () => {
     const { log, lines } = setup()
     for (let i = 0; i < 3; i++) log.error('a loop failed', { loop: 'capture', code: '42501' })
     log.error('a loop failed', { loop: 'report', code: '42501' })
@@ -61,7 +61,7 @@ describe('lines', () => {
     ])
   })
 
-  test('of a field that did not map its name and the kind of the mistake are written, and no more of it', () => {
+  test('for a field that did not map, only its name and the kind of mistake are written', () => {
     const { log, lines } = setup()
     const fieldErrors = [
       { field: 'total_amount', kind: 'too_large', message: 'Jane' },
@@ -74,7 +74,7 @@ describe('lines', () => {
     ])
   })
 
-  test('a moment is a moment, and a sentence of ours is one line', () => {
+  test('a time field takes only times, and a detail is written on one line', () => {
     const { log, lines } = setup()
     log.warn('x', { until: '2026-11-21T10:00:00.000Z', detail: 'one\n  two' })
     log.warn('y', { until: 'Jane Doe', detail: { a: 'Jane' } as never })
@@ -112,11 +112,11 @@ describe('errors', () => {
   test.each([
     ['22P02', 'invalid input syntax for type numeric: "Jane Doe"'],
     ['P0001', 'trigger says: no such customer Jane Doe'],
-  ])('Postgres’ messages of class %s quote data and are withheld', (code, message) => {
+  ])('Postgres messages of class %s quote data and are withheld', (code, message) => {
     expect(shown(Object.assign(new Error(message), { code }))).toEqual({ class: 'Error', message: '[withheld]', code })
   })
 
-  test('the message of JSON.parse quotes the text, and is withheld', () => {
+  test('the message of JSON.parse quotes its text and is withheld', () => {
     expect(shown(thrownBy(() => JSON.parse('Jane Doe')))).toEqual({ class: 'SyntaxError', message: '[withheld]' })
   })
 
@@ -127,7 +127,7 @@ describe('errors', () => {
     })
   })
 
-  test('a configuration that hangs off an error stays there', () => {
+  test('a configuration that an error carries is not written', () => {
     const error = Object.assign(new Error('connection terminated'), {
       client: { connectionParameters: { password: 'hunter2', connectionString: 'postgres://erp:hunter2@db/erp' } },
       config: { headers: { authorization: 'Bearer hunter2' } },
@@ -136,7 +136,7 @@ describe('errors', () => {
     expect(shown(error)).toEqual({ class: 'Error', message: 'connection terminated' })
   })
 
-  test('of causes and of parts there are class names alone', () => {
+  test('only the class names of causes and of parts are written', () => {
     const inner = new TypeError('postgres://erp:hunter2@db/erp')
     const middle = new Error('Bearer hunter2', { cause: inner })
     const error = new AggregateError([new RangeError('hunter2'), 'hunter2'], 'all failed', { cause: middle })
@@ -148,18 +148,18 @@ describe('errors', () => {
     })
   })
 
-  test('a system error shows its code: Node’s AggregateError of a refused connection has no message', () => {
+  test('a system error shows its code, because an AggregateError of a refused connection has no message', () => {
     const error = Object.assign(new AggregateError([new Error('x')], ''), { code: 'ECONNREFUSED' })
     expect(shown(error)).toMatchObject({ class: 'AggregateError', code: 'ECONNREFUSED' })
   })
 
-  test('a chain of causes that bites its tail ends', () => {
+  test('a circular chain of causes ends', () => {
     const error = new Error('x')
     error.cause = error
     expect((shown(error) as { causes: string[] }).causes).toHaveLength(5)
   })
 
-  test('an error that throws when it is looked at is still a line', () => {
+  test('an error that throws when it is read is still a line', () => {
     const error = Object.defineProperty(new Error('x'), 'message', {
       get() {
         throw new Error('hunter2')
@@ -168,7 +168,7 @@ describe('errors', () => {
     expect(shown(error)).toEqual({ class: 'Error', message: '[withheld]' })
   })
 
-  test('a class name is not a way in either', () => {
+  test('a secret in a class name or code is not written either', () => {
     const error = Object.assign(new Error('x'), { name: 'Bearer hunter2', code: 'hunter2', severity: { a: 'hunter2' } })
     expect(shown(error)).toEqual({ class: 'Error', message: 'x' })
   })
@@ -178,7 +178,7 @@ describe('errors', () => {
     [{ password: 'hunter2' }],
     [7],
     [Symbol('hunter2')],
-  ])('thrown things that are no errors are reduced too: %s', (thrown) => {
+  ])('thrown values that are not errors are reduced, too: %s', (thrown) => {
     expect(JSON.stringify(shown(thrown))).not.toContain('hunter2')
   })
 })
@@ -197,11 +197,11 @@ test.each([
   ['{"client_secret":"hunter2 x","a":1}', '{"client_secret=[redacted],"a":1}'],
   ['host=db password=hunter2 user=erp', 'host=db password=[redacted] user=erp'],
   ['nothing to hide at https://service.example/api', 'nothing to hide at https://service.example/api'],
-])('%s reads %s', (text, clean) => {
+])('%s is written as %s', (text, clean) => {
   expect(redactAndCut(text)).toBe(clean)
 })
 
-test('a long message is cut, and not in the middle of a secret', () => {
+test('a long message is cut, but not within a secret', () => {
   const text = redactAndCut(`${'x'.repeat(480)} postgres://erp:${'hunter2'.repeat(100)}@db/erp`)
   expect(text.length).toBeLessThanOrEqual(500)
   expect(text).not.toContain('hunter2')

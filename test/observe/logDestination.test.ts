@@ -8,7 +8,7 @@ import { createLog } from '../../src/observe/log.ts'
 import { bufferLines, formatJournalLine, formatPlainLine } from '../../src/observe/logDestination.ts'
 import { until } from '../support/until.ts'
 
-test('each line begins with the priority by which journald knows its level, and is the same JSON behind it', () => {
+test('each line begins with journald’s priority for its level, followed by the same JSON', () => {
   const writes: string[] = []
   const log = createLog('info', bufferLines({ write: (text) => void writes.push(text) }, formatJournalLine))
   log.info('a')
@@ -26,8 +26,8 @@ test('each line begins with the priority by which journald knows its level, and 
 
 const linesOf = (writes: readonly string[]) => writes.join('').trimEnd().split('\n')
 
-describe('the lines of a moment', () => {
-  test('are written together and in order, within that moment', async () => {
+describe('lines of the same moment', () => {
+  test('are written together and in order', async () => {
     const writes: string[] = []
     const log = createLog('info', bufferLines({ write: (text) => void writes.push(text) }, formatPlainLine))
     for (const event of ['a', 'b', 'c']) log.info(event)
@@ -40,7 +40,7 @@ describe('the lines of a moment', () => {
     expect(writes).toHaveLength(1)
   })
 
-  test('are written at once, before it, where one is a warning', () => {
+  test('are written at once if one is a warning', () => {
     const writes: string[] = []
     const log = createLog('info', bufferLines({ write: (text) => void writes.push(text) }, formatPlainLine))
     log.info('a')
@@ -48,7 +48,7 @@ describe('the lines of a moment', () => {
     expect(linesOf(writes).map((line) => JSON.parse(line).event)).toEqual(['a', 'b'])
   })
 
-  test('are not kept where there are many', () => {
+  test('are written early if there are many', () => {
     const writes: string[] = []
     const log = createLog('info', bufferLines({ write: (text) => void writes.push(text) }, formatPlainLine))
     for (let i = 0; i < 1_000; i++) log.info('a')
@@ -57,7 +57,7 @@ describe('the lines of a moment', () => {
   })
 })
 
-test('lines that cannot be written are counted, and their number comes with the next line', () => {
+test('lines that cannot be written are counted, and the next line says how many', () => {
   const writes: string[] = []
   let isFull = true
   const write = (text: string) => {
@@ -84,7 +84,7 @@ const program = `
   import { openStdout } from ${JSON.stringify(join(import.meta.dirname, '../../src/observe/logDestination.ts'))}
   createLog('info', openStdout(process.argv[1], process.argv[2])).warn('told')`
 
-/** What a program writes whose stdout is a file. @param stream what JOURNAL_STREAM says; null: that file */
+/** Returns what a program with a file as stdout writes. @param stream value of JOURNAL_STREAM; null: that file */
 async function written(format: string, stream: string | null): Promise<string> {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'outboxd-log-'))
   const path = join(folder.path, 'log')
@@ -103,6 +103,6 @@ test.each([
   ['auto', '', '{"level":"warn"'],
   ['json', null, '{"level":"warn"'],
   ['journald', '', '<4>{"level":"warn"'],
-])('%s with stdout as JOURNAL_STREAM %s says: a line begins with %s', async (format, stream, beginning) => {
+])('with format %s and JOURNAL_STREAM %s, a line begins with %s', async (format, stream, beginning) => {
   expect((await written(format, stream)).slice(0, beginning.length)).toBe(beginning)
 })

@@ -64,7 +64,7 @@ test('every metric is there from the start, with every label value at 0', async 
   expect(value('process_start_time_seconds')).toBeDefined()
 })
 
-test('the event loop’s lag is measured ten times a second: an idle process is not woken more often for it', async () => {
+test('the event loop’s lag is measured ten times a second, to wake an idle process no more often', async () => {
   const metrics = createMetrics({ version: '1', clock: systemClock })
   const ticks = monitorEventLoopDelay({ resolution: 100 })
   ticks.enable()
@@ -76,7 +76,7 @@ test('the event loop’s lag is measured ten times a second: an idle process is 
   expect(Number((await scrape(metrics)).value('nodejs_eventloop_lag_p50_seconds'))).toBeGreaterThan(0.09)
 })
 
-test('no event adds a series: label values are a closed set', async () => {
+test('events add no series, because label values are a closed set', async () => {
   const metrics = createMetrics({ version: '1', clock: systemClock })
   const before = (await scrape(metrics)).ours
   for (const endpoint of endpoints) for (const outcome of requestOutcomes) requestDone(metrics, endpoint, outcome, 10)
@@ -89,7 +89,7 @@ test('no event adds a series: label values are a closed set', async () => {
   expect((await scrape(metrics)).ours).toEqual(before)
 })
 
-test('each handle moves its own metric, milliseconds as seconds', async () => {
+test('each handle changes its own metric, with milliseconds as seconds', async () => {
   const metrics = createMetrics({ version: '1', clock: systemClock })
   requestDone(metrics, 'submit', 'ok', 2000)
   requestDone(metrics, 'submit', 'ok', 2001)
@@ -121,7 +121,7 @@ test('each handle moves its own metric, milliseconds as seconds', async () => {
   expect(value('outboxd_loop_last_success_timestamp_seconds{loop="report"}')).toBe('1700000000')
 })
 
-test('a snapshot sets every gauge of the databases, and the next one takes back what is over', async () => {
+test('a snapshot sets every gauge of the databases, and the next one resets what is over', async () => {
   const metrics = createMetrics({ version: '1', clock: systemClock })
   metrics.setSnapshot(snapshot)
   const during = await scrape(metrics)
@@ -144,7 +144,7 @@ test('a snapshot sets every gauge of the databases, and the next one takes back 
   expect(after.value('outboxd_oldest_accepted_timestamp_seconds')).toBe('0')
 })
 
-test('ages are by the clock of the ledger, and grow by a stopwatch between two looks at it: no host’s clock counts', async () => {
+test('ages follow the ledger’s clock, and between snapshots a stopwatch, never the host’s clock', async () => {
   const clock = stoppedClock()
   const metrics = createMetrics({ version: '1', clock })
   const ages = async () => {
@@ -161,7 +161,7 @@ test('ages are by the clock of the ledger, and grow by a stopwatch between two l
   expect(await ages()).toEqual(['0', '79', '77', '78'])
 })
 
-test('the age of a loop’s last success grows until the next one, and from the start where there was none', async () => {
+test('the age of a loop’s last success grows until the next success, or from the start if there was none', async () => {
   const clock = stoppedClock()
   const metrics = createMetrics({ version: '1', clock })
   const age = async (loop: string) =>
@@ -172,7 +172,7 @@ test('the age of a loop’s last success grows until the next one, and from the 
   expect([await age('capture'), await age('dispatch')]).toEqual(['4', '7'])
 })
 
-test('ends are told apart by the types that mapping files know, from the moment that they are read', async () => {
+test('ends are counted by the types of the mapping files, as soon as the files are read', async () => {
   const metrics = createMetrics({ version: '1', clock: systemClock })
   const ends = (type: string, outcome: string) =>
     `outboxd_submissions_finished_by_type_total{type="${type}",outcome="${outcome}"}`
@@ -191,7 +191,7 @@ test('ends are told apart by the types that mapping files know, from the moment 
   expect([after.value(ends('data', 'failed')), after.value(ends('greeting', 'failed'))]).toEqual(['2', '0'])
 })
 
-test('mapping files that are broken leave the time of those in force', async () => {
+test('broken mapping files do not change the time of the files in force', async () => {
   const metrics = createMetrics({ version: '1', clock: systemClock })
   metrics.mappingsLoaded(['data'], 1_700_000_000_000)
   const reload = async () => {
@@ -206,7 +206,7 @@ test('mapping files that are broken leave the time of those in force', async () 
   expect(await reload()).toEqual(['0', '1700000000'])
 })
 
-test('databases and certificates are shown by their names', async () => {
+test('databases and certificates are labelled with their names', async () => {
   const metrics = createMetrics({ version: '1', clock: systemClock })
   metrics.databaseUp.set(0, { database: 'outbox' })
   metrics.databaseUp.set(1, { database: 'ledger' })
@@ -222,7 +222,7 @@ test('databases and certificates are shown by their names', async () => {
   expect([end('client'), end('ca'), end('service')]).toEqual(['1800000000', '0', '0'])
 })
 
-test('numbers that make no sense neither throw nor show', async () => {
+test('invalid numbers cause no error and do not appear', async () => {
   const metrics = createMetrics({ version: '1', clock: systemClock })
   for (const nonsense of [Number.NaN, Number.POSITIVE_INFINITY, undefined as unknown as number]) {
     requestDone(metrics, 'token', 'ok', nonsense)
@@ -241,21 +241,21 @@ test('numbers that make no sense neither throw nor show', async () => {
   expect(value('outboxd_submission_duration_seconds_bucket{le="1",outcome="discarded"}')).toBe('1')
 })
 
-test('two sets of metrics in one process do not share anything', async () => {
+test('two sets of metrics in one process share nothing', async () => {
   const one = createMetrics({ version: '1', clock: systemClock })
   const other = createMetrics({ version: '2', clock: systemClock })
   one.replays.add(3)
   expect((await scrape(other)).value('outboxd_replays_total')).toBe('0')
 })
 
-test('every metric of ours says what it counts, and no gauge is named like a counter', async () => {
+test('every metric of ours has a help text, and only counters end in _total', async () => {
   const { text } = await scrape(createMetrics({ version: '1', clock: systemClock }))
   const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)]
   expect(types.filter(([, name, type]) => name?.endsWith('_total') !== (type === 'counter'))).toEqual([])
   for (const [, name] of types) expect(text).toMatch(new RegExp(`^# HELP ${name} \\S.{10}`, 'm'))
 })
 
-test.skipIf(spawnSync('promtool', ['--version']).error)('promtool finds nothing to say about a scrape', async () => {
+test.skipIf(spawnSync('promtool', ['--version']).error)('promtool finds no mistake in a scrape', async () => {
   const metrics = createMetrics({ version: '1', clock: systemClock })
   requestDone(metrics, 'submit', 'ok', 100)
   metrics.setSnapshot(snapshot)
@@ -282,7 +282,7 @@ function loopSucceeded(metrics: Metrics, loop: LoopName, atMs: number) {
   metrics.loopAge.restart({ loop })
 }
 
-/** A clock that goes on only when its `ms` is set. */
+/** A clock that moves only when the test sets `ms`. */
 function stoppedClock() {
   const clock = {
     ms: 0,

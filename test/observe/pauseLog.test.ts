@@ -29,7 +29,7 @@ const pause = (of: Partial<CurrentPause> = {}): CurrentPause => ({
 const refused = (logDetail?: string) =>
   ({ reason: 'unauthorized', askedMs: null, detail: 'Jane Doe', ...(logDetail && { logDetail }) }) as const
 
-test('a pause is told when it begins and when it ends, once each, with how long it lasted', () => {
+test('a pause is logged once when it begins, and once when it ends, with its length', () => {
   const { seen, pass, lines } = setup()
   seen([])
   seen([pause()])
@@ -49,7 +49,7 @@ test('a pause is told when it begins and when it ends, once each, with how long 
   ])
 })
 
-test('the instance that raised it says what was answered, in our words alone', () => {
+test('the instance that raised a pause logs the answer, only in our words', () => {
   const { raised, seen, lines } = setup()
   raised([{ reason: 'unavailable', askedMs: null, detail: 'Jane Doe', logDetail: 'the service answered 503' }])
   seen([pause({ reason: 'unavailable' })])
@@ -57,7 +57,7 @@ test('the instance that raised it says what was answered, in our words alone', (
   expect(JSON.stringify(lines)).not.toContain('Jane')
 })
 
-test('that the service does not let us in is an error each time that it says so', () => {
+test('each refused sign-in is logged as an error', () => {
   const { raised, seen, lines } = setup()
   raised([refused('the token issuer answered 401')])
   seen([pause({ reason: 'unauthorized', leftMs: 60_000 })])
@@ -69,7 +69,7 @@ test('that the service does not let us in is an error each time that it says so'
   ])
 })
 
-test('an instance that comes into a pause says for how long it has stood; an operator’s reason is not said', () => {
+test('an instance that starts during a pause counts its whole length, and does not log an operator’s reason', () => {
   const { seen, pass, lines } = setup()
   seen([pause({ reason: 'operator', leftMs: null, forMs: 60_000 })])
   pass(1_000)

@@ -11,7 +11,7 @@ function setup() {
   return { ...repeats, tell, written }
 }
 
-test('the first line is written at once, those like it as one a minute that says how many they were', () => {
+test('a line is written at once, and its repetitions once a minute with their number', () => {
   const { tell, written } = setup()
   for (let i = 0; i < 5; i++) tell('a')
   expect(written).toEqual(['a 0'])
@@ -23,7 +23,7 @@ test('the first line is written at once, those like it as one a minute that says
   expect(written).toEqual(['a 0', 'a 4', 'a 2'])
 })
 
-test('what was counted is written with the moment of the last, which may be most of a minute ago', () => {
+test('repetitions are written with the time of the last one', () => {
   const { tell } = createRepeatedLineLog()
   const write = vi.fn()
   const firstMs = Date.now()
@@ -34,7 +34,7 @@ test('what was counted is written with the moment of the last, which may be most
   expect(write.mock.calls).toEqual([[], [expect.objectContaining({ times: 1, lastMs: firstMs + 20_000 })]])
 })
 
-test('after a minute without any the next is written at once again', () => {
+test('after a minute without repetitions, the next one is written at once', () => {
   const { tell, written } = setup()
   tell('a')
   vi.advanceTimersByTime(60_000)
@@ -42,7 +42,7 @@ test('after a minute without any the next is written at once again', () => {
   expect(written).toEqual(['a 0', 'a 0'])
 })
 
-test('other lines are not held back', () => {
+test('different lines are not held back', () => {
   const { tell, written } = setup()
   tell('a')
   tell('b')
@@ -50,7 +50,7 @@ test('other lines are not held back', () => {
   expect(written).toEqual(['a 0', 'b 0'])
 })
 
-test('what was counted is said before the process leaves', () => {
+test('repetitions are written when the process ends', () => {
   const { tell, flush, written } = setup()
   tell('a')
   tell('a')

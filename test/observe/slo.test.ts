@@ -9,11 +9,11 @@ import { unknownSelectors } from './unknownSelectors.ts'
 const root = join(import.meta.dirname, '..', '..')
 const page = readFileSync(join(root, 'docs', 'run', 'slo.md'), 'utf8')
 const onPage = [...page.matchAll(/```promql\n([\s\S]*?)```/g)].map(([, query = '']) => query.trim())
-/** The page gives this as a formula: what is left of the allowance of one of the two shares. */
+/** The page's formula for what is left of the allowance of one of the two shares. */
 const left = page.match(/`(\(share .*)`/)?.[1] ?? ''
 const queries = [...onPage.slice(0, 2).map((share) => left.replace('share', `(${share})`)), ...onPage]
 
-test('the page’s queries ask for metrics, labels and values that exist', () => {
+test('the page’s queries use only metrics, labels and values that exist', () => {
   expect(onPage).toHaveLength(3)
   expect(left).toBe('(share - 0.99) / 0.01')
   expect(queries.flatMap(unknownSelectors)).toEqual([])
@@ -45,25 +45,28 @@ const expected = [
   [{ labels: '{job="outboxd", reason="unreachable"}', value: 0.5 }],
 ]
 
-test.skipIf(spawnSync('promtool', ['--version']).error)('promtool runs them, and they say what the page says', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'outboxd-slo-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const tests = {
-    evaluation_interval: '24h',
-    tests: [
-      {
-        interval: '1h',
-        input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
-        promql_expr_test: queries.map((query, i) => ({
-          expr: `round(${query}, ${i === queries.length - 1 ? 0.01 : 0.001})`,
-          eval_time: '720h',
-          exp_samples: expected[i],
-        })),
-      },
-    ],
-  }
-  writeFileSync(join(folder, 'tests.yaml'), stringify(tests))
-  const run = spawnSync('promtool', ['test', 'rules', 'tests.yaml'], { cwd: folder, encoding: 'utf8' })
-  expect(run.stdout + run.stderr).toContain('SUCCESS')
-  expect(run.status).toBe(0)
-})
+test.skipIf(spawnSync('promtool', ['--version']).error)(
+  'the page’s queries return in promtool what the page says',
+  () => {
+    const folder = mkdtempSync(join(tmpdir(), 'outboxd-slo-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const tests = {
+      evaluation_interval: '24h',
+      tests: [
+        {
+          interval: '1h',
+          input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+          promql_expr_test: queries.map((query, i) => ({
+            expr: `round(${query}, ${i === queries.length - 1 ? 0.01 : 0.001})`,
+            eval_time: '720h',
+            exp_samples: expected[i],
+          })),
+        },
+      ],
+    }
+    writeFileSync(join(folder, 'tests.yaml'), stringify(tests))
+    const run = spawnSync('promtool', ['test', 'rules', 'tests.yaml'], { cwd: folder, encoding: 'utf8' })
+    expect(run.stdout + run.stderr).toContain('SUCCESS')
+    expect(run.status).toBe(0)
+  },
+)

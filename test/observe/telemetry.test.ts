@@ -7,7 +7,7 @@ import { noAnswer, response } from '../support/answers.ts'
 import { asChange, type GivenChange } from '../support/change.ts'
 import { submission } from '../support/submission.ts'
 
-/** Telemetry whose log lines and metric calls are kept: `name(number, label values)`, a 1 left out. */
+/** Telemetry whose log lines and metric calls are recorded, as `name(number, label values)` without a number of 1. */
 function setup() {
   const lines: { level: string; message: string; fields: Record<string, unknown> }[] = []
   const counted: string[] = []
@@ -51,13 +51,13 @@ describe('requests', () => {
     expect(counted).toEqual([`requests(${endpoint}, ok)`, `requestDuration(12, ${endpoint}, ok)`])
   })
 
-  test('a token issuer has codes of its own: a wrong secret is no breach of the contract', () => {
+  test('to a token issuer have codes of their own: a wrong secret is no breach', () => {
     const { telemetry, counted } = setup()
     telemetry.requestDone('token', response(401, { code: 'invalid_client' }))
     expect(counted).toEqual(['requests(token, unauthorized)', 'requestDuration(12, token, unauthorized)'])
   })
 
-  test('that were never made are not counted', () => {
+  test('are not counted if they were never made', () => {
     const { telemetry, counted } = setup()
     telemetry.attempted(submission(), worked({ state: 'queued' }, null))
     expect(counted).toEqual([])
@@ -78,13 +78,13 @@ describe('requests', () => {
       ],
     ],
     [noAnswer({ sent: true, cause: 'timeout' }), ['requests(submit, timeout)', 'requestDuration(12, submit, timeout)']],
-  ])('%#: codes are counted, unknown ones as a breach of contract', (answer, expected) => {
+  ])('%#: are counted by their code, and an unknown code as a breach', (answer, expected) => {
     const { telemetry, counted } = setup()
     telemetry.requestDone('submit', answer)
     expect(counted).toEqual(expected)
   })
 
-  test('whose answer broke the contract are counted as such', () => {
+  test('whose answer broke the contract are counted as a breach', () => {
     const { telemetry, counted } = setup()
     telemetry.attempted(submission(), worked({ state: 'uncertain' }, response(200), { breach: 'missing_id' }))
     expect(counted).toContain('breaches(missing_id)')
@@ -92,7 +92,7 @@ describe('requests', () => {
 })
 
 describe('log lines', () => {
-  test('one for each stage of a submission, at its end, with ids and without bodies', () => {
+  test('are written once for each stage of a submission, at its end, with ids and without bodies', () => {
     const { telemetry, lines } = setup()
     telemetry.attempted(
       submission({ body: '{"secret":1}' }),
@@ -126,19 +126,19 @@ describe('log lines', () => {
     [{ state: 'rejected' }, 'warn'],
     [{ state: 'uncertain' }, 'warn'],
     [{ state: 'queued' }, 'info'],
-  ])('%o is told as %s', (change, level) => {
+  ])('for %o have the level %s', (change, level) => {
     const { telemetry, lines } = setup()
     telemetry.attempted(submission(accepted), worked(change, response(200)))
     expect(lines).toMatchObject([{ level, message: 'tracked', fields: { state: change.state } }])
   })
 
-  test('a poll that finds its transaction pending leaves none', () => {
+  test('are not written for a poll that finds its transaction pending', () => {
     const { telemetry, lines } = setup()
     telemetry.attempted(submission(accepted), worked({ state: 'accepted', pollInMs: 1 }, response(200)))
     expect(lines).toEqual([])
   })
 
-  test('a pause is told with its reason, though the state stays', () => {
+  test('name a pause with its reason, even if the state stays', () => {
     const { telemetry, lines } = setup()
     const pause = { reason: 'throttled', askedMs: null, detail: 'x' } as const
     const step = { change: asChange({ state: 'accepted', pollInMs: 0 }), cause: 'pause', pause }
@@ -146,7 +146,7 @@ describe('log lines', () => {
     expect(lines).toMatchObject([{ fields: { reason: 'throttled', outcome: 'throttled' } }])
   })
 
-  test('an attempt that fails says the status, the code and what went wrong, and nothing that the service said', () => {
+  test('of a failed attempt have status, code and outcome, and nothing that the service said', () => {
     const { telemetry, lines } = setup()
     const refusal = response(400, { code: 'E001', message: 'customer Jane Doe is unknown' })
     telemetry.attempted(submission(), worked({ state: 'rejected', errorCode: 'E001' }, refusal))
@@ -158,7 +158,7 @@ describe('log lines', () => {
     expect(JSON.stringify(lines)).not.toContain('Jane')
   })
 
-  test('a record that does not map is told with its fields and the kinds of their mistakes, and counted as rejected', () => {
+  test('of a record that does not map have its fields and their mistakes, and it counts as rejected', () => {
     const { telemetry, lines, counted } = setup()
     const fieldErrors = [{ field: 'total_amount', kind: 'too_many_decimals' }]
     telemetry.captured([
@@ -177,7 +177,7 @@ describe('log lines', () => {
     expect(JSON.stringify(lines)).not.toContain('1.234')
   })
 
-  test('rescued orphans and recreated jobs are told where there was anything', () => {
+  test('about rescued records and recreated jobs are written only if there were any', () => {
     const { telemetry, lines } = setup()
     telemetry.orphansRescued(0)
     telemetry.jobsRecreated(0)
@@ -192,7 +192,7 @@ describe('log lines', () => {
   })
 })
 
-describe('what was written', () => {
+describe('written outcomes:', () => {
   const written = (state: Submission['state'], polls = 0, breach: Breach | null = null) => ({
     submissionId: 'a',
     type: 'data',
@@ -202,7 +202,7 @@ describe('what was written', () => {
     breach,
   })
 
-  test('each end is counted with its duration, and its polls where it was tracked', () => {
+  test('each end is counted with its duration, and with its polls if it was tracked', () => {
     const { telemetry, counted } = setup()
     telemetry.outcomesWritten({
       written: [written('completed', 2), written('rejected'), written('accepted', 1)],
@@ -219,14 +219,14 @@ describe('what was written', () => {
     ])
   })
 
-  test('what the writing found wrong with an answer is a breach of contract that is told', () => {
+  test('a breach that was found while writing is counted and logged', () => {
     const { telemetry, counted, lines } = setup()
     telemetry.outcomesWritten({ written: [written('uncertain', 0, 'duplicate_id')], heldBack: 0 })
     expect(counted).toContain('breaches(duplicate_id)')
     expect(lines[0]).toMatchObject({ level: 'warn', fields: { submissionId: 'a' } })
   })
 
-  test('what operators did is counted, each given up by its type', () => {
+  test('replays and discards of operators are counted, and discards also by type', () => {
     const { telemetry, counted } = setup()
     telemetry.operatorActed({ replays: 2, discards: ['data', 'order'] })
     expect(counted).toEqual([
@@ -240,7 +240,7 @@ describe('what was written', () => {
     ])
   })
 
-  test('holding back is a breach of contract that is told', () => {
+  test('slots held back are a breach, and are logged', () => {
     const { telemetry, counted, lines } = setup()
     telemetry.outcomesWritten({ written: [], heldBack: 12 })
     expect(counted).toEqual(['rateHeldBack(12)', 'breaches(rate_limit_lower)'])
@@ -248,7 +248,7 @@ describe('what was written', () => {
   })
 })
 
-test('where the chain stood at the end of a day is logged whole, with the command that checks it', () => {
+test('the head of the chain at the end of a day is logged whole, with the command that checks it', () => {
   const written: string[] = []
   const log = createLog('info', { write: (line: string) => void written.push(line), writeKept() {} } as never)
   const { auditDayEnded } = createTelemetry({ log, metrics: {}, outcomeOf: requestOutcomeOf, contract: null } as never)
