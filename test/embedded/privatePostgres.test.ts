@@ -8,7 +8,7 @@ import { startPrivatePostgres } from '../../src/embedded/privatePostgres.ts'
 
 const newFolder = () => mkdtemp(join(tmpdir(), 'kept-'))
 
-test('a temporary server is reached by its socket alone, and leaves nothing behind', async () => {
+test('a temporary server listens only on its socket, and leaves nothing behind', async () => {
   const server = await startPrivatePostgres()
   const client = new pg.Client(server.url)
   await client.connect()
@@ -36,7 +36,7 @@ test.runIf(existsSync('/proc/self/environ'))('none of our secrets is in the envi
   await server.stop()
 })
 
-test('what the environment says of another PostgreSQL does not lead astray who takes its address', async () => {
+test('environment variables of another PostgreSQL do not change where a client of the URL connects', async () => {
   for (const [name, value] of Object.entries({ PGPORT: '9', PGHOST: 'erp', PGSSLMODE: 'require', PGUSER: 'erp' }))
     vi.stubEnv(name, value)
   const server = await startPrivatePostgres()
@@ -57,14 +57,14 @@ function reaper(): string | undefined {
   return children.find((pid) => pid !== '' && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('reaperProcess'))
 }
 
-test('data of another PostgreSQL version are left alone, and named', async () => {
+test('data of a different PostgreSQL version are refused', async () => {
   const folder = await newFolder()
   await mkdir(join(folder, 'postgres'), { mode: 0o700 })
   await writeFile(join(folder, 'postgres', 'PG_VERSION'), '17\n')
   await expect(startPrivatePostgres(folder)).rejects.toThrow(/PostgreSQL did not start: /)
 })
 
-test('a folder that cannot be made says why', async () => {
+test('the error about a folder that cannot be made says why', async () => {
   const file = join(await newFolder(), 'file')
   await writeFile(file, '')
   await expect(startPrivatePostgres(join(file, 'data'))).rejects.toThrow(/ENOTDIR.*data/)

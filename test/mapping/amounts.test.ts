@@ -64,7 +64,7 @@ function written(whole: string, decimals: string) {
   )
 }
 
-test('for every decimal within decimal(p,s) the bytes of the request carry exactly that number', () => {
+test('every decimal within decimal(p,s) is sent as exactly that number', () => {
   const within = type.chain(({ precision, scale }) =>
     fc
       .tuple(digits(0, precision - scale), digits(0, scale))
@@ -85,7 +85,7 @@ test('for every decimal within decimal(p,s) the bytes of the request carry exact
   )
 })
 
-test('for every number or text outside decimal(p,s) there is an error that names the field, and no request', () => {
+test('every number or text outside decimal(p,s) is an error that names the field, and nothing is sent', () => {
   const nonZero = fc.constantFrom(...'123456789')
   const outside = type.chain(({ precision, scale }) => {
     const tooPrecise = fc
@@ -136,7 +136,7 @@ test('for every number or text outside decimal(p,s) there is an error that names
   )
 })
 
-test('rounding gives the nearest number of the type, and a half goes where the mapping says', () => {
+test('rounding gives the nearest number of the type, and a half is rounded as the mapping says', () => {
   const numbers = fc
     .tuple(
       fc.oneof(digits(1, 12), fc.constant('0')),

@@ -18,7 +18,7 @@ test.each([
   ['type: "decimal(10,2)"', '"1,5"', 'no_number'],
   ['type: datetime', '"Jane Doe"', 'no_datetime'],
   ['type: datetime, timezone: Europe/Berlin', '"2026-03-29T02:30:00"', 'no_datetime'],
-])('{ %s } and %s: the log says v and %s, and nothing of the value', (options, json, kind) => {
+])('with { %s } and %s the log names the field v and the mistake %s, and nothing of the value', (options, json, kind) => {
   const mapped = mapValue(mappingOf(`from: v, ${options}`), json)
   expect(mapped.kind === 'invalid' && classifyFieldErrors(mapped.errors)).toEqual([{ field: 'v', kind }])
 })
@@ -29,7 +29,7 @@ test.each([
   [{ type: 't', payload: '\uFEFF{}', unreadable: null }, 'payload', 'no_json'],
   [{ type: 'Jane', payload: '{}', unreadable: null }, 'payload', 'no_mapping'],
   [{ type: 't', payload: null, unreadable: 'Jane Doe' }, 'payload', 'invalid'],
-])('of %o the log says %s and %s', (record, field, kind) => {
+])('for %o the log names %s and %s', (record, field, kind) => {
   const mapped = mapOutboxRecord(new Map([['t', mappingOf('from: v, type: string, required: true')]]), record, 'id')
   expect(mapped.kind === 'refused' && classifyFieldErrors(mapped.errors)).toEqual([{ field, kind }])
 })

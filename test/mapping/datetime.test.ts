@@ -43,7 +43,7 @@ const instant = fc.record({
   endOfDay: fc.boolean(),
 })
 
-test('for every ISO 8601 instant the UTC text is the same instant, to the last digit of its fraction', () => {
+test('every ISO 8601 instant becomes the same instant in UTC, to the last digit of its fraction', () => {
   fc.assert(
     fc.property(instant, (given) => {
       const written = write(given)
@@ -105,7 +105,7 @@ function onClock(zone: string, epochMinutes: number): string {
   return `${of('year')}-${of('month')}-${of('day')}T${of('hour')}:${of('minute')}`
 }
 
-test('for every local time of a zone the UTC text is that instant, or an error where the zone has it twice', () => {
+test('every local time of a zone becomes its instant in UTC, or an error if the zone has it twice', () => {
   const transitions = [
     Date.UTC(2026, 2, 29, 1),
     Date.UTC(2026, 9, 25, 1),
@@ -132,7 +132,7 @@ test('for every local time of a zone the UTC text is that instant, or an error w
   )
 })
 
-test('a local time that no instant has is an error', () => {
+test('a local time that the zone skips is an error', () => {
   for (let minute = 0; minute < 60; minute++) {
     const text = `2026-03-29T02:${pad(minute)}:59.999`
     expect(convertToUtc(text, 'Europe/Berlin')).toMatchObject({ message: expect.stringContaining('does not exist') })
@@ -142,7 +142,7 @@ test('a local time that no instant has is an error', () => {
   })
 })
 
-test('a date is the instant of its midnight, to the second; a day that the zone skipped is an error', () => {
+test('a date becomes the instant of its midnight, to the second; a day that the zone skips is an error', () => {
   for (const zone of ['Europe/Berlin', 'Africa/Monrovia', 'America/New_York', 'Pacific/Apia', '+05:30'])
     for (const day of ['1880-07-01', '1960-01-01', '2026-11-20'])
       expect(convertToUtc(day, zone)).toEqual(convertToUtc(`${day}T00:00:00`, zone))
@@ -152,7 +152,7 @@ test('a date is the instant of its midnight, to the second; a day that the zone 
   })
 })
 
-test('whatever the text, the answer is a UTC text or an error, never a crash', () => {
+test('any text becomes a UTC text or an error, never a crash', () => {
   const alphabet = fc.constantFrom(...'0123456789-+:.,TZtz W/[]')
   const near = fc.array(alphabet, { maxLength: 30 }).map((characters) => characters.join(''))
   const sample = '2026-11-20T23:54:00.5+01:00'

@@ -25,15 +25,15 @@ const two = 'f2: { from: f2, type: string, required: true }'
 const good = `${customer}\n${one}\n${two}`
 const body = 'customerId: ${c}\ndata: { field1: "${f1}", field2: "${f2}" }'
 
-test.each(['data.yaml', 'order.yaml'])('%s as we ship it gives no warning', (file) => {
+test.each(['data.yaml', 'order.yaml'])('%s as shipped gives no warning', (file) => {
   expect(findBodyWarnings(mappingFrom(readFileSync(join(folder, file), 'utf8')))).toEqual([])
 })
 
-test('what the interface asks for gives no warning, nor does what stands beside it', () => {
+test('a body with all fields of the interface gives no warning, even with more fields', () => {
   expect(data(good, `${body}\nmore: 1`)).toEqual([])
 })
 
-test('a field that is missing is said with the slip that it may be', () => {
+test('the warning about a missing field suggests a misspelt one', () => {
   expect(data(good, 'customerId: ${c}\ndta: { field1: "${f1}", field2: "${f2}" }')).toEqual([
     'data is not in the body, and the service asks for it (docs/reference/interface.md, 2.2); did you mean "dta"?',
   ])
@@ -82,11 +82,11 @@ test.each([
     customer.replace('required: true', 'default: nobody').replace('10', '12'),
     /at most 10 characters/,
   ],
-])('customerId with %s is warned of', (_, field, warning) => {
+])('customerId with %s gives a warning', (_, field, warning) => {
   expect(data(`${field}\n${one}\n${two}`, body)).toEqual([expect.stringMatching(warning)])
 })
 
-test('a value outside of field1’s is named, wherever it comes from', () => {
+test('a value that field1 does not take is named, wherever it comes from', () => {
   const of = (field: string) => data(`${customer}\n${field}\n${two}`, body)
   const outside =
     'data.field1 can be "valeu1", and the service takes value1, value2, value3 (type: enum); did you mean "value1"?'
@@ -97,7 +97,7 @@ test('a value outside of field1’s is named, wherever it comes from', () => {
   expect(data(`${customer}\n${two}`, 'customerId: ${c}\ndata: { field1: valeu1, field2: "${f2}" }')).toEqual([outside])
 })
 
-test('text that is put together, and a part of another kind', () => {
+test('combined text, and a value of the wrong kind, give a warning', () => {
   expect(data(good, 'customerId: "K${c}"\ndata: { field1: "${f1}", field2: "${f2}" }')).toEqual([
     'customerId is put together of several parts, and the service takes text of at most 10 characters (type: string, maxLength: 10)',
   ])
@@ -112,7 +112,7 @@ test('text that is put together, and a part of another kind', () => {
   ])
 })
 
-test('an order needs a uuid and a list', () => {
+test('an order gives a warning without a uuid and a list', () => {
   const order = (field: string, items: string) =>
     findBodyWarnings(
       mappingFrom(

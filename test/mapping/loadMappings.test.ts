@@ -8,7 +8,7 @@ import { loadOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 import { FilesInvalid } from '../../src/yaml/yamlDocument.ts'
 import { outcomeOf } from './mappingOf.ts'
 
-/** A folder of its own with these files, removed at the end of the test. */
+/** A new folder with these files, removed at the end of the test. */
 function folderOf(files: Record<string, string | Uint8Array>): Disposable & { dir: string } {
   const dir = mkdtempSync(path.join(tmpdir(), 'mappings-'))
   for (const [name, content] of Object.entries(files)) writeFileSync(path.join(dir, name), content)
@@ -28,7 +28,7 @@ function problemsOf(dir: string): string[] {
 
 const valid = (type: string) => `type: ${type}\nendpoint: data\nfields: {}\nbody: {}\n`
 
-test("the mappings that ship map the interface's records", () => {
+test('the shipped mappings map records of the interface', () => {
   const mappings = loadMappings('mappings')
   expect([...mappings.keys()].sort()).toEqual(['data', 'order'])
   const data = '{"customerId":"C1","orderDate":"2026-11-21T00:54:00+01:00","amount":1234.5,"field2":"x"}'
@@ -59,14 +59,14 @@ test('outbox.yaml, schemas, hidden files and subfolders are not mapping files', 
   expect([...loadMappings(folder.dir).keys()]).toEqual(['a', 'b'])
 })
 
-test.each(['outbox.yml', 'Outbox.yaml', 'OUTBOX.YAML'])('%s is a problem: it is not read', (name) => {
+test.each(['outbox.yml', 'Outbox.yaml', 'OUTBOX.YAML'])('%s is a problem, because only outbox.yaml is read', (name) => {
   using folder = folderOf({ 'a.yaml': valid('a'), [name]: 'table: x' })
   const problem = `${name}: the file is not read: rename it to outbox.yaml, or remove it`
   expect(problemsOf(folder.dir)).toEqual([problem])
   expect(() => loadOutboxFile(folder.dir)).toThrow(problem)
 })
 
-test('every problem of every file comes at once', () => {
+test('the problems of all files are reported at once', () => {
   using folder = folderOf({
     'a.yaml': valid('a').replace('data', 'dta'),
     'b.yaml': 'type: [',
@@ -83,7 +83,7 @@ test('every problem of every file comes at once', () => {
   ])
 })
 
-test('two files for one type are a problem of the second, even where the first has others', () => {
+test('a second file for a type is a problem, even if the first file has other problems', () => {
   using folder = folderOf({ 'a.yaml': `${valid('t')}extra: 1\n`, 'b.yaml': valid('t') })
   expect(problemsOf(folder.dir)).toEqual([
     expect.stringMatching(/^a\.yaml:5:1 unknown key "extra"/),
@@ -91,7 +91,7 @@ test('two files for one type are a problem of the second, even where the first h
   ])
 })
 
-test('a folder that is absent or has no mapping file is a problem', () => {
+test('a folder that is missing or has no mapping file is a problem', () => {
   using folder = folderOf({})
   expect(problemsOf(folder.dir)).toEqual([': there is no mapping file (*.yaml) in this folder: nothing could be sent'])
   expect(problemsOf(path.join(folder.dir, 'absent'))).toEqual([

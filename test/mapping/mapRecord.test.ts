@@ -225,7 +225,7 @@ describe('a missing value', () => {
     ['type: string, default: x', '""', '{"v":""}'],
   ])
 
-  test('path is another word for from', () => {
+  test('`path` is a synonym of `from`', () => {
     expect(outcomeOf(mapRecord(mappingOf('path: "a.b[1]", type: string'), '{"a":{"b":["x","y"]}}', 'i'))).toBe(
       '{"v":"y"}',
     )
@@ -285,7 +285,7 @@ body:
     )
   })
 
-  test('values and the submission id stand inside longer texts', () => {
+  test('values and the submission id may stand inside longer texts', () => {
     const mapping = mappingFrom(`
 type: t
 endpoint: orders
@@ -301,14 +301,14 @@ body:
     expect(outcomeOf(mapRecord(mapping, '{"n":1}', 'id-1'))).toBe('{"id":"id-1","ref":"erp/id-1/1.00/\\"q\\""}')
   })
 
-  test('a value that looks like a reference is sent as it is', () => {
+  test('a value that looks like a reference is sent unchanged', () => {
     expect(outcomeOf(mapValue(mappingOf('from: v, type: string'), '"${v} ${submission.id}"'))).toBe(
       '{"v":"${v} ${submission.id}"}',
     )
   })
 })
 
-test('every error of a record is reported, and every field of one that maps', () => {
+test('all errors of a record are reported, and all fields of one that maps', () => {
   const mapping = mappingFrom(`
 type: t
 endpoint: data
@@ -337,7 +337,7 @@ body: { a: "\${a}", b: "\${b}", c: "\${c}" }
   })
 })
 
-test('a message stays short, however long the value', () => {
+test('an error message stays short, however long the value', () => {
   const long = JSON.stringify('\u0001😀'.repeat(100_000))
   for (const options of [
     'type: string, maxLength: 5',
@@ -352,7 +352,7 @@ test('a message stays short, however long the value', () => {
   }
 })
 
-test('its amounts are its decimal fields, each digit as it is sent; what is left out is none', () => {
+test('the amounts of a record are its decimal fields, with each digit as sent; a missing field is no amount', () => {
   const mapping = mappingFrom(`
 type: t
 endpoint: data

@@ -204,7 +204,7 @@ describe('a problem of the body', () => {
   })
 })
 
-test('text that is not YAML names the line', () => {
+test('the error about text that is not YAML names the line', () => {
   expect(problemsOf('type: t\nfields: {\n')[0]).toMatch(/^3:1 not readable as YAML: /)
   expect(problemsOf('type: t\n---\ntype: u\n')[0]).toMatch(/^\d:\d one document per file/)
   expect(problemsOf('type: *x\n')).toContainEqual(expect.stringMatching(/^1:7 .*aliases/))
@@ -222,7 +222,7 @@ test('a file that would exhaust the stack or the memory is a problem, not a cras
   expect(problemsOf(`a: ${'x'.repeat(1_000_000)}`)).toEqual(['1:1 the file is longer than 1000000 characters'])
 })
 
-test('all problems of a file come at once, in the order of its lines', () => {
+test('all problems of a file are reported at once, in the order of its lines', () => {
   const text = [
     'type: t',
     'endpoint: data',
@@ -242,7 +242,7 @@ test('all problems of a file come at once, in the order of its lines', () => {
   ])
 })
 
-describe('any one character changed', () => {
+describe('a file with one changed character', () => {
   const samples = {
     data: readFileSync('mappings/data.yaml', 'utf8'),
     order: readFileSync('mappings/order.yaml', 'utf8'),
@@ -283,11 +283,11 @@ body:
   )
   const change = fc.constantFrom('replace', 'insert', 'remove')
 
-  test('the files themselves are valid', () => {
+  test('is valid before the change', () => {
     for (const text of [samples.data, samples.order, everything]) expect(problemsOf(text)).toEqual([])
   })
 
-  test('means the same, or is another valid mapping, or is an error that names a line; never a crash', () => {
+  test('means the same, is another valid mapping, or is an error that names a line; never a crash', () => {
     const text = fc.constantFrom(samples.data, samples.order, everything)
     fc.assert(
       fc.property(text, fc.nat(), character, change, (original, position, inserted, how) => {

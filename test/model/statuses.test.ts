@@ -22,11 +22,11 @@ import {
 } from '../../src/service/readAnswer.ts'
 import { response } from '../support/answers.ts'
 
-/** What docs/why/states.md says of a meaning, and what must come of it, for an answer without a code. */
+/** What docs/why/states.md says about a meaning, and the verdict that must follow, for an answer without a code. */
 interface Said<Kind> {
   /** What becomes of the record. */
   record: string
-  /** The pause that everybody makes, if any. */
+  /** The pause of all instances, if any. */
   everyone: PauseToRaise['reason'] | null
   kind: Kind
 }
@@ -154,11 +154,11 @@ test('each status from 100 to 599 is in one row', () => {
   expect(all.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 500 }, (_, i) => 100 + i))
 })
 
-/** Every status, and what is no status of HTTP. */
+/** Every status, and numbers that are no HTTP status. */
 const every = Array.from({ length: 700 }, (_, i) => 50 + i)
 
 describe.each(resourceNames)('an answer about %s without a code', (resource) => {
-  test('to a POST does what its row says, whatever the status', () => {
+  test('to a POST has the verdict of its row, whatever the status', () => {
     for (const status of every) {
       const { kind, everyone, mayHaveArrived } = post[meaningOfHttpStatus(status).post]
       const verdict = submit(status, resource)
@@ -173,7 +173,7 @@ describe.each(resourceNames)('an answer about %s without a code', (resource) => 
     }
   })
 
-  test('to a GET does what its row says, whatever the status', () => {
+  test('to a GET has the verdict of its row, whatever the status', () => {
     for (const status of every) {
       const { kind, everyone } = get[meaningOfHttpStatus(status).get]
       expect(track(status, resource).kind, String(status)).toBe(kind)
@@ -182,7 +182,7 @@ describe.each(resourceNames)('an answer about %s without a code', (resource) => 
   })
 })
 
-test('an answer to a request for a token does what its row says, whatever the status', () => {
+test('an answer to a token request leads to the pause of its row, whatever the status', () => {
   for (const status of every)
     expect(readPauseFromTokenAnswer(response(status)).reason, String(status)).toBe(
       token[meaningOfHttpStatus(status).token],
@@ -192,7 +192,7 @@ test('an answer to a request for a token does what its row says, whatever the st
 describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code %s', (code) => {
   const about = [401, 403, 407, 429, 503]
 
-  test('401 and 407 say the same as without: a pause, and no record fails', () => {
+  test('401 and 407 lead to the same pause as without the code, and fail no record', () => {
     for (const status of [401, 407]) {
       const now = { repeatedAfter401: true }
       expect(pauseOf(submit(status, 'data', now, code))).toBe('unauthorized')
@@ -203,7 +203,7 @@ describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code 
     }
   })
 
-  test('what speaks of everybody pauses, unless E002 or E003 say more', () => {
+  test('a status about all records leads to its pause, unless E002 or E003 decides', () => {
     for (const status of about.filter((each) => meaningOfHttpStatus(each).heedsCode)) {
       const meaning = meaningOfHttpStatus(status)
       const usual = { post: post[meaning.post].everyone, get: get[meaning.get].everyone }
@@ -218,7 +218,7 @@ describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code 
     }
   })
 
-  test('no status but a success, a redirect and those about us hides E002 and E003', () => {
+  test('E002 and E003 decide for each status but 401, 407, a success and a redirect', () => {
     for (const status of every) {
       const { heedsCode, post, token } = meaningOfHttpStatus(status)
       if (heedsCode && code === 'E002') expect(submit(status, 'data', {}, code).kind, String(status)).toBe('renew-key')

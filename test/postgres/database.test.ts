@@ -26,7 +26,7 @@ const thrownBy = (work: () => Promise<unknown>) =>
   )
 const count = async () => Number((await database.pool.query('select count(*) as n from t')).rows[0].n)
 
-test('work that throws leaves nothing behind, and its connection is as good as before', async () => {
+test('work that throws is rolled back, and its connection stays usable', async () => {
   const before = await count()
   await thrownBy(() =>
     inTransaction(database.pool, async (db) => {
@@ -39,7 +39,7 @@ test('work that throws leaves nothing behind, and its connection is as good as b
   expect(await count()).toBe(before + 1)
 })
 
-test('a transaction that is left is rolled back', async () => {
+test('a transaction that is not committed is rolled back', async () => {
   const before = await count()
   {
     await using transaction = await beginTransaction(database.pool)
@@ -48,7 +48,7 @@ test('a transaction that is left is rolled back', async () => {
   expect(await count()).toBe(before)
 })
 
-test('a connection that broke is not given back to the pool', async () => {
+test('a broken connection is not given back to the pool', async () => {
   const pool = openPool(database.url, { max: 1 })
   const broken = await thrownBy(() =>
     inTransaction(pool, async (db) => {
@@ -62,7 +62,7 @@ test('a connection that broke is not given back to the pool', async () => {
   await pool.end()
 })
 
-test('a session that did not answer gets no ROLLBACK, which would wait as long again', async () => {
+test('a session that did not answer gets no ROLLBACK, which would take as long again', async () => {
   const sent: string[] = []
   const client = Object.assign(new EventEmitter(), {
     async query(text: string) {
@@ -76,7 +76,7 @@ test('a session that did not answer gets no ROLLBACK, which would wait as long a
   expect(sent).toEqual(['begin', 'select 1', 'released: Query read timeout'])
 })
 
-test('a connection to a server that became read-only is not given back, and the work may succeed elsewhere', async () => {
+test('a connection to a server that became read-only is not given back, and the error counts as transient', async () => {
   const pool = createPool({ url: database.url, name: 'x', connections: 1, onIdleError: () => {} })
   const pid = async () => (await pool.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid
   const before = await pid()
@@ -103,7 +103,7 @@ describe('an error', () => {
     ['Client was closed and is not queryable', true],
     ['timeout exceeded when trying to connect', true],
     ['an extended protocol message was not intended here', false],
-  ])('without a code passes if its words say that the session is gone: %s', (message, transient) => {
+  ])('without a code is transient only if it says that the session is gone: %s', (message, transient) => {
     expect(isTransientError(new Error(message))).toBe(transient)
   })
 
@@ -111,7 +111,7 @@ describe('an error', () => {
     ['data that cannot be stored', `select '\\ud800'::json ->> 0, '"\\u0000"'::json #>> '{}'`],
     ['a broken constraint', 'insert into t values (-1)'],
     ['a number out of range', 'select 1 / 0'],
-  ])('%s is a refusal, and does not pass', async (_, sql) => {
+  ])('about %s is a refusal, and not transient', async (_, sql) => {
     const error = await thrownBy(() => database.pool.query(sql))
     expect([isRefusal(error), isTransientError(error)]).toEqual([true, false])
   })
@@ -119,7 +119,7 @@ describe('an error', () => {
   test.each([
     ['a table that is not there', 'select * from nowhere'],
     ['a statement that took too long', `set statement_timeout = 1; select pg_sleep(1)`],
-  ])('%s may be mended, and is no refusal of the work', async (_, sql) => {
+  ])('about %s is no refusal, because it may be fixed', async (_, sql) => {
     const client = new pg.Client(database.url)
     await client.connect()
     const error = await thrownBy(() => client.query(sql))
@@ -127,7 +127,7 @@ describe('an error', () => {
     expect(isRefusal(error)).toBe(false)
   })
 
-  test('a server that is not there passes', async () => {
+  test('about an unreachable server is transient', async () => {
     const pool = createPool({
       url: 'postgres://u:secret@127.0.0.1:1/db',
       name: 'x',
@@ -139,11 +139,11 @@ describe('an error', () => {
     expect([isTransientError(error), isRefusal(error)]).toEqual([true, false])
   })
 
-  test('a mistake of ours is a refusal: trying it again does not help', () => {
+  test('that is a mistake of ours is a refusal, because a retry does not help', () => {
     expect(isRefusal(new TypeError('undefined is not a function'))).toBe(true)
   })
 
-  test('of an unusable database names the variable and the server, never the password', async () => {
+  test('about an unusable database names the variable and the server, and no password', async () => {
     const url = 'postgres://u:secret@127.0.0.1:1/db'
     const pool = createPool({ url, name: 'x', connections: 1, onIdleError: () => {} })
     const error = await thrownBy(() => withConnectionErrorsExplained('DATABASE_URL', url, () => pool.query('select 1')))

@@ -4,9 +4,9 @@ import { createRenewableDatabaseAddress } from '../../src/postgres/databaseAddre
 const first = 'postgres://erp:one@db.example:5432/erp?sslmode=require'
 
 test.each([
-  ['another password', 'postgres://erp:two@db.example:5432/erp?sslmode=require'],
-  ['another name', 'postgresql://erp_2@db.example:5432/erp?sslmode=require'],
-])('%s is taken', (_, url) => {
+  ['a different password', 'postgres://erp:two@db.example:5432/erp?sslmode=require'],
+  ['a different user', 'postgresql://erp_2@db.example:5432/erp?sslmode=require'],
+])('a new URL with %s is taken', (_, url) => {
   const { address, told } = setup({ url })
   address.renew()
   expect(address.now()).toBe(url)
@@ -17,14 +17,14 @@ test.each([
   'postgres://erp:one@other.example:5432/erp?sslmode=require',
   'postgres://erp:one@db.example:5432/other?sslmode=require',
   'postgres://erp:one@db.example:5432/erp?sslmode=disable',
-])('%s is another database, or another way to it: not taken while we run', (url) => {
+])('a new URL of a different database, or with other options, is refused until a restart: %s', (url) => {
   const { address, told } = setup({ url })
   address.renew()
   expect(address.now()).toBe(first)
   expect(told).toEqual(['the new URL names a different database. Only a restart can change the database'])
 })
 
-test('the same is no news; a file that cannot be read is', () => {
+test('an unchanged URL is not reported, and an unreadable file is', () => {
   const same = setup({ url: first })
   same.address.renew()
   expect(same.told).toEqual([])

@@ -26,7 +26,7 @@ async function setup() {
     onTestFinished(() => listener.close())
     return Object.assign(listener, { notices: () => notices })
   }
-  /** One that has looked once, as it does when it is connected. */
+  /** Opens a listener and waits until it is connected, which counts as a notice. */
   const ready = async () => {
     const listener = open()
     await until(listener.notices, (count) => count === 1)
@@ -40,7 +40,7 @@ async function setup() {
   return { database, pool: database.pool, open, ready, writer }
 }
 
-/** Notifications that PostgreSQL delivers to whoever listens. */
+/** Counts the notifications that PostgreSQL delivers to a second listener. */
 async function eavesdrop(url: string): Promise<() => number> {
   const client = new pg.Client(url)
   await client.connect()
@@ -59,7 +59,7 @@ const becomes = (listener: Listener, wanted: string) =>
     (mark) => mark === wanted,
   )
 
-test("sessions insert all the time: only a sleep's first insert notifies", async () => {
+test('while sessions insert all the time, only the first insert after a sleep notifies', async () => {
   const { database, pool, ready } = await setup()
   const heard = await eavesdrop(database.url)
   const listener = await ready()
@@ -80,7 +80,7 @@ test("sessions insert all the time: only a sleep's first insert notifies", async
   expect(heard()).toBe(2)
 })
 
-test('an insert before the daemon sleeps: it looks once more', async () => {
+test('if an insert began before the sleep, the daemon looks once more', async () => {
   const { ready, writer } = await setup()
   const listener = await ready()
   const early = await writer()
@@ -92,7 +92,7 @@ test('an insert before the daemon sleeps: it looks once more', async () => {
   const late = await writer()
   await late.query(`begin; ${insert}`)
   listener.clearSleepFlag()
-  expect(await listener.setSleepFlag()).toBe('marked') // it will notify: it has met the mark
+  expect(await listener.setSleepFlag()).toBe('marked') // its COMMIT will notify, because its insert saw the sleep flag
   await late.query('commit')
   await until(listener.notices, (count) => count === 2)
 })
@@ -107,12 +107,12 @@ test('of two daemons one sleeps for both, and both are woken', async () => {
     () => one.notices() + two.notices(),
     (count) => count === 4,
   )
-  await becomes(two, 'marked') // once the session of the first has heard that it is awake
+  await becomes(two, 'marked') // after the first daemon's session has released the flag
   await two.close()
   await becomes(one, 'marked')
 })
 
-test('a table that is gone, a connection that is not there, or one through a pooler cannot be marked', async () => {
+test('the sleep flag cannot be set without a table or a connection', async () => {
   const { pool, open, ready, database } = await setup()
   const away = open('postgres://nobody@127.0.0.1:1/nowhere')
   expect(await away.setSleepFlag()).toBe('unavailable')
@@ -127,7 +127,7 @@ test('a table that is gone, a connection that is not there, or one through a poo
   await becomes(listener, 'marked') // on a new connection
 })
 
-test('to migrate again renews the trigger of an earlier version, without a lock on the table', async () => {
+test('migrating again replaces the trigger of an earlier version, without locking the table', async () => {
   const { database, pool, ready, writer } = await setup()
   await pool.query(`create or replace function outboxd_wake() returns trigger language plpgsql as $$
     begin perform pg_notify('outboxd_outbox', ''); return null; end $$`)
@@ -136,7 +136,7 @@ test('to migrate again renews the trigger of an earlier version, without a lock 
   await pool.query(insert)
   await until(heard, (count) => count === 1)
   const busy = await writer()
-  await busy.query('begin; update outbox set key = null') // a lock that lets nobody alter the table
+  await busy.query('begin; update outbox set key = null') // this lock prevents any change of the table
   expect(await migrateOutbox(database.url, 'outbox')).toEqual({ hasWakeTrigger: true, preparedMax: 0 })
   await busy.query('commit')
   await pool.query(insert)

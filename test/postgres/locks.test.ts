@@ -12,11 +12,11 @@ test.each([
   ['', null],
   ['<insufficient privilege>', null],
   [null, null],
-])('%j is %s', (query, kind) => {
+])('the statement %j is called %s', (query, kind) => {
   expect(toStatementKind(query)).toBe(kind)
 })
 
-test('nothing of a statement is told but words of our own', () => {
+test('the name of a statement’s kind has only words of our own', () => {
   fc.assert(
     fc.property(fc.constantFrom('', 'select ', 'update ', '/*'), fc.string({ maxLength: 200 }), (verb, text) => {
       const kind = toStatementKind(`${verb}${text}`)

@@ -4,16 +4,16 @@ import { createPool } from '../../src/postgres/database.ts'
 import { createCharacterReplacer } from '../../src/postgres/serverEncoding.ts'
 import { createDatabase } from '../support/database.ts'
 
-/** Single-byte encodings that PostgreSQL has as a server's. */
+/** Single-byte encodings that a PostgreSQL server can have. */
 const encodings = [
   'LATIN1 LATIN2 LATIN3 LATIN4 LATIN5 LATIN6 LATIN7 LATIN8 LATIN9 LATIN10 ISO_8859_5 ISO_8859_6 ISO_8859_7 ISO_8859_8',
   'KOI8R WIN866 WIN874 WIN1250 WIN1251 WIN1252 WIN1253 WIN1254 WIN1256 WIN1257 WIN1258',
 ].flatMap((line) => line.split(' '))
 
-/** Each letter and sign beyond ASCII that some encoding of one byte has, and some that none has. */
+/** All letters and signs beyond ASCII that a single-byte encoding has, and some that none has. */
 const characters = [...range(0xa0, 0x600), ...range(0xe00, 0xe60), ...range(0x1e00, 0x1f00), ...range(0x2010, 0x2600)]
 
-test('what is left after the replacement can be stored in a database of each encoding, and nothing more is replaced', async () => {
+test('for each encoding, exactly the characters that it cannot store are replaced', async () => {
   await using database = await createDatabase('template0')
   await createHolds(database.pool)
   const wrongs: string[] = []
@@ -35,7 +35,7 @@ test('what is left after the replacement can be stored in a database of each enc
   expect(wrongs).toEqual([])
 })
 
-test('UTF8 and encodings of several bytes are left to Postgres', () => {
+test('UTF8 and multi-byte encodings need no replacement', () => {
   expect(['UTF8', 'SQL_ASCII', 'EUC_JP', 'MULE_INTERNAL'].map(createCharacterReplacer)).toEqual([
     null,
     null,
@@ -44,7 +44,7 @@ test('UTF8 and encodings of several bytes are left to Postgres', () => {
   ])
 })
 
-test('a session of a LATIN1 database binds what it can hold, and refuses an exact text that it cannot', async () => {
+test('a session of a LATIN1 database replaces what it cannot store, but refuses an exact text with it', async () => {
   await using database = await createDatabase('template0', `encoding 'LATIN1' locale 'C'`)
   const pool = createPool({ url: database.url, name: 'x', connections: 1, onIdleError: () => {} })
   const { rows } = await pool.query<{ texts: unknown }>(

@@ -29,14 +29,14 @@ async function startEndingServer(): Promise<string> {
   return `postgres://nobody@127.0.0.1:${(server.address() as AddressInfo).port}/none`
 }
 
-test('a session that is ended as it begins fails its work, and not the process', async () => {
+test('a session that ends as it begins fails its work, but not the process', async () => {
   const pool = createPool({ url: await startEndingServer(), name: 'test', connections: 1, onIdleError: () => {} })
   onTestFinished(() => pool.end())
   await expect(pool.query('select 1')).rejects.toThrow()
   await expect(beginTransaction(pool)).rejects.toThrow()
 })
 
-test("the database's time zone or text formats change: sessions keep their own", async () => {
+test('sessions keep their own time zone and text formats, whatever the database’s are', async () => {
   const database = await createDatabase('template0')
   onTestFinished(() => database[Symbol.asyncDispose]())
   const name = new URL(database.url).pathname.slice(1)
@@ -74,7 +74,7 @@ async function prepared(pool: pg.Pool): Promise<string[]> {
   return rows.map(({ statement }) => statement)
 }
 
-test('a statement with values is prepared, in transactions as outside', async () => {
+test('a statement with values is prepared, inside and outside of transactions', async () => {
   const pool = open()
   await again(pool, 'select $1::int as n')
   for (let i = 0; i < 10; i++) await inTransaction(pool, (db) => db.query('select $1::int + 0 as n', [i]))
@@ -82,13 +82,13 @@ test('a statement with values is prepared, in transactions as outside', async ()
   expect(await prepared(pool)).toEqual(['select $1::int as n', 'select $1::int + 0 as n'])
 })
 
-test('a hundred statements are prepared and no more', async () => {
+test('a session prepares at most a hundred statements', async () => {
   const pool = open()
   for (let i = 0; i < 120; i++) await pool.query(`select ${i}, $1::int as n`, [i])
   expect((await prepared(pool)).length).toBe(100)
 })
 
-test('where a migration gives a result another type, the next session reads it', async () => {
+test('if a migration changes the type of a result, the next session reads it', async () => {
   const pool = open()
   await pool.query('create table changing (n int)')
   const read = () => inTransaction(pool, (db) => db.query('select * from changing where n = $1', [1]))
@@ -98,17 +98,14 @@ test('where a migration gives a result another type, the next session reads it',
   expect((await read()).fields.map(({ name }) => name)).toEqual(['n', 'more'])
 })
 
-test.skipIf(!hasPgbouncer)(
-  'nothing is prepared through a pooler that lends its sessions for one transaction each',
-  async () => {
-    const bouncer = await startPgbouncer(inject('postgresUrl'), [
-      'statement_timeout',
-      'idle_in_transaction_session_timeout',
-      'options',
-    ])
-    onTestFinished(() => bouncer[Symbol.asyncDispose]())
-    const pool = open(bouncer.through(database.url))
-    await again(pool, 'select $1::int as n')
-    expect(await prepared(pool)).toEqual([])
-  },
-)
+test.skipIf(!hasPgbouncer)('nothing is prepared through a pooler that assigns sessions per transaction', async () => {
+  const bouncer = await startPgbouncer(inject('postgresUrl'), [
+    'statement_timeout',
+    'idle_in_transaction_session_timeout',
+    'options',
+  ])
+  onTestFinished(() => bouncer[Symbol.asyncDispose]())
+  const pool = open(bouncer.through(database.url))
+  await again(pool, 'select $1::int as n')
+  expect(await prepared(pool)).toEqual([])
+})

