@@ -12,7 +12,7 @@ interface Import {
   from: string
   /** The imported file from src/, or a package's or node:'s name. */
   to: string
-  /** Whether types alone are imported. */
+  /** True if only types are imported. */
   types: boolean
 }
 
@@ -38,17 +38,17 @@ const mayImport: Record<string, string[]> = {
 
 const rules: Rule[] = [
   {
-    says: 'boundText.ts, clock.ts, resources.ts and slotDurations.ts import nothing, model.ts and its folder each other and types of resources.ts alone',
+    says: 'boundText.ts, clock.ts, resources.ts and slotDurations.ts import nothing, model.ts and its folder only each other and types of resources.ts',
     breaks: ({ from, to, types }) =>
       isOneOf(from, 'boundText.ts', 'clock.ts', 'resources.ts', 'slotDurations.ts') ||
       (isOfModel(from) && !isOfModel(to) && !(to === 'resources.ts' && types)),
   },
   {
-    says: 'only model.ts imports its folder: there is one door',
+    says: 'only model.ts imports its folder',
     breaks: ({ from, to }) => isIn(to, 'model') && !isOfModel(from),
   },
   {
-    says: 'config.ts imports the variables, how they are read, what they and their files may hold, and no other file of ours: everyone may have its types',
+    says: 'config.ts and the files of its variables import only each other and resources.ts, so that all may import its types',
     breaks: ({ from, to }) =>
       isOneOf(from, 'config.ts', 'variables.ts', 'createVariableReader.ts', 'variableSchemas.ts', 'pem.ts') &&
       isOurs(to) &&
@@ -60,7 +60,7 @@ const rules: Rule[] = [
       home(edge.from) === name && isOurs(edge.to) && !isOwnOrShared(edge) && !others.includes(home(edge.to)),
   })),
   {
-    says: 'a stage uses no database, network, log or metrics package: that is what adapters are for',
+    says: 'a stage uses no database, network, log or metrics package: adapters do that',
     breaks: ({ from, to }) => isIn(from, ...stages, 'mapping') && adapterPackages.includes(to),
   },
   {
@@ -73,17 +73,17 @@ const rules: Rule[] = [
     breaks: ({ from, to }) =>
       from === 'main.ts' && isIn(to, ...stages, ...databases, 'daemon', 'service', 'console', 'sandbox', 'demo'),
   },
-  { says: 'nobody imports main.ts', breaks: ({ to }) => to === 'main.ts' },
+  { says: 'no file imports main.ts', breaks: ({ to }) => to === 'main.ts' },
   {
-    says: 'commands are imported by main.ts and each other alone',
+    says: 'only main.ts and commands import commands',
     breaks: ({ from, to }) => isIn(to, 'commands') && from !== 'main.ts' && !isIn(from, 'commands'),
   },
   {
-    says: 'operations import neither commands nor the console: both of those are made of them',
+    says: 'operations import neither commands nor the console, which both use operations',
     breaks: ({ from, to }) => isIn(from, 'operations') && isIn(to, 'commands', 'console'),
   },
   {
-    says: 'operations are imported by main.ts, commands and the console only',
+    says: 'only main.ts, commands and the console import operations',
     breaks: ({ from, to }) =>
       isIn(to, 'operations') && from !== 'main.ts' && !isIn(from, 'commands', 'console', 'operations'),
   },
@@ -92,20 +92,20 @@ const rules: Rule[] = [
     breaks: ({ from, to }) => isIn(to, 'console') && !isIn(from, 'console') && from !== 'commands/console.ts',
   },
   {
-    says: 'the console imports no stage, no daemon, no command, no demo: it has handles on the databases, and what says things',
+    says: 'the console imports no stage, daemon, command, sandbox, demo or embedded Postgres',
     breaks: ({ from, to }) =>
       isIn(from, 'console') && isIn(to, ...stages, 'daemon', 'commands', 'sandbox', 'demo', 'embedded'),
   },
   {
-    says: 'discover is imported by commands and itself alone: the daemon is told what was found by variables',
+    says: 'only commands import discover; the daemon gets what was found in variables',
     breaks: ({ from, to }) => isIn(to, 'discover') && !isIn(from, 'commands', 'discover'),
   },
   {
-    says: 'daemon/app.ts is imported by commands alone',
+    says: 'only commands import daemon/app.ts',
     breaks: ({ from, to }) => to === 'daemon/app.ts' && !isIn(from, 'commands'),
   },
   {
-    says: 'the sandbox imports nothing from the rest but a PostgreSQL and how a YAML file is read, so that neither can hide the other’s mistake',
+    says: 'of our files the sandbox imports only the embedded Postgres and yaml, so that it cannot hide a mistake of the client',
     breaks: ({ from, to }) => isIn(from, 'sandbox') && isOurs(to) && !isIn(to, 'sandbox', 'embedded', 'yaml'),
   },
   {
@@ -132,7 +132,7 @@ const rules: Rule[] = [
     breaks: ({ from, to }) => to === 'pg-boss' && from !== 'ledger/queue.ts' && !isIn(from, 'sandbox'),
   },
   {
-    says: 'only postgres, ledger, outbox, the sandbox and the demo import pg: all the SQL is there',
+    says: 'only postgres, ledger, outbox, the sandbox and the demo import pg, and have all the SQL',
     breaks: ({ from, to }) =>
       isOneOf(to, 'pg', 'node-pg-migrate') &&
       !isIn(from, ...databases, 'sandbox', 'demo') &&
@@ -151,7 +151,7 @@ const rules: Rule[] = [
 const adapterPackages = ['undici', 'pg', 'pg-boss', 'node-pg-migrate', 'pino', 'prom-client', 'fastify', 'node:http']
 
 const onlyMain = 'only main.ts reads process.env, listens to signals and sets exit codes'
-/** Beside main.ts, what hands a few variables on to the processes that we start, and looks into none. */
+/** Beside main.ts, the file that passes a few variables to the processes that we start, without reading them. */
 const mayReadProcess = ['main.ts', 'embedded/postgresServer.ts']
 const processMessage =
   /\bprocess\s*\.\s*(env|on|once|exit|exitCode|addListener)\b|\bnode:process\b|\{[^}]*\}\s*=\s*process\b/
@@ -173,15 +173,15 @@ test(onlyMain, () => {
   expect(readersOfProcess(sources)).toEqual([])
 })
 
-test('no other file than resources.ts names a resource: another one is a row there', () => {
+test('only resources.ts names a resource', () => {
   expect(namingResources(sources)).toEqual([])
 })
 
-test('no files of ours import each other in a circle, but for types', () => {
+test('no files of ours import each other in a circle, except for types', () => {
   expect(circles(allImports(sources))).toEqual([])
 })
 
-/** Each rule must see what it forbids; a rule that never fires keeps nothing true. */
+/** Each rule must find what it forbids. */
 describe('the rules themselves', () => {
   test.each([
     ['model.ts', `import { z } from 'zod'`],
@@ -266,19 +266,19 @@ describe('the rules themselves', () => {
     expect(readersOfProcess(new Map([['main.ts', text]]))).toEqual([])
   })
 
-  test('choosing by the name of a resource is caught, its own file may', () => {
+  test('a file that tests for a resource’s name is caught, except for resources.ts', () => {
     const text = `const endpoint = resource === 'orders' ? 'order' : 'submit'`
     expect(namingResources(new Map([['daemon/submit/submit.ts', text]]))).not.toEqual([])
     expect(namingResources(new Map([['resources.ts', text]]))).toEqual([])
   })
 
-  test('a circle of two is caught, one of types is not', () => {
+  test('a circle of two imports is caught, and one of types is not', () => {
     const edge = { from: 'a.ts', to: 'b.ts', types: false }
     expect(circles([edge, { from: 'b.ts', to: 'a.ts', types: false }])).toEqual(['a.ts', 'b.ts'])
     expect(circles([edge, { from: 'b.ts', to: 'a.ts', types: true }])).toEqual([])
   })
 
-  test('speaking of process.env in a comment is no use of it', () => {
+  test('process.env in a comment is not caught', () => {
     expect(
       readersOfProcess(new Map([['app.ts', `/** reads no process.env */\nconst a = 'http://x' // process.exit`]])),
     ).toEqual([])
@@ -309,7 +309,7 @@ function folder(path: string): string {
   return path.includes('/') ? path.slice(0, path.indexOf('/')) : ''
 }
 
-/** A file's part of the house: the stage that it belongs to, or else the first folder. */
+/** Returns the stage that a file belongs to, or else its first folder. */
 function home(path: string): string {
   return stages.find((stage) => path.startsWith(`${stage}/`)) ?? folder(path)
 }
@@ -344,12 +344,12 @@ function isOwnOrShared({ from, to, types }: Import): boolean {
   )
 }
 
-/** The nouns: model.ts, and the files that it is made of. */
+/** True for model.ts and the files that it consists of. */
 function isOfModel(path: string): boolean {
   return path === 'model.ts' || isIn(path, 'model')
 }
 
-/** Files at the top of src that everyone may import. */
+/** True for the files at the top of src that all may import. */
 function isShared(path: string): boolean {
   return isOneOf(
     path,
@@ -376,7 +376,7 @@ function readersOfProcess(files: Map<string, string>): string[] {
     .map(([path]) => path)
 }
 
-/** The sandbox and the demo have records of their own, and know nothing of ours; a question of discover is about one half. */
+/** Returns the files that name a resource. The sandbox, the demo and discover may: their resources are their own. */
 function namingResources(files: Map<string, string>): string[] {
   return [...files]
     .filter(

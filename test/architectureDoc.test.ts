@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 
-/** docs/why/architecture.md says of functions, locks and words what is so. */
+/** What docs/why/architecture.md says about functions and locks is true. */
 
 const root = join(import.meta.dirname, '..')
 const page = read('docs/why/architecture.md')
 
-test('the way of a record has ten steps, and each function is exported by a file of its row', () => {
+test('the way of a record has ten steps, and a file of each row exports its functions', () => {
   const rows = [...section('The way of a record').matchAll(/^\| (\d* ?)\|[^|]+\|([^|]+)\|([^|]+)\|$/gm)]
   expect(rows.filter(([, step]) => step !== '')).toHaveLength(10)
   expect(rows.length).toBeGreaterThan(10)
@@ -19,7 +19,7 @@ test('the way of a record has ten steps, and each function is exported by a file
   }
 })
 
-test('every advisory lock that the source takes is in the list', () => {
+test('the list has every advisory lock that the source takes', () => {
   const keys = sources().flatMap((text) => [...text.matchAll(/advisory\w*lock\w*\((\d+)/g)].map(([, key]) => key))
   expect(new Set(keys).size).toBeGreaterThan(3)
   const list = section('Advisory locks')

@@ -5,7 +5,7 @@ import { anyString } from './support/anyString.ts'
 
 const anyText = fc.string({ unit: fc.constantFrom('a', '\0', '\ud800', '\udc00', '😀', '\u202e', '\n', '…') })
 
-test('whatever the text, it is well formed, without NUL, and never longer than asked', () => {
+test('any text becomes well formed, without NUL, and no longer than asked', () => {
   fc.assert(
     fc.property(anyText, fc.integer({ min: 1, max: 20 }), (text, charsMax) => {
       const bounded = boundText(text, charsMax)
@@ -17,14 +17,14 @@ test('whatever the text, it is well formed, without NUL, and never longer than a
   )
 })
 
-test('a text that is short and whole stays as it is, and no pair is torn', () => {
+test('a short text stays as it is, and no surrogate pair is cut', () => {
   expect(boundText('E001', 64)).toBe('E001')
   expect(boundText('Grüße 😀', 8)).toBe('Grüße 😀')
   expect(boundText('Grüße 😀!', 8)).toBe('Grüße …')
   expect(boundText('a\0b\ud800')).toBe('a\uFFFDb\uFFFD')
 })
 
-test('an exact text is the same after JSON, in ASCII', () => {
+test('an escaped text is ASCII and the same after JSON', () => {
   fc.assert(
     fc.property(anyString(), (text) => {
       const json = JSON.stringify({ a: escapeNonAscii(text) })

@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, normalize, relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
 
-/** What code and docs say of each other is there: every path that they cite, every link, every heading in quotes. */
+/** Every path, link and quoted heading that code and docs cite exists. */
 
 const root = join(import.meta.dirname, '..')
-/** Packages, and the site of docs/ as it is built. */
+/** Packages, and the built site of docs/. */
 const isMade = /node_modules|\.vitepress\/(cache|dist)/
 const texts = readTexts()
 
@@ -14,15 +14,15 @@ test('the texts were found', () => {
   expect(allCitations(texts).length).toBeGreaterThan(100)
 })
 
-test('every file that is cited is in the repository, and has the section that is cited', () => {
+test('every cited file is in the repository, and has the cited section', () => {
   expect(allCitations(texts).filter(isBroken).map(inMessage)).toEqual([])
 })
 
-test('every link leads to a file that is in the repository, and to a heading of it', () => {
+test('every link leads to a file in the repository, and to a heading in it', () => {
   expect(allLinks(texts).filter(isBroken).map(inMessage)).toEqual([])
 })
 
-test('every option that CHANGELOG announces is one of a command, or of a program that it names', () => {
+test('every option in CHANGELOG is one of ours, or of npm or commander', () => {
   const changes = readFileSync(join(root, 'CHANGELOG.md'), 'utf8')
   const code = [...texts].flatMap(([path, text]) => (path.startsWith('src/') ? [text] : [])).join('\n')
   const ofOthers = ['--omit', '--help'] // of npm, and of commander
@@ -141,7 +141,7 @@ function headingsOf(page: string): string[] {
   )
 }
 
-/** As GitHub makes it. */
+/** Returns the anchor that GitHub gives a heading. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()

@@ -14,7 +14,7 @@ function setup() {
   return { now, pass, elapsedMs: clock.stopwatch() }
 }
 
-test('a stopwatch counts the time for which the machine was suspended', () => {
+test('a stopwatch counts the time in which the machine was suspended', () => {
   const { now, pass, elapsedMs } = setup()
   pass(1_000)
   now.wallMs += 3_600_000
@@ -31,7 +31,7 @@ test('a stopwatch goes on when a wall clock that was set forward is corrected', 
   expect(elapsedMs()).toBe(3_601_000)
 })
 
-test('a stopwatch counts a stop that follows a wall clock that was set back', () => {
+test('a stopwatch counts a suspension after the wall clock was set back', () => {
   const { now, pass, elapsedMs } = setup()
   now.wallMs -= 3_600_000
   pass(1_000)

@@ -21,8 +21,8 @@ const complete = {
   SERVICE_CLIENT_SECRET: 'secret',
 }
 
-describe('what is set and what is not', () => {
-  test('the defaults are those that users were promised', () => {
+describe('values that are set or left out', () => {
+  test('the defaults are those that are documented', () => {
     expect(readConfig(complete)).toEqual({
       databaseUrl: complete.DATABASE_URL,
       stateDatabaseUrl: complete.DATABASE_URL,
@@ -80,7 +80,7 @@ describe('what is set and what is not', () => {
     })
   })
 
-  test('a variable that instances may differ in says why, and a secret is never among those that they compare', () => {
+  test('a variable that may differ between instances says why, and a secret is never compared', () => {
     for (const [name, variable] of Object.entries(variables)) {
       const { instances, secret = false }: Variable = variable
       expect(instances, name).toMatch(/^(same: (reported|refused)|own: .{12,})$/)
@@ -98,14 +98,14 @@ describe('what is set and what is not', () => {
     expect(readConfig(set).service.expiresInUnitMs).toBe(60_000)
   })
 
-  test('commands on the databases need the databases alone', () => {
+  test('commands that need only the databases read only their variables', () => {
     const { DATABASE_URL } = complete
     expect(readDatabaseConfig({ DATABASE_URL, SERVICE_BASE_URL: 'nonsense' }).databaseUrl).toBe(DATABASE_URL)
   })
 })
 
 describe('mistakes', () => {
-  test('every mistake is reported at once, with the name of its variable', () => {
+  test('all mistakes are reported at once, with the names of their variables', () => {
     const problems = problemsOf({
       STATE_DATABASE_URL: 'mysql://x',
       OUTBOX_TABLE: 'a.b.c',
@@ -134,13 +134,13 @@ describe('mistakes', () => {
     expect(problems).toHaveLength(12)
   })
 
-  test('a value that is a mistake is quoted as it was given, but for an address that may hold a secret', () => {
+  test('a mistaken value is quoted, except for an address that may contain a secret', () => {
     const problems = problemsOf({ ...complete, RATE_LIMIT_REQUESTS: '1e3', SERVICE_AUTH_URL: 'https://x/?key=hunter2' })
     expect(problems.find((problem) => problem.startsWith('RATE_LIMIT_REQUESTS'))).toMatch(/\(given: "1e3"\)$/)
     expect(problems.join()).not.toContain('hunter2')
   })
 
-  test('the databases’ mistakes are reported at once too, when only they are read', () => {
+  test('mistakes in the databases’ variables are reported at once, even if only these are read', () => {
     expect(() => readDatabaseConfig({ KEY_ON_FAILURE: 'maybe', PAYLOAD_MAX_BYTES: 'many' })).toThrow('3 mistakes')
   })
 
@@ -148,11 +148,11 @@ describe('mistakes', () => {
     'postgres://u:p@a,b/erp',
     'postgres://a:5432,b:5433/erp',
     'postgres://u@/erp?host=a%2Cb',
-  ])('several hosts in one address, which the driver does not know, are refused: %s', (url) => {
+  ])('several hosts in one URL are refused, because the driver does not support them: %s', (url) => {
     expect(problemsOf({ ...complete, DATABASE_URL: url })).toEqual([expect.stringContaining('names several hosts')])
   })
 
-  test('a comma in a password is none between hosts', () => {
+  test('a comma in a password does not separate hosts', () => {
     const url = 'postgres://erp:p,w@db.example/erp?application_name=a,b'
     expect(readConfig({ ...complete, DATABASE_URL: url }).databaseUrl).toBe(url)
   })
@@ -165,7 +165,7 @@ describe('mistakes', () => {
     'postgres://erp:p@1?ter2@db.example/erp',
     'postgres://erp:hun#ter2@db.example/erp',
     'postgres://erp@db.example:port/erp',
-  ])('a database’s address that is not a URL is refused with what to encode, and not quoted: %s', (url) => {
+  ])('a database URL that is not valid is refused with what to encode, and not quoted: %s', (url) => {
     const problems = problemsOf({ ...complete, DATABASE_URL: url })
     expect(problems).toEqual([expect.stringMatching(/^DATABASE_URL is not a valid URL\. .* \/ as %2F/)])
     expect(problems.join()).not.toContain('ter2')
@@ -177,7 +177,7 @@ describe('mistakes', () => {
     'postgres://%2Frun%2Fpostgresql/erp',
     'postgresql://erp:p%2Fw@[::1]:5433/erp?user=me@corp',
     'postgres://erp:p w%@db.example/erp',
-  ])('an address that the driver can read is taken: %s', (url) => {
+  ])('a URL that the driver can read is accepted: %s', (url) => {
     expect(readConfig({ ...complete, DATABASE_URL: url }).databaseUrl).toBe(url)
   })
 
@@ -190,7 +190,7 @@ describe('mistakes', () => {
   test.each([
     'https://me:hunter2@service.example',
     'https://:hunter2@service.example',
-  ])('credentials in the service’s address are refused and not repeated: %s', (address) => {
+  ])('credentials in the service’s URL are refused and not quoted: %s', (address) => {
     const problems = problemsOf({ ...complete, SERVICE_BASE_URL: address }).join('\n')
     expect(problems).toMatch(/^SERVICE_BASE_URL must not contain a user name or password/)
     expect(problems).not.toContain('hunter2')
@@ -205,7 +205,7 @@ describe('mistakes', () => {
     ['SERVICE_BASE_URL', 'https://auth.example/oauth/token', '/oauth/token', 'https://auth.example'],
     ['SERVICE_AUTH_URL', 'https://auth.example/oauth/token', '/oauth/token', 'https://auth.example'],
     ['SERVICE_AUTH_URL', 'https://auth.example/x/oauth/', '/oauth', 'https://auth.example/x'],
-  ])('an address with a path of the interface (%s, %s): refused', (name, address, end, right) => {
+  ])('a URL that ends in a path of the interface is refused (%s, %s)', (name, address, end, right) => {
     const problems = problemsOf({ ...complete, [name]: address })
     expect(problems).toHaveLength(1)
     expect(problems[0]).toMatch(`${name} must not end in ${end}, because outboxd appends `)
@@ -217,14 +217,14 @@ describe('mistakes', () => {
     'https://service.example/api/v2',
     'https://service.example/myapi',
     'https://api.example',
-  ])('an address that only looks like that is taken: %s', (address) => {
+  ])('a URL that only resembles one with a path of the interface is accepted: %s', (address) => {
     expect(readConfig({ ...complete, SERVICE_BASE_URL: address }).service.baseUrl).toBe(address)
   })
 
   test.each([
     'https://service.example/?v=1',
     'https://service.example#x',
-  ])('an address that a path cannot be appended to is refused: %s', (address) => {
+  ])('a URL to which no path can be appended is refused: %s', (address) => {
     expect(problemsOf({ ...complete, SERVICE_BASE_URL: address })).toEqual([
       expect.stringContaining('must not contain ?'),
     ])
@@ -235,11 +235,15 @@ describe('mistakes', () => {
     'http://10.0.0.1',
     'http://localhost.example',
     'ftp://localhost',
-  ])('only https leaves this machine: %s is refused', (address) => {
+  ])('the service must use https, unless it is on loopback: %s is refused', (address) => {
     expect(problemsOf({ ...complete, SERVICE_AUTH_URL: address })).toEqual([expect.stringContaining('must be https')])
   })
 
-  test.each(['http://localhost:8080', 'http://127.0.0.1:8080', 'http://[::1]:8080'])('%s is loopback', (address) => {
+  test.each([
+    'http://localhost:8080',
+    'http://127.0.0.1:8080',
+    'http://[::1]:8080',
+  ])('http is allowed on loopback: %s', (address) => {
     expect(readConfig({ ...complete, SERVICE_AUTH_URL: address }).service.authUrl).toBe(address)
   })
 
@@ -258,7 +262,7 @@ describe('mistakes', () => {
     'http://me:p%40ss@10.0.0.7:8080',
     'http://[::1]:3128/',
     'http://proxy.example',
-  ])('%s is a proxy', (proxy) => {
+  ])('%s is accepted as a proxy', (proxy) => {
     expect(readConfig({ ...complete, SERVICE_PROXY: proxy }).service.proxy).toBe(proxy)
   })
 
@@ -269,7 +273,7 @@ describe('mistakes', () => {
     'http://me:hunter2@proxy.example/path',
     'http://me:hun/ter2@proxy.example',
     'http://me:100%@proxy.example',
-  ])('%s is none, and is not told', (proxy) => {
+  ])('%s is refused as a proxy, and not quoted', (proxy) => {
     const problems = problemsOf({ ...complete, SERVICE_PROXY: proxy })
     expect(problems).toEqual([expect.stringContaining('SERVICE_PROXY must be http://host:port')])
     expect(problems.join()).not.toContain('example')
@@ -290,22 +294,22 @@ describe('files', () => {
     ['SERVICE_CLIENT_ID', 'some-id', (env: Env) => readConfig(env).service.clientId],
     ['SERVICE_PROXY', 'http://proxy.example:3128', (env: Env) => readConfig(env).service.proxy],
     ['SERVICE_CLIENT_SECRET', 'some-secret', (env: Env) => readConfig(env).service.clientSecret],
-  ])('%s may come from a file, whose last line break does not count', (name, value, read) => {
+  ])('%s may be read from a file, without its last line break', (name, value, read) => {
     const env = { ...complete, [name]: undefined, [`${name}_FILE`]: fileWith(`${value}\n`) }
     expect(read(env)).toBe(value)
   })
 
-  test('a secret and its file are not both set', () => {
+  test('a secret and its file must not both be set', () => {
     const problems = problemsOf({ ...complete, SERVICE_CLIENT_SECRET_FILE: fileWith('other') })
     expect(problems).toEqual(['SERVICE_CLIENT_SECRET and SERVICE_CLIENT_SECRET_FILE are both set: set one of them'])
   })
 
-  test('a file that cannot be read is one mistake, with its path', () => {
+  test('a file that cannot be read is a single mistake, with its path', () => {
     const problems = problemsOf({ ...complete, DATABASE_URL: undefined, DATABASE_URL_FILE: '/nowhere/at/all' })
     expect(problems).toEqual(['DATABASE_URL_FILE: cannot read /nowhere/at/all (ENOENT)'])
   })
 
-  test('a secret in the place of its file’s name is not told', () => {
+  test('a secret in place of its file’s name is not quoted', () => {
     const [problem] = problemsOf({
       ...complete,
       SERVICE_CLIENT_SECRET: undefined,
@@ -315,13 +319,13 @@ describe('files', () => {
     expect(problem).not.toContain('c2VjcmV0')
   })
 
-  test('an empty file of a secret that is optional counts as not set, as systemd’s empty default does', () => {
+  test('an empty file of an optional secret counts as not set, as with systemd’s empty default', () => {
     const file = join(mkdtempSync(join(tmpdir(), 'secret-')), 'state_database_url')
     writeFileSync(file, '\n')
     expect(readConfig({ ...complete, STATE_DATABASE_URL_FILE: file }).stateDatabaseUrl).toBe(complete.DATABASE_URL)
   })
 
-  test('an empty secret file is a mistake, and is named', () => {
+  test('an empty secret file is a mistake that names the file', () => {
     const file = fileWith('\n')
     const env = { ...complete, SERVICE_CLIENT_SECRET: undefined, SERVICE_CLIENT_SECRET_FILE: file }
     expect(problemsOf(env)).toEqual([
@@ -329,7 +333,7 @@ describe('files', () => {
     ])
   })
 
-  test('certificates are read as texts', () => {
+  test('certificates are read from their files', () => {
     const files = {
       SERVICE_CA_FILE: fileWith(ours.cert),
       SERVICE_CERT_FILE: fileWith(client.cert),
@@ -339,15 +343,15 @@ describe('files', () => {
   })
 
   test.each([
-    ['an authority that is none', { ca: 'CA' }, 'SERVICE_CA_FILE holds no certificate'],
-    ['an empty one', { ca: '' }, 'SERVICE_CA_FILE holds no certificate'],
+    ['an authority that is not a certificate', { ca: 'CA' }, 'SERVICE_CA_FILE holds no certificate'],
+    ['an empty authority', { ca: '' }, 'SERVICE_CA_FILE holds no certificate'],
     [
       'a certificate cut in the middle',
       { ...client, cert: client.cert.slice(0, 300) },
       'SERVICE_CERT_FILE cannot be used with SERVICE_KEY_FILE',
     ],
     [
-      'a key of another',
+      'the key of a different certificate',
       { ...client, key: ours.issue({ name: 'other' }).key },
       'SERVICE_CERT_FILE cannot be used with SERVICE_KEY_FILE',
     ],
@@ -361,14 +365,14 @@ describe('files', () => {
       { ...client, key: encrypted(client.key) },
       'SERVICE_CERT_FILE cannot be used with SERVICE_KEY_FILE',
     ],
-  ])('%s is a mistake at the start, and quotes nothing of it', (_, pem: Record<string, string>, says) => {
+  ])('%s is a mistake at the start, and the file is not quoted', (_, pem: Record<string, string>, says) => {
     const files = Object.entries(pem).map(([name, text]) => [`SERVICE_${name.toUpperCase()}_FILE`, fileWith(text)])
     const problems = problemsOf({ ...complete, ...Object.fromEntries(files) })
     expect(problems).toEqual([expect.stringContaining(says)])
     expect(problems.join()).not.toContain(client.key.split('\n')[1])
   })
 
-  test('a part is read again by itself, and says what keeps it from being used', () => {
+  test('each kind of credentials can be read again by itself, or says why it cannot be used', () => {
     const secret = fileWith('one')
     const env = {
       ...complete,

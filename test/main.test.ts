@@ -8,7 +8,7 @@ import { expect, test } from 'vitest'
 import { version } from '../src/version.ts'
 import { checkout, sourceMain, startProgram } from './support/program.ts'
 
-/** What holds for every command. */
+/** Rules for every command. */
 
 test.each([
   ['a mistake of usage', ['map', '--json'], 2, 'outboxd: give exactly one of a file'],
@@ -17,7 +17,7 @@ test.each([
   ['a command that does not exist', ['statsu', '--json'], 2, "outboxd: unknown command 'statsu'"],
   ['an argument that is missing', ['show', '--json'], 2, "outboxd: missing required argument 'id'"],
   ['a value that is missing', ['list', '--json', '--state'], 2, "outboxd: option '--state"],
-])('--json is never empty: %s', async (_, args, code, message) => {
+])('--json prints JSON even on an error: %s', async (_, args, code, message) => {
   await using program = startProgram({ args })
   const ended = await program.ended()
   expect(ended.code).toBe(code)
@@ -27,12 +27,12 @@ test.each([
   expect(ended.stderr).toContain(message)
 })
 
-test.each([[['list', '--nope']], [['list', '--', '--json']]])('%j asks for no JSON and gets none', async (args) => {
+test.each([[['list', '--nope']], [['list', '--', '--json']]])('%j prints no JSON', async (args) => {
   await using program = startProgram({ args })
   expect(await program.ended()).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/^outboxd: /) })
 })
 
-test.each(['-v', '-V'])('%s prints the version alone', async (flag) => {
+test.each(['-v', '-V'])('%s prints only the version', async (flag) => {
   await using program = startProgram({ args: [flag] })
   expect(await program.ended()).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' })
 })
@@ -46,14 +46,14 @@ test.each([
   [['sandbox', '--port', '0']],
   [['status', '--json']],
   [['--version']],
-])('on an older Node, %j says in one line which one it needs and which it found, and ends with 2', async (args) => {
+])('on an older Node, %j names the needed and the found version in one line, and exits with 2', async (args) => {
   await using program = startProgram({ args, flags: ['--import', asNode24] })
   const { code, stdout, stderr } = await program.ended()
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toMatch(/^outboxd needs Node 26 or newer, and this is Node 24\.11\.0 \(.+\n$/)
 })
 
-test('on an older Node, the sandbox for tests says so, too, before any of it is loaded', async () => {
+test('on an older Node, the sandbox for tests names both versions before any of it is loaded', async () => {
   const module = pathToFileURL(join(checkout, 'src/sandbox/sandbox.ts')).href
   const script = `data:text/javascript,${encodeURIComponent(`
     import { startSandbox } from ${JSON.stringify(module)}
@@ -63,7 +63,7 @@ test('on an older Node, the sandbox for tests says so, too, before any of it is 
   expect(said.stdout).toMatch(/^outboxd needs Node 26 or newer, and this is Node 24\.11\.0 /)
 })
 
-test('a reader who has seen enough, as with | head, is no error', async () => {
+test('a reader that closes the pipe early, as | head does, causes no error', async () => {
   const child = spawn(process.execPath, [sourceMain, 'man'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env.PATH, NODE_ENV: 'production' },

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Change } from '../src/model.ts'
 
 /**
- * What tsc says of changes, with `npm run check`: a line that it is told to refuse and takes is an error, too. The CHECK
+ * Checks the types of changes with tsc (`npm run check`): a line that tsc accepts but should refuse is an error. The CHECK
  * constraints of migrations/0001_ledger.sql and 0007_arrivals.sql say the same of the rows.
  */
 const poll = { pollInMs: 1_000, polledRarely: false, unknown: false }
@@ -20,7 +20,7 @@ const legal: Change[] = [
 ]
 
 const illegal = [
-  // @ts-expect-error accepted without a poll: nobody would ever ask
+  // @ts-expect-error accepted without a poll: its end would never be known
   { state: 'accepted', transactionId: 'tx' } satisfies Change,
   // @ts-expect-error accepted, and nothing to ask for
   { state: 'accepted', ...poll } satisfies Change,
@@ -32,7 +32,7 @@ const illegal = [
   { state: 'queued' } satisfies Change,
   // @ts-expect-error queued with a poll
   { state: 'queued', dueInMs: 0, pollInMs: 1_000 } satisfies Change,
-  // @ts-expect-error failed, and nobody says whether it may have arrived
+  // @ts-expect-error failed, without saying whether it may have arrived
   { state: 'failed', ...done } satisfies Change,
   // @ts-expect-error failed without a reason for the operator
   { state: 'failed', doneMs: null, errorCode: null, mayHaveArrived: false } satisfies Change,
@@ -40,13 +40,13 @@ const illegal = [
   { state: 'completed', doneMs: null, result: null, dueInMs: 0 } satisfies Change,
   // @ts-expect-error uncertain says by itself that it may have arrived
   { state: 'uncertain', ...done, mayHaveArrived: true } satisfies Change,
-  // @ts-expect-error an operator alone discards
+  // @ts-expect-error only an operator discards
   { state: 'discarded' } satisfies Change,
-  // @ts-expect-error what is left out stays: undefined is no value
+  // @ts-expect-error a field that is left out stays as it was: undefined is no value
   { state: 'queued', dueInMs: 0, inDoubt: undefined } satisfies Change,
 ]
 
-test('every state that a step may lead to can be written, and twelve illegal steps cannot', () => {
+test('the types allow a step to each state, and refuse twelve illegal steps', () => {
   expect(new Set(legal.map(({ state }) => state)).size).toBe(7)
   expect(illegal).toHaveLength(12)
 })

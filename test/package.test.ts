@@ -6,13 +6,13 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { startProgram } from './support/program.ts'
 
-/** What stands between `npm install` and the program. The package itself, installed, is driven by .ci/package. */
+/** The files between `npm install` and the program. .ci/package tests the installed package itself. */
 
 const root = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
 describe('the launcher', () => {
-  /** Runs it under a Node of that version, as far as it can see. */
+  /** Runs the launcher with a process that claims this version of Node. */
   function launch(version: string) {
     const seen = { required: [] as string[], stderr: '', exitCode: null as number | null }
     const require = (path: string): unknown => {
@@ -40,7 +40,7 @@ describe('the launcher', () => {
     '4.9.1',
     '20.20.2',
     '25.9.0',
-  ])('says on Node %s which one it needs, and ends with 2', (version) => {
+  ])('names the version it needs on Node %s, and exits with 2', (version) => {
     const { required, stderr, exitCode } = launch(version)
     expect(stderr).toContain(`needs Node 26 or newer, and this is Node ${version} (/usr/bin/node)`)
     expect(stderr.trimEnd().split('\n')).toHaveLength(1)
@@ -55,7 +55,7 @@ describe('the launcher', () => {
     })
   })
 
-  test.each(['outboxd.cjs', 'nodeRefusal.cjs'])('%s has no word of a syntax that came after the first Node', (file) => {
+  test.each(['outboxd.cjs', 'nodeRefusal.cjs'])('%s uses no syntax that is newer than the first Node', (file) => {
     const code = read(`bin/${file}`).replaceAll(/^(#!|\/\/).*$/gm, '')
     expect(code).not.toMatch(/\b(const|let|import|async|await|class)\b|=>|`|\?\.|\?\?|,\s*\)/)
   })
@@ -81,7 +81,7 @@ describe.runIf(process.getuid?.() === 0)('deploy/outboxd, for root', () => {
     return { wrapper, program, etc }
   }
 
-  test('runs the command as the daemon’s user with its configuration; nobody else can read the secrets', () => {
+  test('runs the command as the daemon’s user with its configuration, and no other user can read the secrets', () => {
     const { wrapper, etc } = install()
     const said = execFileSync(wrapper, ['show', 'outbox:1'], { encoding: 'utf8', env: { PATH: process.env.PATH } })
     expect(said).toBe(`nobody: --env-file ${etc}/env show outbox:1; postgres://erp:pw@db/erp; unset\n`)
@@ -103,7 +103,7 @@ describe.runIf(process.getuid?.() === 0)('deploy/outboxd, for root', () => {
   test.each([
     ['no certificate', '#SERVICE_CERT_FILE=service_cert.pem\n'],
     ['a key of its own', 'SERVICE_CERT_FILE=cert.pem\nSERVICE_KEY_FILE=key.pem\n'],
-  ])('if env has %s, leaves the key’s file alone, as the daemon does', (_, env) => {
+  ])('if env has %s, does not pass the key’s file on, as the daemon does not', (_, env) => {
     const { wrapper, program, etc } = install()
     writeFileSync(join(etc, 'service_key.pem'), 'the key\n', { mode: 0o600 })
     writeFileSync(join(etc, 'env'), env)
@@ -114,7 +114,7 @@ describe.runIf(process.getuid?.() === 0)('deploy/outboxd, for root', () => {
   test.each([
     'outboxd',
     'outboxd-partner2',
-  ])('without sudo, %s names the command that has its configuration', (name) => {
+  ])('without sudo, %s names the command that can read its configuration', (name) => {
     const { wrapper, program } = install(name)
     writeFileSync(program, '#!/bin/sh\nexit 2\n')
     const { status, stderr } = spawnSync(wrapper, ['status'], { encoding: 'utf8', uid: 65534, gid: 65534 })
@@ -122,7 +122,7 @@ describe.runIf(process.getuid?.() === 0)('deploy/outboxd, for root', () => {
   })
 })
 
-/** Node as it is where `npm install --omit=optional` left the embedded PostgreSQL away. */
+/** Makes Node behave as after `npm install --omit=optional`, without the embedded PostgreSQL. */
 const withoutOptional = `data:text/javascript,${encodeURIComponent(`
   import { registerHooks } from 'node:module'
   registerHooks({
@@ -135,7 +135,7 @@ const withoutOptional = `data:text/javascript,${encodeURIComponent(`
 test.each([
   [['demo']],
   [['sandbox', '--embedded', '--port', '0']],
-])('without the optional packages %j says in one line what is missing and what to do', async (args) => {
+])('without the optional packages, %j says in one line what is missing and what to do', async (args) => {
   await using program = startProgram({ args, flags: ['--import', withoutOptional] })
   const { code, stderr } = await program.ended()
   expect(code).toBe(1)
@@ -146,7 +146,7 @@ test.each([
 
 const canVerify = spawnSync('systemd-analyze', ['--version']).status === 0
 
-test('what is built, installed and pushed by our pages and manifests is of one version: ours', () => {
+test('all versions in our pages and manifests equal that of package.json', () => {
   const { version } = JSON.parse(read('package.json')) as { version: string }
   const texts = ['docs/start/install.md', 'deploy/kubernetes/deployment.yaml', 'deploy/kubernetes/migrate.yaml'].map(
     read,
@@ -157,7 +157,7 @@ test('what is built, installed and pushed by our pages and manifests is of one v
 })
 
 describe('deploy/outboxd.service', () => {
-  test.runIf(canVerify)('is a unit that systemd understands', () => {
+  test.runIf(canVerify)('is a valid unit for systemd', () => {
     const folder = mkdtempSync(join(tmpdir(), 'unit-'))
     const unit = join(folder, 'outboxd.service')
     const text = read('deploy/outboxd.service')
@@ -181,7 +181,7 @@ describe('deploy/outboxd.service', () => {
     expect(status).toBe(0)
   })
 
-  test('without LoadCredential, as docs/start/install.md changes it for an old systemd, it reads the files themselves', () => {
+  test('reads the files itself without LoadCredential, as docs/start/install.md changes it for an old systemd', () => {
     const folder = mkdtempSync(join(tmpdir(), 'unit-'))
     const unit = join(folder, 'outboxd.service')
     writeFileSync(unit, read('deploy/outboxd.service'))
@@ -196,7 +196,7 @@ describe('deploy/outboxd.service', () => {
     )
   })
 
-  test('starts the daemon again whatever its exit code: a table may be missing for a minute', () => {
+  test('restarts the daemon whatever its exit code, because a table may be missing for a minute', () => {
     const unit = read('deploy/outboxd.service')
     expect(unit).toMatch(/^Restart=always$/m)
     expect(unit).toMatch(/^RestartSec=30$/m)
@@ -204,7 +204,7 @@ describe('deploy/outboxd.service', () => {
     expect(unit).not.toMatch(/^RestartPreventExitStatus=/m)
   })
 
-  test('fits the folder and the names that docs/start/install.md says', () => {
+  test('has the folder and the names of docs/start/install.md', () => {
     const unit = read('deploy/outboxd.service')
     const page = read('docs/start/install.md')
     expect(page).toContain('--prefix /opt/outboxd ')

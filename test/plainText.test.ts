@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { escapeControl, quoteForShell, renderTable, terminalOf, truncateToOneLine } from '../src/plainText.ts'
 
-test('columns are aligned, the last is as wide as it is', () => {
+test('columns are aligned, and the last one is not padded', () => {
   expect(
     renderTable(
       ['A', 'B'],
@@ -15,7 +15,7 @@ test('columns are aligned, the last is as wide as it is', () => {
   ).toBe('A     B\nlong  x\ns\n')
 })
 
-test('what the service wrote cannot move the cursor or hide a line', () => {
+test('text from the service cannot move the cursor or hide a line', () => {
   expect(escapeControl('a\u001b[2Kb\rc\u202ed')).toBe('a\\u001b[2Kb\\u000dc\\u202ed')
   expect(escapeControl('a\u061cb\u200bc\ufeffd')).toBe('a\\u061cb\\u200bc\\ufeffd')
   expect(renderTable(['A'], [['x\u001b[31m']])).not.toContain('\u001b')
@@ -40,13 +40,13 @@ describe('on a terminal', () => {
   const table = (columns: number, colours = false) =>
     renderTable(['ID', 'ERROR'], [['1', 'x'.repeat(60)]], terminal(columns, colours)).split('\n')
 
-  test('the last column ends with the line, where enough of it is left', () => {
+  test('the last column is cut at the end of the line, if enough room is left', () => {
     expect(table(40)[1]).toBe(`1   ${'x'.repeat(35)}…`)
     expect(table(80)[1]).toHaveLength(64)
     expect(table(20)[1]).toHaveLength(64)
   })
 
-  test('the head is bold where the terminal has colours, and NO_COLOR is not set', () => {
+  test('the head is bold if the terminal has colours', () => {
     expect(table(80, true)[0]).toBe('\u001b[1mID  ERROR\u001b[22m')
     expect(table(80, false)[0]).toBe('ID  ERROR')
     expect(terminalOf(new PassThrough())).toBe(null)

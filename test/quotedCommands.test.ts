@@ -11,12 +11,12 @@ const quotes = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'docs', 'deploy',
   .flatMap(filesOf)
   .flatMap(quotesOf)
 
-test('pages and messages quote commands', () => {
+test('the quoted commands were found', () => {
   const from = (folder: string) => quotes.filter(({ file }) => file.startsWith(folder)).length
   expect([from('docs') > 120, from('src') > 100, from('deploy') > 10]).toEqual([true, true, true])
 })
 
-test('every quoted command exists, with its options, its arguments and a value for each option that wants one', () => {
+test('every quoted command exists, with its options, its arguments and a value for each option that needs one', () => {
   const wrong = quotes.flatMap(({ file, line, words }) => {
     const fault = findCauseOfFailedQuery(words)
     return fault === null ? [] : [`${file}:${line}: outboxd ${words.join(' ')}: ${fault}`]
@@ -24,14 +24,14 @@ test('every quoted command exists, with its options, its arguments and a value f
   expect(wrong).toEqual([])
 })
 
-/** An operator types these as they stand. */
+/** An operator copies commands from these files without changes. */
 const advice = [
   /^docs\/run\/(runbook|restore)\.md$/,
   /^deploy\/prometheus-rules\.yaml$/,
   /^src\/operations\/(problemMessages|serviceLevelTargets|diagnose|lossMessages|databaseMessages)\.ts$/,
 ]
 
-test('advice names each option that its command requires', () => {
+test('commands to copy have each option that is required', () => {
   const incomplete = quotes.flatMap(({ file, line, words }) => {
     const missing = advice.some((page) => page.test(file)) ? findMissing(words) : []
     return missing.length === 0 ? [] : [`${file}:${line}: outboxd ${words.join(' ')}: lacks ${missing.join(', ')}`]
@@ -107,7 +107,7 @@ function quotesOf(file: string): Quote[] {
   })
 }
 
-/** The words of the first command of a shell line; null for a name alone, as of the log or of a user. */
+/** Returns the words of the first command of a shell line; null if it is only a name, as of a user. */
 function wordsOf(text: string): string[] | null {
   const [command = ''] = text.split(/\s(?:[|;&>#]|&&|2>)|[;|]|…$|\.\.\.$/)
   const words = command.match(/(?:'[^']*'|"[^"]*"|<[^>]*>|[^\s'"<])+/g) ?? []

@@ -15,7 +15,7 @@ const blocks = [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = ''
 const hasTools = ['psql', 'curl'].every((name) => spawnSync(name, ['--version']).status === 0)
 
 test.runIf(hasTools)(
-  'README.md, "A first record in five minutes": pasted at once it completes a record, and nothing of it is left',
+  'README.md, "A first record in five minutes": pasted at once, it completes a record and leaves nothing behind',
   async () => {
     await using database = await createDatabase('template0')
     const [service, daemon] = [await freePort(), await freePort()]
@@ -48,7 +48,7 @@ test.runIf(hasTools)(
   },
 )
 
-/** A test that fails in the middle leaves neither the sandbox nor the daemon. */
+/** Ends the sandbox and the daemon of a test that failed midway. */
 function endGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { endpoints, makePerResource, resourceNames, routeOf, serviceResources } from '../src/resources.ts'
 
-test('each endpoint is one resource’s alone, and takes its requests to its path', () => {
+test('each endpoint belongs to one resource and has its path', () => {
   expect(endpoints).toEqual(['token', 'submit', 'status', 'order', 'order_status'])
   for (const resource of resourceNames) {
     const { path, submit, ask } = serviceResources[resource]
@@ -10,7 +10,7 @@ test('each endpoint is one resource’s alone, and takes its requests to its pat
   }
 })
 
-test('there is a value for each resource', () => {
+test('makePerResource has a value for each resource', () => {
   expect(makePerResource((resource) => serviceResources[resource].noun)).toEqual({
     data: 'transaction',
     orders: 'order',

@@ -1,6 +1,6 @@
 /**
- * The tests that show the control of each threat in docs/why/security.md: by the threat's number, words of the tests' names in
- * each file. securityDoc.test.ts compares this table with the page and with the tests.
+ * The tests that show the control of each threat in docs/why/security.md: by the threat's number, parts of the names in each
+ * file. securityDoc.test.ts compares this table with the page and with the tests.
  */
 export const threatTests: Readonly<Record<number, Readonly<Record<string, readonly string[]>>>> = {
   1: {

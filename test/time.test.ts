@@ -13,7 +13,7 @@ describe('a duration', () => {
     ['1w', 604_800_000],
   ])('%s', (text, ms) => expect(parseDurationMs(text)).toBe(ms))
 
-  test.each(['', '2', 'h', '2 h', '-2h', '2H', '2h ago', '1.5h', '2hours'])('%j is none', (text) =>
+  test.each(['', '2', 'h', '2 h', '-2h', '2H', '2h ago', '1.5h', '2hours'])('%j is not a duration', (text) =>
     expect(parseDurationMs(text)).toBeNull())
 })
 
@@ -33,11 +33,16 @@ describe('a moment', () => {
     expect(parseEpochMs('2026-11-03 14:30', nowMs)).toBe(Date.UTC(2026, 10, 3, 14, 30))
   })
 
-  test.each(['yesterday', '03.11.2026', '2026-13-01', '2026-11-03T25:00', '2026-11-03x'])('%s is none', (text) =>
-    expect(parseEpochMs(text, nowMs)).toBeNull())
+  test.each([
+    'yesterday',
+    '03.11.2026',
+    '2026-13-01',
+    '2026-11-03T25:00',
+    '2026-11-03x',
+  ])('%s is not a moment', (text) => expect(parseEpochMs(text, nowMs)).toBeNull())
 })
 
-test('people read durations and moments', () => {
+test('durations and moments are formatted for people', () => {
   expect([40_000, 125_000, 2_400_000, 7_500_000, 270_000_000].map(formatDuration)).toEqual([
     '40 s',
     '2 min 5 s',

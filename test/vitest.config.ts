@@ -2,11 +2,11 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 import ClosingLine from './support/closingLine.ts'
 import LongestFirst from './support/longestFirst.ts'
 
-/** Of the whole daemons, what the suite has: the faults of a service's answers, SIGKILL, three instances, and one tutorial. */
+/** Tests of whole daemons in the suite: faults of a service's answers, SIGKILL, three instances, and one tutorial. */
 const shortFaults = ['answers', 'kill', 'policies', 'records']
 const shortE2e = ['status', 'threeProcesses', 'tutorialErp']
 
-/** What runs whole programs, or Prometheus, for long, and the browser are half of all work: `npm run test:e2e`, `test:browser`. */
+/** Long runs of programs or Prometheus; with the browser half of all work: `npm run test:e2e`, `test:browser`. */
 const e2e = [
   `e2e/faults/!(${shortFaults.join('|')}).test.ts`,
   `e2e/!(${shortE2e.join('|')}).test.ts`,
@@ -22,7 +22,7 @@ const e2e = [
 ]
 const browser = ['console/browser/*.test.ts']
 
-/** What measures has the machine to itself, after all the others. */
+/** Benchmarks run by themselves, after all other tests. */
 const measured = ['tools/bench/*.test.ts']
 
 export default defineConfig({
@@ -31,11 +31,11 @@ export default defineConfig({
     globalSetup: ['support/globalSetup.ts'],
     reporters: ['default', new ClosingLine()],
     sequence: { sequencer: LongestFirst },
-    // Generous, for machines with two busy cores: a condition that comes true ends the wait at once.
+    // Generous, for machines with two busy cores: a wait ends as soon as its condition is true.
     expect: { poll: { timeout: 60_000 } },
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    // Most tests here time real processes on a machine that CI shares: what fails there is tried once more, and shown as such.
+    // Most tests here time real processes on a machine that CI shares: a failed test is tried once more, and shown as such.
     retry: process.env.CI ? 1 : 0,
     projects: [
       project('suite', { include: ['**/*.test.ts'], exclude: [...e2e, ...browser, ...measured] }),
@@ -54,9 +54,9 @@ function project(
     extends: true,
     test: {
       name,
-      // Most tests wait for a database, a socket or a process: as many workers as cores would leave these idle.
+      // Most tests wait for a database, a socket or a process: as many workers as cores would leave the cores idle.
       maxWorkers: 6,
-      // A worker keeps its modules for the next file: to load them anew for each was a fifth of the suite's work.
+      // A worker keeps its modules for the next file: loading them for each file was a fifth of the suite's work.
       isolate: false,
       sequence: { groupOrder: 1 },
       ...settings,

@@ -406,7 +406,7 @@ test('retry refuses superusers, because it would run code of the outbox’s owne
   })
 })
 
-/** A database with change capture, whose role `mallory` may make types and functions. `ran` has the warnings of `evil`. */
+/** A database with change capture, whose role `mallory` may make types and functions. `ran`: the warnings of `evil`. */
 async function setup(role?: string) {
   const database = await createDatabase()
   onTestFinished(() => database[Symbol.asyncDispose]())
