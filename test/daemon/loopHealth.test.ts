@@ -56,7 +56,7 @@ test.each(readinessLoops)('the instance is not ready if only the loop %s has not
   ])
 })
 
-test('a loop whose round does not end for two minutes is stuck; one that fails is alive', () => {
+test('a loop whose round lasts longer than two minutes is stuck, and a failing loop is alive', () => {
   const { health, advance, failing } = setup()
   expect(failing()).toEqual([])
   advance(120_001)

@@ -3,7 +3,7 @@ import type { Answer } from '../../src/model.ts'
 import { parseAndMaskJson } from '../../src/service/readJson.ts'
 import { findAnyErrorCode } from '../../src/service/responses.ts'
 
-/** An answer as the client would give it for this status and body; a string is a body that is sent as it stands. */
+/** Makes the client's answer for this status and body; a string is used as the body itself. */
 export function response(status: number, body: unknown = '', retryAfterMs: number | null = null) {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   const json = parseAndMaskJson(text, [])
@@ -43,7 +43,7 @@ const status = fc.oneof(
   fc.integer({ min: 100, max: 999 }),
 )
 
-/** Any answer that the network and a service out of its mind could give. */
+/** Any answer that a network and a broken service could give. */
 export const anyAnswer: fc.Arbitrary<Answer> = fc.oneof(
   fc.tuple(status, body, fc.option(fc.nat())).map(([status, body, retry]): Answer => response(status, body, retry)),
   fc

@@ -4,11 +4,11 @@ import { writeTransitions } from '../../src/ledger/outcomes.ts'
 import type { Submission, SubmissionStep } from '../../src/model.ts'
 import { openLedger } from './ledger.ts'
 
-/** A table to try steps on: does it take the row that a step makes? */
+/** A ledger that shows whether the database accepts the row of a step. */
 export interface AnyRow extends AsyncDisposable {
-  /** A submission on the wire with that past. */
+  /** Makes a submission that is being sent, with the given history. */
   sending(history: Partial<Submission>): Promise<Submission>
-  /** A submission whose poll is in hand, accepted or probing, with that past. */
+  /** Makes a submission whose poll is in hand, accepted or probing, with the given history. */
   polled(history: Partial<Submission>, probing: boolean): Promise<Submission>
   /** Writes a step as the daemon does. @returns the state in the table */
   write(submission: Submission, step: Pick<SubmissionStep, 'change' | 'cause'>): Promise<unknown>

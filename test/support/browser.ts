@@ -24,7 +24,7 @@ export function lacksBrowser(what: string): boolean {
 /**
  * Starts a real browser without a window. As root and in a container, it must run without its own sandbox.
  *
- * @param args further ones of chromium's own
+ * @param args more arguments of chromium
  */
 export async function openBrowser(args: readonly string[] = []): Promise<Browser> {
   return chromium.launch({

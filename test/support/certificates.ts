@@ -21,7 +21,7 @@ export interface Authority extends Identity {
 
 const dayMs = 86_400_000
 
-/** A certificate authority of the test's own: X.509 by RFC 5280, which node:crypto can read and not write. */
+/** Makes a certificate authority for a test: X.509 by RFC 5280, which node:crypto can read but not write. */
 export function createAuthority(name: string): Authority {
   const own = keyPair()
   const issuer = { name, key: own.privateKey }
@@ -35,7 +35,7 @@ export function createAuthority(name: string): Authority {
   }
 }
 
-/** A certificate that nobody but itself vouches for. */
+/** Makes a self-signed certificate. */
 export function selfSigned(options: CertificateOptions): Identity {
   const { publicKey, privateKey } = keyPair()
   return {

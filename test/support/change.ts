@@ -1,6 +1,6 @@
 import type { Change, KeptColumnValues, State, StepColumnValues } from '../../src/model.ts'
 
-/** A change of which only what a test is about is said; also one that no step makes. */
+/** The fields of a change that a test is about, even of a change that no step makes. */
 export interface GivenChange extends Partial<KeptColumnValues>, Partial<StepColumnValues> {
   state: State
   dueInMs?: number
@@ -10,5 +10,5 @@ export interface GivenChange extends Partial<KeptColumnValues>, Partial<StepColu
   refusedPolls?: number
 }
 
-/** The ledger takes it as it is: what is not said of it is empty, or stays. */
+/** Casts a partial change: in the ledger, a missing field is empty or stays as it was. */
 export const asChange = (given: GivenChange): Change => given as Change

@@ -5,21 +5,21 @@ import type pg from 'pg'
 export const captureFile = (name: 'install' | 'remove' | 'copy_state') =>
   readFileSync(`deploy/change-capture/${name}.sql`, 'utf8')
 
-/** Runs install.sql as its file tells a superuser to: as a role of its own. Tests of one server share `outboxd_capture`. */
+/** Runs install.sql as its own role, as the file asks superusers to. Tests of one server share `outboxd_capture`. */
 export async function installCapture(pool: pg.Pool, role = 'outboxd_capture'): Promise<void> {
   await createRole(pool, role)
   await pool.query(`create schema if not exists outboxd_capture authorization ${role}`)
   await asInstaller(pool, captureFile('install'), role)
 }
 
-/** Creates a role that has no rights, unless another test has. */
+/** Creates a role without rights, unless another test has created it. */
 export async function createRole(pool: pg.Pool, role: string): Promise<void> {
   await pool.query(
     `do $$begin create role ${role}; exception when duplicate_object or unique_violation then null; end$$`,
   )
 }
 
-/** Runs statements as the role that installs, after it was granted what it needs of every table that is there. */
+/** Runs statements as the installing role, after granting it the rights that it needs on all tables. */
 export async function asInstaller(pool: pg.Pool, sql: string, role = 'outboxd_capture'): Promise<pg.QueryResult> {
   const client = await pool.connect()
   try {

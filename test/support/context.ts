@@ -11,7 +11,7 @@ export interface TestContext extends CommandContext {
   abort(): void
 }
 
-/** @param input what a person types on a terminal; null if standard input is not a terminal */
+/** @param input text that an operator types on a terminal; null if standard input is not a terminal */
 export function testContext(env: Record<string, string>, input: string | null = null): TestContext {
   const controller = new AbortController()
   const stdin = Object.assign(new PassThrough(), input === null ? {} : { isTTY: true })

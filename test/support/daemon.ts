@@ -28,7 +28,7 @@ export function daemonEnvironment(
   }
 }
 
-/** `outboxd run` as a process of its own. Resolves when it says that it runs. @throws Error with its last words */
+/** Starts `outboxd run` as a process, and waits until it logs "running". @throws Error with its last lines */
 export async function startDaemonProcess(
   env: Record<string, string>,
   options: Omit<ProgramOptions, 'args' | 'env'> = {},
@@ -48,7 +48,7 @@ export const saysRunning = (line: string) => line.includes('"event":"running"')
 /** A daemon in this process. */
 export interface Daemon {
   readonly port: number
-  /** The same as the first, when called again. */
+  /** Stops the daemon. A second call waits for the same stop. */
   stop(): Promise<void>
 }
 

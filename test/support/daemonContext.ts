@@ -7,12 +7,12 @@ import { loopNames } from '../../src/observe/metricRows.ts'
 import { createFixedDatabaseAddress } from '../../src/postgres/databaseAddress.ts'
 import { daemonEnvironment } from './daemon.ts'
 
-/** What a part of the daemon told: `log.warn`, `metrics.setSnapshot` …, with its arguments. */
+/** A call that a part of the daemon made, such as `log.warn` or `metrics.setSnapshot`, with its arguments. */
 export type Told = [name: string, ...args: unknown[]]
 
 type Context = Pick<DaemonContext, 'config' | 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases' | 'wakeups'>
 
-/** The databases of an instance of the daemon on this database, with an outbox beside the ledger. Must be closed. */
+/** Opens the databases of an instance on this database, with an outbox beside the ledger. Must be closed. */
 export function openInstance(url: string, requests = 100): Promise<InstanceDatabases> {
   const id = randomUUID()
   return openAndBindInstanceDatabases({
@@ -26,7 +26,7 @@ export function openInstance(url: string, requests = 100): Promise<InstanceDatab
   })
 }
 
-/** What a part of the daemon is given, with its clock in the test's hand. `told` has what it logs, counts and shows. */
+/** Makes the context of a part of the daemon, with a clock that the test sets. `told` has its logs and metrics. */
 export function contextOf(databases: InstanceDatabases, env: Record<string, string> = {}) {
   const time = { ms: 0 }
   const told: Told[] = []

@@ -3,15 +3,15 @@ import type pg from 'pg'
 import { inject } from 'vitest'
 import { createDatabaseOn, dropDatabase, openPool } from './postgres.ts'
 
-/** A database of the calling test file's own. */
+/** A database for one test file. */
 export interface TestDatabase extends AsyncDisposable {
-  /** `postgres://` address with password. */
+  /** `postgres://` URL with password. */
   readonly url: string
   readonly pool: pg.Pool
 }
 
 /**
- * Clones the migrated template (schemas `outboxd` and pg-boss's, table `outbox`), that of a sandbox, or an empty database.
+ * Clones the migrated template (schemas `outboxd` and `pgboss`, table `outbox`), a sandbox's, or an empty database.
  *
  * @param options more of CREATE DATABASE, such as an encoding
  */
@@ -21,7 +21,7 @@ export async function createDatabase(
 ): Promise<TestDatabase> {
   const server = inject('postgresUrl')
   const name = `test_${randomBytes(6).toString('hex')}`
-  // The files as they are take a tenth of the time that Postgres's own way takes, which writes each page to its log.
+  // Copying files takes a tenth of the time of Postgres's default, which writes each page to its log.
   const url = await createDatabaseOn(server, name, `template ${from} strategy file_copy ${options}`)
   const pool = openPool(url)
   if (from === 'outboxd_template') await agreeToCopy(pool)
@@ -35,7 +35,7 @@ export async function createDatabase(
   }
 }
 
-/** A copy of a ledger is another: nothing would be sent before a daemon has looked at it. */
+/** Agrees to a copied ledger, which would otherwise be a suspected loss, so that nothing is sent. */
 async function agreeToCopy(pool: pg.Pool): Promise<void> {
   await pool.query(
     'update outboxd.history h set database_oid = n.database_oid, ledger_oid = n.ledger_oid from outboxd.history_now() n',

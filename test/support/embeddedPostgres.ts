@@ -7,7 +7,7 @@ import { preparePostgresProgram, runInitdb, startServer, stopServer } from '../.
 
 /** A PostgreSQL in a temporary folder, on loopback, for tests and benchmarks. */
 export interface EmbeddedPostgres {
-  /** `postgres://` address of the maintenance database, password included. */
+  /** `postgres://` URL of the maintenance database, with password. */
   readonly url: string
   readonly port: number
   readonly pid: number

@@ -1,19 +1,19 @@
-/** Tables of ERPs for `describe`: a header, its lines, and what they look up, with one document in them. */
+/** Tables of ERPs for `describe`: a header, its lines and the tables that they look up, with one document. */
 export interface Erp {
   readonly name: string
   /** The header, as `describe` takes it. */
   readonly table: string
   readonly ddl: string
-  /** What the proposed query gives for the document that `ddl` inserts. */
+  /** The result of the proposed query for the document that `ddl` inserts. */
   readonly order: { readonly id: unknown; readonly customerId?: unknown; readonly items: readonly object[] }
   readonly data: Readonly<Record<string, unknown>>
   /** The document as change capture names it. */
   readonly document: string
-  /** What `children` of change capture must name. */
+  /** The name that `children` of change capture must have. */
   readonly child: string
   /** Changes a line of the document. */
   readonly touch: string
-  /** The column of the workflow, as the condition names it; null if no name tells one. */
+  /** The workflow's column, as the condition names it; null if `describe` cannot find it by name. */
   readonly workflow: string | null
 }
 

@@ -1,6 +1,6 @@
 import { until } from './until.ts'
 
-/** Looks again and again until what `look` expects holds. The bound is for machines that are busy: it ends no good wait. */
+/** Repeats `look` until it throws no more. The bound is long enough for busy machines. */
 export async function eventually(look: () => Promise<void> | void, mostMs = 60_000): Promise<void> {
   let missed: unknown
   const holds = async () => {

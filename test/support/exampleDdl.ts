@@ -1,4 +1,4 @@
-/** The tables of mappings/examples, as those who made them create them. */
+/** The tables of mappings/examples, with the statements of their own projects. */
 export const exampleDdl = {
   debezium: `drop table outbox; create table outbox (
   id uuid not null primary key,

@@ -8,7 +8,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
 })
 
-test('without a fault everything passes, and a close too', async () => {
+test('without a fault everything passes, and so does a close', async () => {
   const { proxy, client, heard } = await setup()
   client.socket.end('hello')
   await client.ended
@@ -18,7 +18,7 @@ test('without a fault everything passes, and a close too', async () => {
   expect(proxy.forwardedBytes()).toBe(5)
 })
 
-test('refuse: nobody listens, and open connections are reset; afterwards the same port listens again', async () => {
+test('refuse: the port is closed and open connections are reset; afterwards the same port accepts again', async () => {
   const { proxy, client } = await setup()
   client.socket.write('hello')
   await client.hears('answer to hello')
@@ -45,7 +45,7 @@ test.each([
   fault: Fault
   server: string
   client: string
-}[])('$fault: the server hears "$server", the client "$client", and the connection ends', async ({
+}[])('$fault: the server gets "$server", the client "$client", and the connection ends', async ({
   fault,
   server,
   client: heardByClient,
@@ -77,7 +77,7 @@ test.each([
   { fault: { kind: 'hang' }, server: '' },
   { fault: { kind: 'half-open' }, server: '' },
   { fault: { kind: 'hang-after-request' }, server: 'hello' },
-] as const)('$fault: the server hears "$server", the client nothing, and the connection stays', async (row) => {
+] as const)('$fault: the server gets "$server", the client nothing, and the connection stays open', async (row) => {
   const { proxy, client, heard } = await setup()
   await proxy.setFault(row.fault)
   client.socket.write('hello')
@@ -87,7 +87,7 @@ test.each([
   expect(proxy.open()).toBe(1)
 })
 
-test('half-open strikes a connection in use, and its server’s close does not reach the client', async () => {
+test('half-open affects a connection in use, and the server’s close does not reach the client', async () => {
   const { proxy, client, closeAtServer, serverClosed } = await setup()
   client.socket.write('one')
   await client.hears('answer to one')

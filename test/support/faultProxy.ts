@@ -3,17 +3,17 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { setTimeout as after, setImmediate as nextTurn } from 'node:timers/promises'
 
 /**
- * What can happen to a TCP connection. The request is what the client sends, the answer what the server sends; where
+ * Faults of a TCP connection. The request is all that the client sends, the answer all that the server sends. Where
  * they begin and end shows in the bytes' direction, so that it works in front of HTTP and Postgres alike.
  */
 export type Fault =
-  /** Nobody listens, and what was connected is reset. */
+  /** The port is closed, and open connections are reset. */
   | { kind: 'refuse' }
   /** Closed when the request's first bytes come; the server sees none of them. */
   | { kind: 'cut-before-request' }
   /** The same with a reset. */
   | { kind: 'reset' }
-  /** Closed after so many bytes of the request; without a number, one byte before the end of its first packet. */
+  /** Closed after `afterBytes` of the request; without it, one byte before the end of the first packet. */
   | { kind: 'cut-during-request'; afterBytes?: number }
   /** The server has the request and has answered; the answer is dropped and the connection closed. */
   | { kind: 'cut-after-request' }
@@ -27,13 +27,13 @@ export type Fault =
   | { kind: 'hang-after-request' }
   /** Stays open; from now on nothing passes either way, not even a close. */
   | { kind: 'half-open' }
-  /** Everything waits, both ways, until the fault is switched off or another on. */
+  /** All bytes wait, both ways, until the fault is switched off or replaced. */
   | { kind: 'hold' }
-  /** Every packet comes so much later, both ways, until the fault is switched off. */
+  /** Every packet comes `ms` later, both ways, until the fault is switched off. */
   | { kind: 'delay'; ms: number }
-  /** Both ways in pieces of so many bytes. */
+  /** Both ways in pieces of `bytes`. */
   | { kind: 'slice'; bytes: number }
-  /** The answer's headers at once, then its body byte by byte, one every so many milliseconds. */
+  /** The answer's headers at once, then its body byte by byte, one every `everyMs`. */
   | { kind: 'drip'; everyMs: number }
 
 export interface FaultProxy {
@@ -42,11 +42,11 @@ export interface FaultProxy {
   /** http://host:port */
   url: string
   /**
-   * Switches a fault on for all connections, the open ones too, or off with null. A connection it has struck stays as
-   * it is. It ends by itself after `times` strikes, each on another connection.
+   * Switches a fault on for all connections, even open ones, or off with null. A connection that it struck stays as
+   * it is. The fault ends after `times` strikes, each on a different connection.
    */
   setFault(fault: Fault | null, options?: { times: number }): Promise<void>
-  /** Resolves when the fault switched on last has struck so often. `refuse` strikes unseen. */
+  /** Resolves when the latest fault has struck `times` times. Strikes of `refuse` are not counted. */
   struck(times?: number): Promise<void>
   /** Connections accepted so far. */
   connections(): number
@@ -110,7 +110,7 @@ interface Faults {
   set(fault: Fault | null, times: number): void
   strike(): void
   struck(times: number): Promise<void>
-  /** Resolves when another fault is set, or none. */
+  /** Resolves when the fault is replaced or switched off. */
   changed(): Promise<void>
 }
 
@@ -149,7 +149,7 @@ interface Pair {
   reset(): void
 }
 
-/** Joins two sockets; every packet asks whether a fault strikes it. */
+/** Joins two sockets, and checks for each packet whether a fault strikes it. */
 function joinPair(client: Socket, upstream: Socket, faults: Faults, forwarded: (bytes: number) => void): Pair {
   /** The fault that has struck this connection. */
   let stuck: Fault | null = null
@@ -245,7 +245,7 @@ function joinPair(client: Socket, upstream: Socket, faults: Faults, forwarded: (
     }
     from.on('data', (chunk: Buffer) => queue(() => pass(direction, chunk)))
     from.on('end', () => queue(() => passClose(direction)))
-    // A broken half breaks the other, as a cable would not; a client that gave up must not leave the server waiting.
+    // An error on one side resets the other, so that the server does not wait for a client that gave up.
     from.on('error', () => {
       if (stuck?.kind !== 'half-open') end('reset')
     })
@@ -257,14 +257,14 @@ function joinPair(client: Socket, upstream: Socket, faults: Faults, forwarded: (
   return { reset: () => end('reset') }
 }
 
-/** A fault that concerns the answer alone leaves the request in peace, and the other way round. */
+/** True if the fault strikes in this direction: most faults concern only the request or only the answer. */
 function strikesOn({ kind }: Fault, direction: Direction): boolean {
   if (['slice', 'half-open', 'hold', 'delay'].includes(kind)) return true
   const onAnswer = ['cut-after-request', 'reset-after-request', 'cut-during-answer', 'hang-after-request', 'drip']
   return onAnswer.includes(kind) === (direction === 'answer')
 }
 
-/** Writes, and waits until the system has taken it; to a socket that has gone, nothing. */
+/** Writes and waits until the system has taken the bytes. Does nothing if the socket is closed. */
 function write(to: Socket, bytes: Buffer): Promise<void> {
   return new Promise((resolve) => {
     if (to.destroyed || to.writableEnded || bytes.length === 0) resolve()

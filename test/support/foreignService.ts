@@ -3,22 +3,22 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { listenOnLoopback } from './listenOnLoopback.ts'
 
-/** What a service by another author chooses where docs/reference/interface.md says "not shown". It shares nothing with the sandbox. */
+/** A service's choices for what docs/reference/interface.md does not show. It shares no code with the sandbox. */
 export interface ForeignChoices {
   field2Max?: number
   /** A new token ends the one before. */
   isOneToken?: boolean
-  /** Requests that are let in within the window; refused ones count too. */
+  /** Requests allowed within the window; refused ones count, too. */
   limit?: { requests: number; windowMs: number }
   /** Each POST must carry its key as a bare UUID. */
   demandsUuid?: boolean
   /** Milliseconds until a transaction can be read. */
   hiddenMs?: number
-  /** Each POST of this number is applied and answered 500. */
+  /** Every POST whose number is a multiple of this is applied and answered 500. */
   failsEach?: number
   /** Ids are T1, T2 and so on. */
   countsIds?: boolean
-  /** A limit that refills little by little, and what remains of it in X-RateLimit-Remaining. */
+  /** A limit that refills gradually, with X-RateLimit-Remaining. */
   bucket?: { size: number; perSecond: number }
 }
 
@@ -28,7 +28,7 @@ interface Stored {
   body: { items?: unknown }
 }
 
-/** Starts such a service: words in its refusals, ids like `T-00001042`, statuses accepted, pending, completed. */
+/** Starts the service: messages in its refusals, ids like `T-00001042`, statuses accepted, pending, completed. */
 export async function startForeignService(choices: ForeignChoices) {
   const tokens = new Set<string>()
   const stored = new Map<string, Stored>()

@@ -13,8 +13,9 @@ declare module 'vitest' {
 }
 
 /**
- * One PostgreSQL for the whole run (where TEST_POSTGRES names a folder of binaries, that one), without the syncs that only a power
- * cut needs, and the templates that test files clone; and one temporary folder, for tests and what they start, of which nothing is left, whatever ends the run.
+ * Starts one PostgreSQL for the whole run (of the binaries in TEST_POSTGRES, if set), without the syncs that only a
+ * power cut needs, and makes the templates that test files clone. Also makes one temporary folder for tests and their
+ * programs, which is removed however the run ends.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const reaper = startReaper()
@@ -38,7 +39,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-/** A run opens ten thousand sessions, and to prove a password takes as long as all else of one. Other roles have to. */
+/** A run opens ten thousand sessions, and checking a password doubles the time of each. Only other roles need one. */
 const accessRules = `
 host all postgres 127.0.0.1/32 trust
 host all all      127.0.0.1/32 scram-sha-256
@@ -47,7 +48,7 @@ local all all                  scram-sha-256
 
 const neededBytes = 4 * 1024 ** 3
 
-/** Memory where there is enough: a run creates and removes hundreds of databases of some 900 files each. */
+/** Returns a folder in memory if there is enough, because a run creates hundreds of databases of some 900 files. */
 async function fastestFolder(): Promise<string> {
   const memory = '/dev/shm'
   const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }))

@@ -35,28 +35,28 @@ import { record } from './record.ts'
 
 type DispatchDeps = SubmissionClaimerDeps & { keyOnFailure: KeyOnFailure; backoff: PauseBackoff }
 
-/** What the dispatcher and the outcome writer do with the ledger. */
+/** Claims and writes outcomes, as the dispatcher and the outcome writer do. */
 export interface TestDispatch extends SubmissionClaimer {
   writeOutcomes(batch: OutcomeBatch): Promise<WrittenOutcomes>
 }
 
-/** A ledger of the calling test file's own, with the queue of polls, and what tests need to fill and read it. */
+/** A ledger for one test file, with the poll queue, and functions to fill and read it. */
 export interface Ledger extends AsyncDisposable {
   readonly pool: pg.Pool
   readonly url: string
   readonly queue: PollQueue
-  /** Empties everything. */
+  /** Empties the ledger, the queue and the outbox. */
   reset(): Promise<void>
-  /** Captures records as the daemon does; what is not given is made up. @returns the submissions' ids, in order */
+  /** Captures records as the daemon does, with defaults for missing fields. @returns the submissions' ids, in order */
   capture(records: readonly Partial<CapturedRecord>[], keyOnFailure?: KeyOnFailure): Promise<string[]>
-  /** An instance that claims and settles. */
+  /** Makes an instance that claims and writes outcomes. */
   dispatch(deps?: Partial<Omit<DispatchDeps, 'ledger' | 'queue'>>): TestDispatch
   read(id: string): Promise<Submission>
   /** The row with all its columns. */
   row(id: string): Promise<Record<string, unknown>>
   /** From, to and cause of each event, oldest first. */
   events(id: string): Promise<string[]>
-  /** How many submissions are in each state, counted one by one. */
+  /** Counts the submissions of each state in their table. */
   countStates(): Promise<Record<string, number>>
   /** Ids of the jobs that are created, retry or active. */
   liveJobs(): Promise<string[]>
@@ -70,7 +70,7 @@ export const pauseBackoff: PauseBackoff = {
   patient: [1_000, 2_000, 4_000, 60_000, 1_800_000],
 }
 
-/** @param migratedUrl a migrated database to use instead of one of the test file's own */
+/** @param migratedUrl a migrated database to use instead of a new one */
 export async function openLedger(migratedUrl?: string): Promise<Ledger> {
   const database = migratedUrl === undefined ? await createDatabase() : given(migratedUrl)
   const { pool, url } = database
@@ -85,7 +85,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         outboxd.request_count, outboxd.request_hour, outboxd.period, outboxd.refusal_run, outboxd.believed_refusal, outboxd.skipped_row, outboxd.edited_row, outboxd.pruned_submission,
         outboxd.operator_act, outboxd.chain_block, outbox`)
       await pool.query('delete from pgboss.job')
-      // Whoever remembers a claim is told that it is over, and what was found of the history with it.
+      // An operator agrees to the history, so that guards forget their last claims and any suspected loss.
       await pool.query(
         `update outboxd.history h set system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, ledger_oid = n.ledger_oid,
            found_at = null, found = null, found_by = null, doubtful_before = null, marked_event = null,
@@ -159,7 +159,7 @@ function given(url: string): TestDatabase {
   return { url, pool, [Symbol.asyncDispose]: () => pool.end() }
 }
 
-/** A claim for up to so many submissions and polls, with slots for all of them. */
+/** Claims up to the wanted numbers of submissions and polls, with slots for all of them. */
 export async function claim(
   dispatch: TestDispatch,
   wanted: { submissions?: number; polls?: number; rarePolls?: number; trial?: boolean },
@@ -173,7 +173,7 @@ export function transition(submission: Submission, change: GivenChange, job: Pol
   return { submission, job, change: asChange(change), cause: 'test', request: null }
 }
 
-/** A batch of nothing but what is given. */
+/** Makes a batch that is empty except for the given fields. */
 export function outcomeBatch(given: Partial<OutcomeBatch>): OutcomeBatch {
   const { transition: _, ...empty } = emptyOutcome
   return { ...empty, transitions: [], slots: [], ...given }
@@ -184,19 +184,19 @@ export async function fitSlotsToBudget(pool: pg.Pool, requests: number, windowMs
   await inTransaction(pool, (db) => fitSlotsIn(db, { requests, windowMs }))
 }
 
-/** Enough slots for whatever a test sends: 500, each for 1,000 requests. */
+/** Sets up more slots than a test needs: 500, each for 1,000 requests. */
 export async function plentyOfSlots(ledger: Ledger): Promise<void> {
   await fitSlotsToBudget(ledger.pool, 500_000)
 }
 
-/** No row of the outbox names a transaction. */
+/** A search that finds no outbox row with a transaction. */
 const findNone = async () => ({ kind: 'none' }) as const
 export const noNamedRows = { find: findNone, findNow: findNone }
 
 const historyOf = (pool: pg.Pool) =>
   createDataLossGuard({ pool, who: 'test', requestsEndAfterMs: 36_000, standby: 'none', rowSearch: noNamedRows })
 
-/** What capture does with a ledger. */
+/** Returns the functions that capture uses on a ledger. */
 export function openCaptureLock(pool: pg.Pool, keyOnFailure: KeyOnFailure = 'continue') {
   const on = { ledger: pool, instance: { id: 'test', who: 'test' }, keyOnFailure, history: historyOf(pool) }
   return {

@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import type { AddressInfo, Server, Socket } from 'node:net'
 
-/** A server of the test's own; disposing of it ends its connections, too. */
+/** A server of a test. Disposal ends its connections, too. */
 export interface Listening extends AsyncDisposable {
   readonly port: number
   /** http://127.0.0.1:port */
   readonly url: string
 }
 
-/** Has a server listen on a free port of loopback. */
+/** Makes a server listen on a free port of loopback. */
 export async function listenOnLoopback(server: Server): Promise<Listening> {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {

@@ -15,8 +15,8 @@ export const migrationNames = readdirSync(folder)
 export const migrationText = (name: string): string => readFileSync(join(folder, `${name}.sql`), 'utf8')
 
 /**
- * Applies a migration in a transaction of its own, as `migrate` does, and looks before its COMMIT at what it has done: which
- * locks it holds on which tables of before, how often it has read each of them through, what it has made.
+ * Applies a migration in its own transaction, as `migrate` does, and reads before the COMMIT what it has done: which
+ * locks it holds on earlier tables, how often it has read each of them, and what it has added and dropped.
  */
 export async function measureMigration(client: pg.ClientBase, name: string): Promise<MigrationCost> {
   await client.query('begin')
@@ -50,7 +50,7 @@ export async function measureMigration(client: pg.ClientBase, name: string): Pro
 }
 
 const has = (tables: readonly TableState[], name: string) => tables.some(({ table }) => table === name)
-/** A new table's columns, indexes and checks are part of it. */
+/** True for the columns, indexes and checks of this table. */
 const isPartOf = (object: string, table: string) => object.endsWith(` of ${table}`)
 
 interface TableState {
@@ -70,7 +70,7 @@ async function readTables(client: pg.ClientBase): Promise<TableState[]> {
   return rows
 }
 
-/** The strongest lock on each table that this transaction holds. */
+/** Reads the strongest lock that this transaction holds on each table. */
 async function readLocks(client: pg.ClientBase): Promise<{ table: string; lock: TableCost['lock'] }[]> {
   const { rows } = await client.query<{ table: string; lock: TableCost['lock'] }>(
     `select distinct on (c.relname) c.relname as table, l.mode as lock
@@ -82,7 +82,7 @@ async function readLocks(client: pg.ClientBase): Promise<{ table: string; lock: 
   return rows
 }
 
-/** Everything in our schema, in words. */
+/** Reads descriptions of all objects in our schema. */
 async function readObjects(client: pg.ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ object: string }>(
     `select case relkind when 'r' then 'table ' else 'view ' end || relname as object

@@ -7,10 +7,10 @@ import { stringify } from 'yaml'
 import { freePort } from './freePort.ts'
 import { until } from './until.ts'
 
-/** Whether there is such a program; Debian's packages `prometheus` and `prometheus-alertmanager` bring ours, .ci/run installs them. */
+/** True if the program exists. .ci/run installs Debian's `prometheus` and `prometheus-alertmanager`. */
 export const has = (program: string) => spawnSync(program, ['--version']).error === undefined
 
-/** A server of the monitoring, with a configuration and a folder of its own. */
+/** A monitoring server with its own configuration and folder. */
 export interface MonitoringServer extends AsyncDisposable {
   /** http://host:port */
   readonly url: string
@@ -19,14 +19,14 @@ export interface MonitoringServer extends AsyncDisposable {
 /**
  * Starts Prometheus.
  *
- * @param config what prometheus.yml says
- * @param files more files beside it, by their names: rules
+ * @param config contents of prometheus.yml
+ * @param files more files in the same folder, by name, such as rules
  */
 export function startPrometheus(config: object, files: Record<string, string> = {}): Promise<MonitoringServer> {
   return startServer('prometheus', config, files, '--storage.tsdb.path', [])
 }
 
-/** Starts an Alertmanager that is alone. */
+/** Starts an Alertmanager without a cluster. */
 export function startAlertmanager(config: object): Promise<MonitoringServer> {
   return startServer('prometheus-alertmanager', config, {}, '--storage.path', ['--cluster.listen-address='])
 }

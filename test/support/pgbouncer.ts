@@ -7,22 +7,22 @@ import { join } from 'node:path'
 import { freePort } from './freePort.ts'
 import { until } from './until.ts'
 
-/** Debian's package installs it; .ci/run does. */
+/** True if pgbouncer is installed, as .ci/run does. */
 export const hasPgbouncer = spawnSync('pgbouncer', ['--version']).error === undefined
 
 export interface Pgbouncer extends AsyncDisposable {
-  /** The database as seen through it. */
+  /** Returns the URL of a database through pgbouncer. */
   through(databaseUrl: string): string
-  /** Kills it with SIGKILL, as a crash does. Its sessions on the server end with it. */
+  /** Kills pgbouncer with SIGKILL, as a crash does. Its sessions on the server end, too. */
   crash(): Promise<void>
-  /** Starts it again on its port. */
+  /** Starts pgbouncer again on its port. */
   restart(): Promise<void>
 }
 
 /**
- * Starts a pgbouncer that lends sessions for one transaction each.
+ * Starts a pgbouncer that assigns sessions per transaction.
  *
- * @param ignored startup parameters that it lets pass unheeded, rather than to refuse the connection
+ * @param ignored startup parameters that it ignores instead of refusing the connection
  */
 export async function startPgbouncer(serverUrl: string, ignored: readonly string[] = []): Promise<Pgbouncer> {
   const server = new URL(serverUrl)
@@ -63,7 +63,7 @@ ignore_startup_parameters = ${ignored.join(', ')}
   }
 }
 
-/** It refuses to run as root. */
+/** Returns the account nobody if we are root, because pgbouncer refuses to run as root. */
 function unprivileged(...paths: string[]): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {}
   spawnSync('chown', ['65534:65534', ...paths])

@@ -56,7 +56,7 @@ export async function dropDatabase(url: string, server: string): Promise<void> {
   await execute(server, `drop database if exists ${pg.escapeIdentifier(name)} with (force)`)
 }
 
-/** What `outboxd migrate --outbox` does: the ledger's schema, the queue's, and a table named `outbox`. */
+/** Migrates as `outboxd migrate --outbox` does: the schemas of ledger and queue, and a table named `outbox`. */
 export async function migrateAll(url: string): Promise<void> {
   await migrateLedger(url)
   await migrateOutbox(url, 'outbox')
@@ -71,7 +71,7 @@ export function openPool(url: string, settings: Omit<pg.PoolConfig, 'connectionS
 
 const administrators = new Map<string, Promise<pg.Client>>()
 
-/** In one session for all statements of this process, because each of a thousand databases needs two. */
+/** Uses one session for all statements of this process, because each of a thousand databases needs two statements. */
 async function execute(server: string, statement: string): Promise<void> {
   const client = administrators.get(server) ?? connect(server)
   administrators.set(server, client)

@@ -46,7 +46,7 @@ export interface ProgramOptions {
 
 export const checkout = join(import.meta.dirname, '..', '..')
 
-/** The checkout's own main. */
+/** The checkout's main.ts. */
 export const sourceMain = join(checkout, 'src', 'main.ts')
 
 const linesMax = 10_000

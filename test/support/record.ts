@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { CapturedRecord } from '../../src/model.ts'
 
-/** Above those that tests name: it goes on from file to file in a worker, and met one. */
+/** Starts above the ids that tests name, because a worker counts on through all its files. */
 let outboxIds = 1_000_000
 
 /** A captured record that maps. */

@@ -1,12 +1,12 @@
 import { type ErrorShape, errorShapeNames, type interfaceGapSettings } from '../../src/sandbox/interfaceGapSettings.ts'
 import type { LiveSettings } from '../../src/sandbox/sandboxSettings.ts'
 
-/** The settings of the sandbox for what the interface does not show. */
+/** The sandbox's settings for what the interface does not show. */
 export type NotShown = Pick<LiveSettings, keyof typeof interfaceGapSettings>
 
 const flag = [true, false]
 
-/** Of each of them, what a service may do; the sandbox's default is among it. */
+/** For each setting, the values of possible services, including the sandbox's default. */
 export const alternatives: { readonly [K in keyof NotShown]: readonly NotShown[K][] } = {
   expiresInUnit: ['seconds', 'milliseconds', 'minutes'],
   expiresInForm: ['number', 'text', 'absent'],
@@ -74,7 +74,7 @@ export const alternatives: { readonly [K in keyof NotShown]: readonly NotShown[K
   remainingValue: ['true', 'double', 'full', 'zero'],
 }
 
-/** Whether the daemon finds a code in a refusal of this shape, under a status below 500. */
+/** True if the daemon finds a code in a refusal of this shape with a status below 500. */
 export function showsCode(shape: ErrorShape): boolean {
   return shape !== 'text' && shape !== 'html' && shape !== 'empty'
 }

@@ -1,7 +1,7 @@
-/** Those that a sandbox knows by default. */
+/** The credentials that a sandbox accepts by default. */
 export const credentials = { clientId: 'sandbox', clientSecret: 'sandbox-secret' }
 
-/** Where a service is, and who we are there. */
+/** Returns the variables for a service at this URL, with these credentials. */
 export function serviceEnvironment(url: string) {
   return {
     SERVICE_BASE_URL: url,

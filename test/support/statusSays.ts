@@ -2,7 +2,7 @@ import { command as status } from '../../src/commands/status.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { type TestContext, testContext } from './context.ts'
 
-/** What `outboxd status` prints under these variables. */
+/** Returns what `outboxd status` prints with these variables. */
 export async function statusSays(env: Record<string, string>): Promise<string> {
   const { context } = await runStatus(() => testContext(env))
   return context.printed()

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { listenOnLoopback } from './listenOnLoopback.ts'
 
-/** What may answer at a wrong address of the service. */
+/** A server at a wrong address of the service. */
 export interface StrangeService extends AsyncDisposable {
   url: string
   /** The requests, as `GET /path`, in their order. */
@@ -68,7 +68,7 @@ export const strangenesses = Object.keys(answers) as Strangeness[]
 /**
  * Starts a server that is not the service.
  *
- * @param givesTokens whether its token endpoint is one nevertheless, so that what follows is met, too
+ * @param givesTokens true if its token endpoint gives tokens, so that the client makes further calls
  */
 export async function startStrangeService(kind: Strangeness, { givesTokens = false } = {}): Promise<StrangeService> {
   const [asked, elsewhere]: [string[], string[]] = [[], []]

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Submission } from '../../src/model.ts'
 
-/** A submission on the wire for the first time; what is given goes on top. */
+/** Makes a submission that is being sent for the first time, with `given` on top. */
 export function submission(given: Partial<Submission> = {}): Submission {
   return {
     id: '00000000-0000-7000-8000-000000000001',
@@ -38,10 +38,10 @@ export function submission(given: Partial<Submission> = {}): Submission {
   }
 }
 
-/** What a service may say, cut anywhere: half a surrogate pair and NUL as well. */
+/** Any message of a service, cut anywhere, even with NUL or half a surrogate pair. */
 export const anyMessage = fc.string({ unit: fc.nat(0xffff).map((code) => String.fromCharCode(code)) })
 
-/** What a submission's past may have left on it. */
+/** The columns that a submission's history may have set. */
 export const anyHistory = fc.record({
   tracked: fc.boolean(),
   inDoubt: fc.boolean(),

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { listenOnLoopback } from './listenOnLoopback.ts'
 
-/** A request, and how many calls of the API there have been with it. */
+/** A request, and the number of API calls so far, including this one. */
 export interface Turn {
   method: string
   isToken: boolean
@@ -11,7 +11,7 @@ export interface Turn {
   calls: number
 }
 
-/** Starts a service that answers as it is told for each request, in JSON; null is no answer at all. */
+/** Starts a service whose JSON answers a callback gives for each request; null means no answer. */
 export async function startTurning(answer: (turn: Turn) => { status: number; body: string } | null) {
   let calls = 0
   const server = createServer(async (request, response) => {

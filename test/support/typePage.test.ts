@@ -8,6 +8,6 @@ test.each([
   ['x\ny\nlast', '…\nlast\n', true],
   ['last', '…\nlast\n', true],
   ['x\nother', '…\nlast\n', false],
-])('%j against %j: %j', (seen, expected, does) => {
+])('the output %j matches the page’s %j: %j', (seen, expected, does) => {
   expect(matches(seen, expected)).toBe(does)
 })

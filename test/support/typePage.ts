@@ -31,7 +31,7 @@ export async function readSteps(name: string): Promise<Step[]> {
 /**
  * Types the steps, with a database and a Postgres of its own.
  *
- * @param prepare makes what the reader's database has already
+ * @param prepare creates what the reader's database already has
  */
 export async function typeSteps(steps: readonly Step[], prepare = async (_url: string) => {}): Promise<void> {
   await using postgres = await startPostgres() // as a reader has it, with fsync: `check` warns of one without
@@ -52,7 +52,7 @@ export async function typeSteps(steps: readonly Step[], prepare = async (_url: s
   }
 }
 
-/** @returns whether what a command printed is what the page says; `…` stands for anything */
+/** Returns true if a command printed what the page says; `…` stands for anything. */
 export function matches(seen: string, expected: string): boolean {
   const lines = expected
     .trimEnd()
@@ -62,14 +62,14 @@ export function matches(seen: string, expected: string): boolean {
   return new RegExp(`^${lines.join('')}$`).test(clean.join(''))
 }
 
-/** A command begins at the left; what is indented, or closes it, belongs to it. */
+/** Splits off the last command. A command begins at the left margin; indented and closing lines belong to it. */
 function splitLast(typed: string): { before: string; last: string } {
   const lines = typed.split('\n')
   const at = lines.findLastIndex((line) => /^[a-z]/.test(line))
   return { before: lines.slice(0, at).join('\n'), last: lines.slice(at).join('\n') }
 }
 
-/** A shell in a folder where `outboxd` was installed, and is a command. */
+/** Opens a shell in a folder where `outboxd` is installed as a command. */
 async function openShell(env: Record<string, string>) {
   const folder = await mkdtemp(join(tmpdir(), 'outboxd-tutorial-'))
   await writeFile(join(folder, 'outboxd'), `#!/bin/sh\nexec '${process.execPath}' '${sourceMain}' "$@"\n`)
@@ -80,7 +80,7 @@ async function openShell(env: Record<string, string>) {
   const shell = spawn('bash', ['--norc', '--noprofile'], {
     cwd: folder,
     env: { PATH: `${folder}:${process.env.PATH}`, NODE_ENV: 'production', NODE_COMPILE_CACHE: cache, ...env },
-    detached: true, // a group of its own: what it starts ends with it
+    detached: true, // its own process group, so that its programs end with it
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   let heard = ''

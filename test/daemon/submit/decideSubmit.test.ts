@@ -404,7 +404,7 @@ describe('whatever the answer and the history', () => {
     })
   })
 
-  test('what may have arrived is never sent again under hold', () => {
+  test('a record that may have arrived is never sent again under hold', () => {
     always((verdict, answer, { policy }) => {
       if (policy !== 'hold') return
       expect(['resend', 'probe']).not.toContain(verdict.kind)
