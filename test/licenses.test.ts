@@ -7,7 +7,7 @@ import { checkout } from './support/program.ts'
 
 const shipped = readShipped(readLock())
 
-test('every package is shipped under a licence that asks for no source', () => {
+test('every shipped package has a licence that does not require its users to publish source', () => {
   expect(shipped.length).toBeGreaterThan(50)
   expect(shipped.filter(({ license }) => !isPermissive(license))).toEqual([])
 })

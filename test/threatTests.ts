@@ -77,7 +77,7 @@ export const threatTests: Readonly<Record<number, Readonly<Record<string, readon
     'test/mapping/readMapping.test.ts': ['exhaust the stack or the memory'],
   },
   21: {
-    'test/licenses.test.ts': ['a licence that asks for no source'],
+    'test/licenses.test.ts': ['a licence that does not require its users to publish source'],
   },
   22: {
     'test/package.test.ts': ['lets its process do little'],

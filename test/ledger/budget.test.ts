@@ -56,7 +56,7 @@ async function free(): Promise<number> {
 }
 
 describe('slots', () => {
-  test('no window ever holds more requests than the limit, whatever is taken, given back or forgotten', async () => {
+  test('no window holds more requests than the limit, whatever slots are taken, given back or lost', async () => {
     const step = fc.oneof(
       {
         weight: 4,

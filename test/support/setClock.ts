@@ -3,10 +3,10 @@ import type pg from 'pg'
 const deadlock = '40P01'
 
 /**
- * Sets the database's clock back, as far as what is stored can tell: nobody can set the clock of a running Postgres, so
- * every time that the ledger and the queue have stored lies so much later instead; but in the logs, whose chain would show it, and those
- * of the outbox's rows, which the ERP has written, and what is compared with them, and the minutes by which counts are kept: one moved onto
- * another is refused.
+ * Sets the database's clock back as seen by stored times, because the clock of a running Postgres cannot be set: moves
+ * each time that the ledger and the queue have stored into the future. Not moved are the logs, whose chain would show it,
+ * the times of outbox rows, which the ERP wrote, and times compared with them. Nor are the minutes of request counts,
+ * because a minute moved onto another is refused.
  */
 export async function setClockBack(pool: pg.Pool, ms: number): Promise<void> {
   const { rows } = await pool.query<{ table: string; column: string }>(

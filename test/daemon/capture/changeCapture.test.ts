@@ -627,7 +627,7 @@ describe('the ERP is never harmed', () => {
     expect(result?.rows).toMatchObject([{ reason: expect.stringContaining('triggers of erp.line are gone') }])
   })
 
-  test('any role may read that there are notes', async () => {
+  test('any role may see that notes exist', async () => {
     const { pool } = await setupSale()
     await pool.query(`alter table outbox rename to away; insert into sale values (1)`)
     const [, , result] = (await pool.query(
