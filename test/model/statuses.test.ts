@@ -39,7 +39,7 @@ const post: Record<PostAnswerMeaning, Said<SubmitVerdict['kind']> & { mayHaveArr
     kind: 'uncertain',
   },
   moved: {
-    record: 'sent once more after the pause, even if it arrived; then uncertain',
+    record: 'sent once more after the pause, even if it arrived; redirected again: uncertain',
     everyone: 'unauthorized',
     kind: 'pause',
     mayHaveArrived: true,
@@ -142,7 +142,7 @@ const inOrder = (rows: readonly HttpStatusMeaning[]) =>
 const firstNumber = (line: string) => Number(/\d+/.exec(line))
 
 const everyone = (ofPost: string | null, ofGet: string | null): string =>
-  ofPost === ofGet ? (ofPost ?? '') : ofGet === null ? `${ofPost} (if the record is queued)` : `${ofGet} (after a GET)`
+  ofPost === ofGet ? (ofPost ?? '') : ofGet === null ? `${ofPost} (if the record is queued)` : `${ofGet} (if a GET gets it)`
 
 test('each status from 100 to 599 is in one row', () => {
   const ranges = httpStatusMeanings.flatMap(({ statuses }) =>
