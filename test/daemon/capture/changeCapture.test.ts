@@ -292,6 +292,73 @@ describe('install', () => {
     expect(await captured()).toHaveLength(1)
   })
 
+  test.each([
+    ['int', 'bigint', `'1'`, `'1'`],
+    ['bigint', 'smallint', `'1'`, `'1'`],
+    ['varchar(9)', 'text', `'R 1'`, `'R 1'`],
+    ['text', 'code', `'R 1'`, `'R 1'`],
+    ['char(9)', 'char(12)', `'R 1'`, `'R 1  '`],
+    ['char(9)', 'bpchar', `'R 1'`, `'R 1  '`],
+    ['numeric', 'numeric', '1.50', '1.5'],
+    ['numeric(9, 2)', 'price', '1.5', '1.50'],
+    ['uuid', 'uuid', `'1C51F8F2-7A5B-4D61-9A9B-6B1D9B1D0000'`, `'1c51f8f27a5b4d619a9b6b1d9b1d0000'`],
+  ])('a key of type %s and a reference of type %s that equals it: one document', async (key, reference, id, equal) => {
+    const { pool, ids } = await setup({
+      tables: `create domain code as varchar(9); create domain price as numeric(9, 2); create table sale (id ${key} primary key);
+        create table line (id int, sale ${reference} references sale)`,
+      options: `children => '{line.sale}'`,
+    })
+    await pool.query(`insert into sale values (${id})`)
+    await pool.query(`insert into line values (1, ${equal})`)
+    expect(new Set(await ids()).size).toBe(1)
+    expect(await ids()).toHaveLength(2)
+    expect(await trouble(pool)).toEqual([])
+  })
+
+  test.each([
+    ['char(9)', 'varchar(9)', 'character(9)'],
+    ['char(9)', 'text', 'character(9)'],
+    ['varchar(9)', 'char(9)', 'character varying(9)'],
+    ['code', 'text', 'public.code'],
+    ['text', 'name', 'text'],
+    ['text', 'uuid', 'text'],
+    ['int', 'numeric', 'integer'],
+    ['int', 'float8', 'integer'],
+    ['numeric', 'numeric(9, 2)', 'numeric'],
+    ['numeric(9, 2)', 'numeric(9, 4)', 'numeric(9,2)'],
+    ['uuid', 'char(36)', 'uuid'],
+  ])('a key of type %s and a reference of type %s, whose texts may differ if they are equal: refused', async (key, reference, type) => {
+    const { pool } = await setup({
+      tables: `create domain code as char(9); create table sale (id ${key} primary key); create table line (id int, sale ${reference})`,
+    })
+    await expect(
+      asInstaller(pool, `select outboxd_capture.install('sale', 'order', children => '{line.sale}')`),
+    ).rejects.toMatchObject({
+      message: 'children: public.line has no column sale of the type of public.sale.id',
+      hint: `If the column is there, give it that type: alter table public.line alter sale type ${type};`,
+    })
+  })
+
+  test('a reference or a key that gets another type after the installation: reported until both have one and it is installed again', async () => {
+    const { pool, ids } = await setup({
+      tables: 'create table sale (id varchar(9) primary key); create table line (id int, sale varchar(9))',
+      options: `children => '{line.sale}'`,
+    })
+    const install = () =>
+      asInstaller(pool, `select outboxd_capture.install('sale', 'order', children => '{line.sale}')`)
+    await pool.query('alter table line alter sale type char(12)')
+    const reasons = async () => (await trouble(pool)).map(({ reason }) => reason)
+    expect(await reasons()).toEqual([
+      'public.line.sale has another type than public.sale.id, so one document counts as several: give it that type',
+    ])
+    await pool.query('alter table sale alter id type char(9)')
+    expect(await reasons()).toEqual([expect.stringContaining('public.sale.id had another type when it was installed')])
+    await install()
+    expect(await trouble(pool)).toEqual([])
+    await pool.query(`begin; insert into sale values ('R 1'); insert into line values (1, 'R 1'); commit`)
+    expect(await ids()).toEqual(['R 1'])
+  })
+
   test('install reads the names in the condition by the caller’s search path, and does not run it', async () => {
     const { pool } = await setupSale()
     await pool.query(
