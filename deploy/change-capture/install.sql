@@ -55,6 +55,7 @@ begin
       condition   text,
       outbox      regclass not null,
       outbox_name text not null,                       -- as it was on that day
+      document    text,                                -- in the rows of the outbox; a table that is renamed keeps it
       unique (erp_table, type)
     );
     -- Triggers add to this table, and read it only under READ COMMITTED. So no writer waits for another, and none fails if it is
@@ -71,6 +72,9 @@ begin
       noted_at    timestamptz not null default clock_timestamp()
     );
     create index on outboxd_capture.error (number, id);
+  elsif not exists (select from pg_attribute where attrelid = 'outboxd_capture.installed'::regclass and attname = 'document') then
+    alter table outboxd_capture.installed add column document text;
+    update outboxd_capture.installed set document = table_name;
   end if;
 end $$;
 
@@ -119,7 +123,7 @@ $$;
 create or replace function outboxd_capture.insert_sql(told outboxd_capture.installed, ids text, keys text) returns text stable language sql
 set search_path = pg_catalog, pg_temp as $$
   select format('insert into %s (type, key, payload) select %L, coalesce(d.key, d.id),
-        jsonb_build_object(''document'', %L::text, ''id'', %s) from unnest(%s, %s) d(id, key)', told.outbox_name, told.type, told.table_name,
+        jsonb_build_object(''document'', %L::text, ''id'', %s) from unnest(%s, %s) d(id, key)', told.outbox_name, told.type, told.document,
     case when outboxd_capture.key_kind(told.erp_table, told.key_column) in ('text', 'character', 'uuid') then 'd.id' else 'd.id::jsonb' end, ids, keys)
 $$;
 
@@ -337,20 +341,21 @@ declare
   sources text[];
   function_name text;
   formers int[];
+  document_name text;
 begin
   with former as (
     delete from outboxd_capture.installed i where type = install.type and (erp_table = install.erp_table
       or table_name = row_name and outboxd_capture.quoted(i.erp_table) is distinct from row_name) -- dropped, or swapped for this table
-      returning number
+      returning number, document
   )
-  select array_agg(number order by number) into formers from former;
+  select array_agg(number order by number), coalesce(min(document), row_name) into formers, document_name from former;
   insert into outboxd_capture.installed
     select coalesce(formers[1], (select coalesce(max(number), 0) + 1 from outboxd_capture.installed)), c.oid, row_name, install.type,
       (select attname from pg_index join pg_attribute on attrelid = indrelid and attnum = indkey[0]
         where indrelid = c.oid and indisprimary and indnkeyatts = 1),
       (select coalesce(array_agg(format('%I.%I.%I', coalesce(names[cardinality(names) - 2], nspname), names[cardinality(names) - 1], names[cardinality(names)])), '{}')
         from unnest(install.children) child cross join lateral parse_ident(child) names),
-      install.key, install.payload, install.condition, install.outbox, outboxd_capture.quoted(install.outbox)
+      install.key, install.payload, install.condition, install.outbox, outboxd_capture.quoted(install.outbox), document_name
     from pg_class c join pg_namespace s on s.oid = relnamespace where c.oid = install.erp_table
     returning * into told;
   perform outboxd_capture.refuse_role(told), outboxd_capture.refuse_settings(told, install.search_path);
@@ -474,7 +479,7 @@ end $view$;
 -- The daemon ends documents that it does not find as deleted. If it cannot find them, the condition here is a column that does not exist. It
 -- fails for all rows, so the daemon holds the type, and its message quotes the column. Row-level security is that of the view's reader.
 create or replace view outboxd_capture.captured as
-  select table_name as document, erp_table::oid as erp_table, key_column::text, type, children, case
+  select document, erp_table::oid as erp_table, key_column::text, type, children, case
       when exists (select from pg_class c join pg_namespace s on s.oid = c.relnamespace
         where array[s.nspname::text, c.relname] = parse_ident(table_name) and c.oid <> erp_table and relkind in ('r', 'p'))
         then '"the table was swapped: see outboxd_capture.trouble"'

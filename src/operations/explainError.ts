@@ -5,6 +5,7 @@ import { BindingMismatch } from '../ledger/problems.ts'
 import { outboxFileName } from '../mapping/loadMappings.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { redactAndCut } from '../observe/redact.ts'
+import { SourceFailed } from '../outbox/contentQueries.ts'
 import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
 import { DatabaseUnusable, isTransientError } from '../postgres/database.ts'
 import { TableLocked } from '../postgres/inspectDatabase.ts'
@@ -36,6 +37,8 @@ export function explainError(
     const message = `the outbox’s table is locked by ${lockingSessionNames(holders)}, so it could not be read.${endLockingSessionAdviceSuffix(holders, 'the ERP’s')}`
     return { message, exitCode: 1 }
   }
+  if (error instanceof DatabaseUnusable && error.cause instanceof SourceFailed)
+    return explainError(error.cause, command)
   if (error instanceof DatabaseUnusable && isAway(error))
     return { message: `${redactAndCut(error.message)}. ${databaseAwayAdvice}`, exitCode: 1 }
   const refused = refusedRight(error)

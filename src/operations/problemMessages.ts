@@ -19,7 +19,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
       .map(({ subject, detail }) => `${subject}: ${detail}`)
       .join(' / ')}). Add the file to MAPPINGS_DIR on all hosts, then run \`outboxd reload\`.`,
   source_failing: (types) =>
-    `No row of ${types.length === 1 ? 'the type' : 'the types'} ${first(types)} is captured: ${firstDetails(types)}. Other types go on. Fix the query or its rights: \`outboxd check\` prints a missing grant. The daemon tries again every 30 seconds.`,
+    `No row of ${types.length === 1 ? 'the type' : 'the types'} ${first(types)} is captured: ${firstDetails(types)}. Other types go on. Fix what fails: the query, a right (\`outboxd check\` prints a missing grant), or a condition (install change capture again). The daemon tries again every 30 seconds.`,
   report_refused: (rows, count) =>
     `The outbox table refuses the outcome of ${pluralize(count, 'row')} (${first(rows)}). Look at its triggers and constraints. The daemon tries again by itself.`,
   report_locked: (rows, count) =>

@@ -12,6 +12,7 @@ interface DocumentReference {
 }
 
 export interface CapturedTable {
+  /** The table's first name. */
   document: string
   type: string
   /** Quoted, with its schema. */
@@ -63,22 +64,20 @@ export async function readCapturedTables(
        c.condition, c.payload
      from outboxd_capture.captured c join pg_catalog.pg_class t on t.oid operator(pg_catalog.=) c.erp_table
        join pg_catalog.pg_namespace s on s.oid operator(pg_catalog.=) t.relnamespace
-     where $1::pg_catalog.text[] is null or c.document operator(pg_catalog.=) any ($1::pg_catalog.text[])`,
+     where $1::pg_catalog.text[] is null or c.document operator(pg_catalog.=) any ($1::pg_catalog.text[])
+       or pg_catalog.format('%I.%I', s.nspname, t.relname) operator(pg_catalog.=) any ($1::pg_catalog.text[])`,
     [documents],
   )
   return rows
 }
 
-/**
- * Finds the installation that wrote a row. A document's only installation may have a different type, because
- * `outbox.yaml` can rename types.
- */
+/** A document's only installation may have a different type, because `outbox.yaml` can rename types. */
 export function findCapturedTable(
   tables: readonly CapturedTable[],
   document: string,
   type: string,
 ): CapturedTable | null {
-  const ofDocument = tables.filter((table) => table.document === document)
+  const ofDocument = tables.filter((table) => table.document === document || table.table === document)
   const [only, ...others] = ofDocument
   return ofDocument.find((table) => table.type === type) ?? (others.length === 0 ? (only ?? null) : null)
 }

@@ -104,7 +104,8 @@ async function groupRecords(
     const source = mapping?.source ?? null
     const captured = reference === null ? null : findCapturedTable(tables, reference.document, record.type)
     if (record.payload === null || mapping === undefined || (source === null && captured === null)) continue
-    if (captured === null && isInstalled && reference?.document.includes('.')) throw installationNotFound(record)
+    if (captured === null && isInstalled && reference?.document.includes('.'))
+      throw installationNotFound(record, reference.document)
     const name = JSON.stringify([record.type, captured?.document])
     const group = groups.get(name) ?? { type: record.type, source, captured, ids: new Map() }
     groups.set(name, group)
@@ -121,9 +122,9 @@ const undefinedObject = '42704'
  * Holds the type, because the record's document is not read without the condition of its installation. Change capture
  * writes names of tables with their schemas; a payload with another name is the ERP's own.
  */
-function installationNotFound({ type, outboxId }: OutboxRecord): SourceFailed {
+function installationNotFound({ type, outboxId }: OutboxRecord, document: string): SourceFailed {
   const cause = new Error(
-    `the row ${outboxId} is of a table that is not captured (it was renamed, restored or removed). Install change capture for the table and this type again, or delete its waiting rows`,
+    `the row ${outboxId} is of ${document}, which is not captured with this type. Install it with this type again. If its documents have moved, write their table as "document" into the payload of the waiting rows. If they are gone, delete these rows`,
   )
   return new SourceFailed(type, 'type', new QueryFailed('finding the captured table', undefinedObject, cause))
 }

@@ -3,6 +3,7 @@ import { command as check } from '../../src/commands/check.ts'
 import { command as map } from '../../src/commands/map.ts'
 import { command as replay } from '../../src/commands/replay.ts'
 import { command as show } from '../../src/commands/show.ts'
+import { explainError } from '../../src/operations/explainError.ts'
 import { type Fixture, failedE003, mappingFiles, openFixture } from './fixture.ts'
 
 /** Commands on records whose contents a query reads. */
@@ -59,6 +60,17 @@ test('map says why nothing is sent for a document', async () => {
   const context = fixture.context(null, env())
   expect(await map.action(context, undefined, { outbox: row })).toBe(1)
   expect(context.printed()).toContain('nothing is sent for this row: public.sale 5 does not meet the condition')
+})
+
+test('map gives a row whose table is not captured as the cause, and does not blame the database', async () => {
+  const row = await fixture.row('{"document": "public.former", "id": 5}')
+  const failed = await map.action(fixture.context(null, env()), undefined, { outbox: row }).catch((error) => error)
+  expect(explainError(failed)).toEqual({
+    exitCode: 1,
+    message: expect.stringMatching(
+      `^finding the captured table failed: the row ${row} is of public.former, which is not captured with this type. Install it`,
+    ),
+  })
 })
 
 test('an error in a query is reported with its file', async () => {

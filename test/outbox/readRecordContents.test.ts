@@ -127,7 +127,7 @@ test('if its table is not captured, a document fails its type, but only with a s
   await expect(read()).rejects.toMatchObject({
     name: 'SourceFailed',
     ...{ type: 'order', blame: 'type' },
-    detail: expect.stringContaining('the row 1 is of a table that is not captured'),
+    detail: expect.stringContaining('the row 1 is of public.sale, which is not captured'),
   })
   await pool.query('delete from outbox')
   await insert('invoice')
