@@ -429,6 +429,8 @@ begin
     end;
     return next;
   end loop;
+  return query select i.table_name, 0, null::int, format('ids of changed documents are unknown: update these documents, then: select outboxd_capture.dismiss(%L)', i.table_name)
+    from outboxd_capture.installed i where exists (select from outboxd_capture.error e where e.number = i.number and document_id is null);
 end $retry$;
 
 create or replace function outboxd_capture.dismiss(of regclass) returns bigint language sql

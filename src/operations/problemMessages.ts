@@ -64,7 +64,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
   change_capture: (tables) =>
     tables.some(({ detail }) => detail?.startsWith('SECURITY'))
       ? `Change capture lets other roles act with the rights of the role that installed it. Install it again, as docs/start/change-capture.md says under “Upgrading from 0.2”.`
-      : `The trigger did not capture all changes of ${pluralize(tables.length, 'table')} of the ERP (${first(tables)}). In the ERP’s database, \`select * from outboxd_capture.trouble\` says why. Fix it, then run \`select * from outboxd_capture.retry()\`.`,
+      : `The trigger did not capture all changes of ${pluralize(tables.length, 'table')} of the ERP (${first(tables)}): \`select * from outboxd_capture.trouble\` says why. Fix it. ${noteAdvice}`,
   files_broken: (all) =>
     `The mapping files or outbox.yaml cannot be used: ${firstDetails(all)}. Running daemons go on with the previous files; no daemon can start with these. Fix them, then run \`outboxd reload\`.`,
   credentials_broken: (all) =>
@@ -98,6 +98,9 @@ export const countProblems = (problems: readonly Problem[], counts: ProblemCount
 
 /** Shows a problem of a kind that only a newer daemon knows. */
 const otherwise = (problems: readonly Problem[]) => `${problems[0]?.kind}: ${problems[0]?.detail}`
+
+export const noteAdvice =
+  "Then, in the ERP’s database and as the role that installed change capture, run `select * from outboxd_capture.retry()`. If some ids are unknown (`has_unknown`), update the documents that may have changed, then run `select outboxd_capture.dismiss('TABLE')`."
 
 const subjectsShown = 3
 

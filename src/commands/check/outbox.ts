@@ -17,6 +17,7 @@ import {
 } from '../../operations/databaseMessages.ts'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
 import { readFirstWaitingRecordsThatFit } from '../../operations/mapRecords.ts'
+import { noteAdvice } from '../../operations/problemMessages.ts'
 import { countSomeWaitingRowsByType, readBacklog, readInitialBacklog } from '../../outbox/backlog.ts'
 import { readChangeCaptureFaults, toChangeCaptureProblems } from '../../outbox/changeCaptureFaults.ts'
 import { compareTableWithLedger, ledgerGapMessage } from '../../outbox/comparison.ts'
@@ -281,7 +282,7 @@ export async function checkChangeCapture({ databaseUrl: url }: DatabaseConfig): 
       'change capture',
       'problem',
       ...toChangeCaptureProblems(trouble).map(({ subject, detail }) => `${subject}: ${detail}`),
-      'Then capture the noted changes: run `select * from outboxd_capture.retry()` in the ERP’s database, as the role that installed change capture.',
+      noteAdvice,
     ),
   ]
 }

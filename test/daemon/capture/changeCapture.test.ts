@@ -905,6 +905,23 @@ describe('tables of other kinds, and tables that change', () => {
     expect(await readContents(pool)).toMatchObject([{ payload: '{"id":1,"state":"a"}' }])
   })
 
+  test('retry says of a table with unknown ids what helps, and it helps', async () => {
+    const { pool, ids } = await setupSale()
+    await pool.query(`alter table line rename sale to document; update line set amount = 2`)
+    const call = `select outboxd_capture.install('sale', 'order', children => '{line.document}')`
+    await asInstaller(pool, call)
+    const [told, ...others] = await retry(pool)
+    expect([told, others]).toMatchObject([
+      { erp_table: 'public.sale', captured: 0, reason: expect.stringContaining('update these documents') },
+      [],
+    ])
+    await pool.query('update sale set id = id where id = 9')
+    await asInstaller(pool, told.reason.slice(told.reason.indexOf('select ')))
+    expect(await ids()).toEqual(['9'])
+    expect(await retry(pool)).toEqual([])
+    expect(await trouble(pool)).toEqual([])
+  })
+
   test('a change that cannot be noted by its id is noted even if `dismiss` deletes such a note at the same time', async () => {
     const { pool } = await setupSale()
     await pool.query(`alter table outbox rename to away; insert into sale select n from generate_series(10, 100010) n`)
