@@ -73,7 +73,8 @@ export async function findStartPositionProblem(outbox: Outbox, start: StartPosit
     return null
   const { rows } = await withSearchPathIfNeeded(pool, shape).query<{ highest: string }>(
     `select greatest((select max(${prefixedColumnSql(described.id)}) from ${shape.qualified} o)::numeric,
-       pg_sequence_last_value(pg_get_serial_sequence($1, $2)::regclass)::numeric, 0)::text as highest`,
+       case when has_sequence_privilege(own, 'select, usage') then pg_sequence_last_value(own)::numeric end, 0)::text as highest
+     from (select pg_get_serial_sequence($1, $2)::regclass as own) sequence`,
     [shape.qualified, described.id],
   )
   const highest = rows[0]?.highest ?? '0'

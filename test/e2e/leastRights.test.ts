@@ -190,3 +190,69 @@ test('a read-only role can run status, list and show, and cannot write', async (
   ]
   expect(await refusals(reads, statements)).toEqual(statements.map(() => insufficientPrivilege))
 })
+
+const looks = [
+  'status --json',
+  'list',
+  'list --state completed --csv',
+  'list --by-cause',
+  'list --containing asked-',
+  'list --transaction t',
+  'show REJECTED',
+  'audit --csv',
+  'audit --containing asked-',
+  'audit --sum',
+  'audit --verify',
+  'describe outbox',
+  'map --outbox ROW',
+  'map --all-new',
+]
+
+const changes = [
+  ...looks,
+  'check',
+  'check --contract',
+  'pause --reason x',
+  'resume --all',
+  'resume --believe-refusals',
+  'reload',
+  'discover --only token-unit --yes --yes-this-is-a-test-environment',
+  'adopt --same --yes',
+  'adopt --start now --dry-run',
+  'adopt --start id:4 --dry-run',
+  'adopt --start since:2026-01-01 --yes',
+  'adopt --service --same --yes',
+  'prune',
+  'erase --key person --reason asked --yes',
+  'replay REJECTED --refresh --yes',
+  'replay --even-if-arrived --new-key --yes',
+  'resolve UNCERTAIN --arrived t --unchecked --yes',
+  'resolve UNCERTAIN --take-back --yes',
+  'discard UNCERTAIN --reason x --dry-run',
+  'resolve UNCERTAIN --not-arrived --yes',
+  'recover --dry-run',
+  'recover --restored --as uncertain --yes',
+  'adopt --new --yes',
+]
+
+test('every command runs with the rights that are printed for it', async () => {
+  const daemon = await startDaemonProcess(runs)
+  await harness.fault({ kind: 'answer', status: 422, endpoint: 'submit', times: 1 })
+  const rejected = await harness.insert('asked-')
+  await harness.becomes('asked-', 'rejected')
+  await harness.fault({ kind: 'answer', status: 502, endpoint: 'submit', times: 1 })
+  const uncertain = await harness.insert('lost-')
+  await harness.becomes('lost-', 'uncertain')
+  await daemon.stop()
+  const named = (word: string) =>
+    word.replace('REJECTED', `outbox:${rejected}`).replace('UNCERTAIN', `outbox:${uncertain}`).replace('ROW', rejected)
+  for (const [env, commands] of [
+    [reads, looks],
+    [runs, changes],
+  ] as const)
+    for (const words of commands) {
+      await using program = startProgram({ args: words.split(' ').map(named), env: { ...env, RETENTION_DAYS: '1' } })
+      const { code, stdout, stderr } = await program.ended()
+      expect.soft([0, 3], `${words}\n${stderr}${stdout}`).toContain(code) // done, or nothing found
+    }
+})
