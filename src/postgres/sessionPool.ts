@@ -88,7 +88,9 @@ export class SessionPool extends pg.Pool {
     const current = this.#paths.get(client)
     if (current === undefined || current === path) return client
     return releasingIfFailed(client, async () => {
-      await client.query(`set search_path = ${path === 'role' ? this.#rolePath || `''` : catalogPath}`)
+      // As a text, because SET refuses the "" of an empty path.
+      const wanted = pg.escapeLiteral(path === 'role' ? (this.#rolePath ?? '') : catalogPath)
+      await client.query(`select pg_catalog.set_config('search_path', ${wanted}, false)`)
       this.#paths.set(client, path)
     })
   }

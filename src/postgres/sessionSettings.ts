@@ -30,7 +30,7 @@ export const statementMeaningSettings = {
   transform_null_equals: 'off',
 } as const
 
-/** The settings of every session of ours. Older versions of Postgres do not know all of the last three. */
+/** Older versions of Postgres lack some of the last three. */
 export const sessionSettings = {
   ...statementMeaningSettings,
   ...textFormatSettings,

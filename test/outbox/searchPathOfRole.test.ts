@@ -95,3 +95,15 @@ test.each([
   const { shape } = await outbox.inspect()
   expect(shape.hasCustomCode).toBe(isNeeded)
 })
+
+test('an empty search path finds a table that is named with its schema, and refuses others with what to write', async () => {
+  const { take, pool } = await asDaemon({
+    ddl: `create table source (${columns}, status text not null default 'new')`,
+    path: `''`,
+    yaml: `${yaml}\nschema: public\nfilter: id > 0`,
+  })
+  await pool.query('insert into public.source default values')
+  expect(await take()).toEqual({ ids: ['1'], unmarked: [] })
+  const { outbox } = await asDaemon({ ddl: `create table source (${columns})`, path: `''`, yaml })
+  await expect(outbox.open()).rejects.toThrow('did you mean "public.source"?')
+})
