@@ -114,6 +114,7 @@ function statusJson(report: StatusReport) {
     budget: {
       capacity: report.rateCapacity,
       available: report.rateAvailable,
+      heldBack: report.rateHeldBack,
       nextSlot: formatIsoInstantOrNull(report.nextSlotMs),
     },
     pauses: report.pauses.map(({ reason, sinceMs, untilMs, detail }) => ({

@@ -145,7 +145,7 @@ export class Sender {
       if (slot.kind === 'paused')
         throw new QuestionsStopped(`sending is paused (${slot.reason}): ${slot.detail}. See \`outboxd status\``)
       throw new QuestionsStopped(
-        `no slot of the budget was free for ${formatMsOrSeconds(2 * config.rateLimit.windowMs)}: a daemon uses them all`,
+        `no slot of the budget was free for ${formatMsOrSeconds(2 * config.rateLimit.windowMs)}: a daemon or another client uses them all`,
       )
     }
   }

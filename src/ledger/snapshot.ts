@@ -22,6 +22,8 @@ export interface LedgerSnapshot {
   problems: Partial<Record<ProblemKind, number>>
   rateCapacity: number
   rateAvailable: number
+  /** Left to another client that spends from the budget. */
+  rateHeldBack: number
   reportsDue: number
   oldestReportDueMs: number | null
 }
@@ -56,6 +58,8 @@ export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> 
           (select kind, count(*) as n from outboxd.problem group by kind) counted) as problems,
        (select coalesce(sum(permits), 0)::int from outboxd.slot) as "rateCapacity",
        (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= clock_timestamp()) as "rateAvailable",
+       (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at > clock_timestamp() and taken_by is null
+          and spent_on_submissions + spent_on_polls + spent_on_others = 0) as "rateHeldBack",
        (select count(*)::int from due) as "reportsDue",
        (select extract(epoch from min(last.at))::float8 * 1000
         from (select id from due order by seq limit $1) first, lateral (

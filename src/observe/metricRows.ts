@@ -49,6 +49,7 @@ export interface MetricsSnapshot {
   oldestReportDueMs: number | null
   rateCapacity: number
   rateAvailable: number
+  rateHeldBack: number
 }
 
 /** Values of each label. Any other value counts as `other`. */
@@ -130,9 +131,10 @@ export const metricRows = {
     of: (snapshot) => snapshot.rateAvailable,
   },
   rateHeldBack: {
-    kind: 'own gauge',
+    kind: 'shown',
     name: 'outboxd_rate_limit_held_back',
     help: 'Requests of the budget that stay unused because another client spends from the same limit.',
+    of: (snapshot) => snapshot.rateHeldBack,
   },
   slotWait: {
     kind: 'histogram',

@@ -109,7 +109,6 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
         finished(state, lifetimeMs, type)
         if (polls > 0) metrics.pollsPerTransaction.observe(polls)
       }
-      metrics.rateHeldBack.set(heldBack)
       if (heldBack > 0) {
         countBreach('rate_limit_lower')
         log.warn('another client spends from the same budget: requests are held back', { count: heldBack })

@@ -44,6 +44,7 @@ export const healthConditionChecks = {
       standing.filter((problem) => !isOfHistory(problem)),
       problems,
     ),
+  'no other client spends from the budget': (status) => some(budgetShared(status)),
   'no record needs attention': (status) => some(waitsForPerson(status)),
   'no record is late': (status) => some(late(status)),
   'outcomes are written back in time': (status) => some(untold(status)),
@@ -164,6 +165,11 @@ function paused(
           : explains[reason]
     return `${what} (${reason}) since ${formatInstantAndDistance(sinceMs, nowMs)}. ${why}`
   })
+}
+
+function budgetShared({ rateHeldBack, rateCapacity }: CombinedStatus): string | null {
+  if (rateHeldBack === 0) return null
+  return `Another client spends from the budget, so outboxd leaves ${rateHeldBack} of ${rateCapacity} requests to it. Stop that client, or lower RATE_LIMIT_REQUESTS for all daemons and restart them.`
 }
 
 /** If more records than this need attention, `list --by-cause` is more useful than `list`. */

@@ -122,7 +122,7 @@ export function combineStatuses(
           toSend: outbox.waiting + submissions.queued + submissions.sending - ledger.probing - ledger.heldForPerson,
           tracked: submissions.accepted + ledger.probing,
           pollsPerRecord: ledger.pollsPerRecord,
-          capacity,
+          capacity: capacity > ledger.rateHeldBack ? capacity - ledger.rateHeldBack : capacity,
           windowMs: config.rateLimit.windowMs,
           lastDueInMs: ledger.lastDueMs === null ? 0 : ledger.lastDueMs - nowMs,
         })
@@ -142,9 +142,10 @@ export function combineStatuses(
 }
 
 /** The backlog's estimate assumes that a daemon sends. */
-function standsUntil({ instances, standing }: LedgerStatus): string | null {
+function standsUntil({ instances, standing, rateHeldBack, rateCapacity }: LedgerStatus): string | null {
   if (instances.length === 0) return 'a daemon starts'
-  return standing.some(({ kind }) => kind === 'loop_failing') ? 'the failing part of the daemon works again' : null
+  if (standing.some(({ kind }) => kind === 'loop_failing')) return 'the failing part of the daemon works again'
+  return rateHeldBack > 0 && rateHeldBack >= rateCapacity ? 'the other client leaves requests' : null
 }
 
 function readOnlyOf({ ledgerReadOnly }: LedgerStatus, outboxStatus: OutboxStatus): ReadOnlyDatabase[] {

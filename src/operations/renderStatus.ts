@@ -58,10 +58,11 @@ function recordRows(report: StatusReport): Row[] {
 }
 
 function ledgerRows(report: StatusReport): Row[] {
-  const { rateAvailable, rateCapacity, nextSlotMs, recent, nowMs } = report
+  const { rateAvailable, rateCapacity, rateHeldBack, nextSlotMs, recent, nowMs } = report
   const next = nextSlotMs === null ? '' : `, the next in ${formatDuration(nextSlotMs - nowMs)}`
+  const left = rateHeldBack === 0 ? '' : `, ${rateHeldBack} left to another client`
   return [
-    ['budget', `${rateAvailable} of ${rateCapacity} requests free${next}`],
+    ['budget', `${rateAvailable} of ${rateCapacity} requests free${next}${left}`],
     ['last hour', performance(recent.lastHour)],
     ['last day', performance(recent.lastDay)],
     ['last 28 days', performance(recent.last28Days)],

@@ -342,7 +342,7 @@ test('a ledger without a current outbox table is a problem: it may be restored i
 test('if a daemon has taken every slot, the service is not asked, which is not a problem', async () => {
   await fixture.ledger.pool.query(`update outboxd.slot set free_at = now() + interval '1 hour'`)
   const { code, printed, messages } = await run()
-  expect(printed).toMatch(/^- {8}service: not checked: no slot of the budget was free/m)
+  expect(printed).toMatch(/^- {8}service: not checked: no slot of the budget was free for 10 s, because a daemon or another client uses them all/m)
   expect(code).toBe(0)
   expect(messages).toBe('No problem found; 1 warning; not checked: service.\n')
 }, 60_000)

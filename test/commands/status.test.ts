@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { command as status } from '../../src/commands/status.ts'
+import { holdBackSurplusPermits } from '../../src/ledger/budget.ts'
 import { replaceInstanceProblems, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { openHeartbeatPool } from '../../src/ledger/ledgerSessions.ts'
 import { replaceProblems } from '../../src/ledger/problems.ts'
@@ -122,6 +123,21 @@ test('the estimate uses the mean number of polls of completed records', async ()
   await fixture.end({ state: 'completed', polls: 3, doneMs: 10 })
   await fixture.end({ state: 'completed', polls: 5, doneMs: 10 })
   expect(JSON.parse((await run(true)).printed).backlog.pollsPerRecord).toBe(4)
+})
+
+test('another client that spends from the budget is named, and the backlog takes as long as with the rest', async () => {
+  const { pool } = fixture.ledger
+  await alive()
+  await fixture.ledger.capture(Array.from({ length: 25 }, () => ({})))
+  const seconds = async () => JSON.parse((await run(true)).printed).backlog.estimatedSeconds
+  expect(await seconds()).toBe(30)
+  expect(await holdBackSurplusPermits(pool, 25, 0)).toBe(75)
+  expect(await seconds()).toBe(120)
+  const { printed } = await run()
+  expect(printed).toMatch(/^Another client spends from the budget, so outboxd leaves 75 of 100 requests to it\./)
+  expect(printed).toMatch(/budget +25 of 100 requests free, 75 left to another client/)
+  await holdBackSurplusPermits(pool, 0, 0)
+  expect((await run()).printed).toMatch(/backlog .* after the other client leaves requests \(/)
 })
 
 test('before a daemon has run, status shows the budget of the configuration', async () => {

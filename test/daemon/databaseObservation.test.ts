@@ -179,6 +179,7 @@ const ledger = (oldestUnsentMs: number | null): LedgerSnapshot => ({
   problems: {},
   rateCapacity: 100,
   rateAvailable: 40,
+  rateHeldBack: 0,
   reportsDue: 0,
   oldestReportDueMs: null,
 })

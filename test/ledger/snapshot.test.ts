@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { takeSlots } from '../../src/ledger/budget.ts'
+import { holdBackSurplusPermits, returnSlots, takeSlots } from '../../src/ledger/budget.ts'
 import { requeueUnsentClaim } from '../../src/ledger/claims.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { countReplaysAndDiscardsOnce, mergeStateCountDeltas, readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
@@ -150,6 +150,24 @@ test('the snapshot has the limit and how much of it is free', async () => {
   await fitSlotsToBudget(ledger.pool, 6_000)
   await takeSlots(ledger.pool, 24, 60_000, randomUUID())
   expect(await readLedgerSnapshot(ledger.pool)).toMatchObject({ rateCapacity: 6_000, rateAvailable: 5_976, pauses: [] })
+})
+
+test('the budget shows what is held back for another client, and nothing else that counts as spent', async () => {
+  const { pool } = ledger
+  const heldBack = async () => (await readLedgerSnapshot(pool)).rateHeldBack
+  await fitSlotsToBudget(pool, 1_000)
+  const spent = { used: true, submissions: 1, polls: 0, others: 0 }
+  await returnSlots(
+    pool,
+    (await takeSlots(pool, 200, 60_000, randomUUID())).map((slot) => ({ ...slot, ...spent })),
+  )
+  await takeSlots(pool, 200, 60_000, randomUUID())
+  await fitSlotsToBudget(pool, 700)
+  expect(await heldBack()).toBe(0)
+  expect(await holdBackSurplusPermits(pool, 100, 0)).toBe(200)
+  expect(await heldBack()).toBe(200)
+  await pool.query(`update outboxd.slot set free_at = free_at - interval '1 hour'`)
+  expect(await heldBack()).toBe(0)
 })
 
 test('the snapshot has reason, beginning, end and detail of a pause', async () => {

@@ -29,7 +29,11 @@ const none: Record<State, number> = {
   discarded: 0,
 }
 /** A status as the cases below give it. */
-interface SystemStatus extends Pick<CombinedStatus, 'submissions' | 'probing' | 'isBudgetUnused' | 'nowMs'> {
+interface SystemStatus
+  extends Pick<
+    CombinedStatus,
+    'submissions' | 'probing' | 'rateCapacity' | 'rateHeldBack' | 'isBudgetUnused' | 'nowMs'
+  > {
   outboxWaiting: number | null
   isOutboxAwaited: boolean
   outboxLockedBy: LockingSession[]
@@ -96,6 +100,8 @@ const calm: SystemStatus = {
   secondLedger: null,
   oldestUnsentMs: null,
   oldestWaitingMs: null,
+  rateCapacity: 100,
+  rateHeldBack: 0,
   isBudgetUnused: false,
   oldestAcceptedMs: null,
   reportsDue: 0,
@@ -170,6 +176,7 @@ const onlyFalse: Record<HealthCondition, readonly Partial<SystemStatus>[]> = {
   'no other problem is open': problemKinds
     .filter((kind) => kind !== 'ledger_history')
     .map((kind) => ({ problems: [openProblem(kind)] })),
+  'no other client spends from the budget': [{ rateHeldBack: 71 }],
   'no record needs attention': (['uncertain', 'failed', 'rejected'] as const).map((state) => ({
     submissions: { ...none, [state]: 1 },
   })),

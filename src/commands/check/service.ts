@@ -61,7 +61,7 @@ export async function checkService(
 
 const what = 'service'
 
-const noneFree = `no slot of the budget was free for ${formatDuration(slotWaitMaxMs)}, because a daemon uses them all: see \`outboxd status\``
+const noneFree = `no slot of the budget was free for ${formatDuration(slotWaitMaxMs)}, because a daemon or another client uses them all: see \`outboxd status\``
 const unknown = (readOnly: boolean) =>
   `the ledger cannot be ${readOnly ? 'written' : 'read'}, so no slot can be taken from the budget. \`outboxd check --ask-anyway\` makes the requests without slots`
 const tooLate = 'the slot expired before the request could be sent: run `outboxd check` again'

@@ -36,7 +36,6 @@ export function summarizeBudget({ nowMs, capacity, busy }: BudgetSlots) {
       counts[kind] += requests
       left -= requests
     }
-    // Requests held back were used by another client, or given back unused.
     counts[slot.isTaken ? 'inHand' : 'heldBack'] += left
   }
   const taken = busy.reduce((sum, { permits }) => sum + permits, 0)

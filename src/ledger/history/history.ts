@@ -210,7 +210,7 @@ export async function raiseHistoryProblem(
   await restartSlotsAfterClockSetBack(db)
   await db.query(
     `update outboxd.slot set lease = lease + 1, taken_by = null, set_at = clock_timestamp(),
-       spent_on_submissions = 0, spent_on_polls = 0, spent_on_others = 0,
+       spent_on_submissions = 0, spent_on_polls = 0, spent_on_others = permits,
        free_at = greatest(free_at, clock_timestamp() + ($1 + (select window_ms from outboxd.budget)) * interval '1 ms')
      where permits > 0`,
     [Math.max(requestsEndAfterMs, await readLongestRequestsEndAfterMs(db))],
