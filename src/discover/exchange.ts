@@ -1,4 +1,5 @@
 import { isSuccessStatus } from '../model.ts'
+import { readRateRemaining } from '../service/client.ts'
 import { isServiceErrorCode, readAcceptance, tokenResponseSchema } from '../service/responses.ts'
 
 /** Holds secrets until `maskExchanges` has hidden them. */
@@ -63,8 +64,7 @@ export const isObject = (json: unknown): json is Record<string, unknown> =>
   typeof json === 'object' && json !== null && !Array.isArray(json) && !JSON.isRawJSON(json)
 
 export function rateLimitRemainingOf(seen: ParsedAnswer): number | null {
-  const header = seen.kind === 'response' ? seen.headers['x-ratelimit-remaining']?.trim() : undefined
-  return header !== undefined && /^\d{1,9}$/.test(header) ? Number(header) : null
+  return seen.kind === 'response' ? readRateRemaining(seen.headers) : null
 }
 
 export function transactionStatusIn({ answer }: Exchange): string | null {

@@ -133,7 +133,7 @@ function tokenRequest(
   }
 }
 
-/** @param address the requested address; null to ignore Location */
+/** @param address null to ignore Location */
 function answerFrom(
   answer: HttpAnswer,
   secrets: readonly string[],
@@ -158,7 +158,7 @@ function answerFrom(
     locationId: address === null ? null : locationId(headers.location, address, hidden),
     hasRepeatedJsonKey: repeatsKey,
     retryAfterMs: readRetryAfterMs(headers, nowMs),
-    rateRemaining: wholeNumber(headers['x-ratelimit-remaining']),
+    rateRemaining: readRateRemaining(headers),
     dateMs: dateOf(headers.date),
     tookMs,
   }
@@ -209,12 +209,14 @@ function dateOf(header: string | undefined): number | null {
   return Number.isNaN(ms) ? null : ms
 }
 
-function wholeNumber(header: string | undefined): number | null {
-  return header !== undefined && /^\d{1,9}$/.test(header.trim()) ? Number(header) : null
+/** A proxy may merge two headers. */
+export function readRateRemaining(headers: Readonly<Record<string, string>>): number | null {
+  const numbers = (headers['x-ratelimit-remaining'] ?? '').split(',')
+  return numbers.every((each) => /^\s*\d{1,9}\s*$/.test(each)) ? Math.min(...numbers.map(Number)) : null
 }
 
 /**
- * Reads Retry-After. A date in this header is by the service's clock, so the header Date is subtracted.
+ * A date in Retry-After is by the service's clock, so the header Date is subtracted.
  * @see RFC 9110, 10.2.3
  */
 export function readRetryAfterMs(headers: Readonly<Record<string, string>>, nowMs: number): number | null {

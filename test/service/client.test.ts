@@ -118,6 +118,18 @@ describe('the answer', () => {
     })
   })
 
+  test.each([
+    ['99, 98', 98],
+    ['7,12', 7],
+    ['99, soon', null],
+    ['', null],
+  ])('the remaining requests that a proxy merged: %s', async (header, rateRemaining) => {
+    const { url } = await startServer((_request, response) =>
+      json(response, 200, accepted, { 'x-ratelimit-remaining': header }),
+    )
+    expect(await clientFor(url).send(submitRequest, accessToken)).toMatchObject({ rateRemaining })
+  })
+
   test('of a success has no code, even if its id looks like an error code', async () => {
     const { url } = await startServer((_request, response) => json(response, 200, { transactionId: 'E003' }))
     expect(responded(await clientFor(url).send(submitRequest, accessToken)).code).toBeNull()
