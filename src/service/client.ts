@@ -164,14 +164,16 @@ function answerFrom(
   }
 }
 
-/** Returns the answer without its body, because the body holds the token. */
+/** Replaces the body, which may hold the token, by its flaw. */
 function readToken(answer: HttpAnswer & { kind: 'response' }, unitMs: number, nowMs: number): TokenAnswer {
-  const whole =
-    answer.unreadable === null ? tokenResponseSchema.safeParse(parseAnswerJson(answer.text, [], true).json) : null
-  const token = whole?.success
-    ? { accessToken: whole.data.access_token, lifetimeMs: lifetimeMs(whole.data.expires_in, unitMs) }
-    : null
-  return { answer: answerFrom({ ...answer, text: '' }, [], nowMs), token }
+  const withText = (text: string) => answerFrom({ ...answer, text }, [], nowMs)
+  if (answer.unreadable !== null) return { answer: withText(''), token: null }
+  const { json, repeatsKey } = parseAnswerJson(answer.text, [], true)
+  if (json === undefined && repeatsKey) return { answer: withText('a key of the answer stands twice'), token: null }
+  const { data, error } = tokenResponseSchema.safeParse(json)
+  if (data === undefined) return { answer: withText(error.issues[0]?.message ?? ''), token: null }
+  const { access_token: accessToken, expires_in: expiresIn } = data
+  return { answer: withText(''), token: { accessToken, lifetimeMs: lifetimeMs(expiresIn, unitMs) } }
 }
 
 /** Returns null above ten years, because the unit must then be wrong. */

@@ -99,7 +99,11 @@ export function judgeTrialAnswer(answer: Answer): TrialVerdict {
 export function readPauseFromTokenAnswer(answer: Answer): PauseToRaise {
   if (answer.kind === 'no-answer') return unanswered(`asking for a token: ${answer.detail}`)
   const { token, heedsCode } = meaningOfHttpStatus(answer.status)
-  if (token === 'answered') return unanswered(`${issuer} answered ${answer.status} without a usable token`)
+  if (token === 'answered') {
+    const what = `${issuer} answered ${answer.status} without a usable token`
+    const why = answer.excerpt.trim()
+    return { ...unanswered(why === '' ? what : `${what}: ${why}`), logDetail: what }
+  }
   return called(answer, tokenPauses[heedsCode && answer.code === 'E003' ? 'unavailable' : token], issuer)
 }
 

@@ -26,15 +26,18 @@ const idOrNone = id.nullish().catch(null)
 const noId = /^\s*(null|undefined)?\s*$/i
 
 /** The answer to a token request (docs/reference/interface.md, 2.1). `expires_in` has no unit, and may be text. */
-export const tokenResponseSchema = z.object({
-  access_token: z
-    .string()
-    .max(16_384)
-    .regex(/^[\w.~+/=-]+$/),
-  expires_in: z
-    .preprocess((value) => Number(textOrDigitsOf(value) || Number.NaN), z.number().positive())
-    .catch(Number.NaN),
-})
+export const tokenResponseSchema = z.object(
+  {
+    access_token: z
+      .string({ error: ({ input }) => `access_token is ${input === undefined ? 'missing' : 'not a text'}` })
+      .max(16_384, 'access_token is longer than 16384 characters')
+      .regex(/^[\w.~+/=-]+$/, 'access_token is empty, or has characters that a token must not have'),
+    expires_in: z
+      .preprocess((value) => Number(textOrDigitsOf(value) || Number.NaN), z.number().positive())
+      .catch(Number.NaN),
+  },
+  'the answer is not a JSON object',
+)
 
 /** The answer to a POST (docs/reference/interface.md, 2.3 and 2.6). */
 const submitResponse = makePerResource((resource) => z.object({ [serviceResources[resource].idField]: id }))

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { findEarliestExpiryEpochMs } from '../../src/pem.ts'
+import { readPauseFromTokenAnswer } from '../../src/service/readAnswer.ts'
 import { type Fault, startFaultProxy } from '../support/faultProxy.ts'
 import {
   accessToken,
@@ -465,14 +466,20 @@ describe('a token', () => {
   })
 
   test.each([
-    {},
-    { access_token: '' },
-    { access_token: 'two words' },
-    { access_token: 7 },
-    [],
-  ])('is missing in %j', async (body) => {
-    const { url } = await startServer((_request, response) => json(response, 200, body))
-    expect((await clientFor(url).requestToken()).token).toBeNull()
+    ['access_token is missing', '{}'],
+    ['access_token is empty, or has characters that a token must not have', '{"access_token":""}'],
+    ['access_token is empty, or has characters that a token must not have', '{"access_token":"two words"}'],
+    ['access_token is not a text', '{"access_token":7}'],
+    ['the answer is not a JSON object', '[]'],
+    ['the answer is not a JSON object', '<html>two</html>'],
+    ['access_token is longer than 16384 characters', `{"access_token":"${'a'.repeat(16_385)}"}`],
+    ['a key of the answer stands twice', '{"access_token":"two","access_token":"words"}'],
+  ])('that cannot be used pauses all with the cause, without the body: %s', async (why, body) => {
+    const { url } = await startServer((_request, response) => response.end(body))
+    const { answer, token } = await clientFor(url).requestToken()
+    expect(token).toBeNull()
+    const { detail } = readPauseFromTokenAnswer(answer)
+    expect(detail).toBe(`the token issuer answered 200 without a usable token: ${why}`)
   })
 
   test('that is refused comes with the issuer’s words', async () => {
