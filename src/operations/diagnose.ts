@@ -224,15 +224,17 @@ function leftBehind({ outbox }: CombinedStatus): string | null {
 
 function allIsWell(status: CombinedStatus): string {
   const { submissions, probing } = status
-  const left = readOutbox(status).waiting + submissions.queued + submissions.sending - probing
+  const left = readOutbox(status).waiting + submissions.queued
+  const onTheWire = submissions.sending - probing
   const tracked = submissions.accepted
   const behind = leftBehind(status)
-  if (left + tracked + probing === 0)
+  if (left + submissions.sending + tracked === 0)
     return behind === null
       ? 'All is well: everything is sent.'
       : `All is well: everything from the start position on is sent; ${behind}.`
   const parts = [
     left > 0 ? `${pluralize(left, 'record')} to send` : null,
+    onTheWire > 0 ? `${onTheWire} on the wire` : null,
     tracked > 0 ? `${tracked} being processed by the service` : null,
     probing > 0 ? `${probing} uncertain (outboxd asks the service)` : null,
   ].filter((part) => part !== null)

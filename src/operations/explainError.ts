@@ -7,7 +7,7 @@ import { AddressUnusable } from '../observe/httpServer.ts'
 import { redactAndCut } from '../observe/redact.ts'
 import { SourceFailed } from '../outbox/contentQueries.ts'
 import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
-import { DatabaseUnusable, isTransientError } from '../postgres/database.ts'
+import { DatabaseUnusable, isReadOnlyServerError, isTransientError } from '../postgres/database.ts'
 import { TableLocked } from '../postgres/inspectDatabase.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
@@ -41,6 +41,8 @@ export function explainError(
     return explainError(error.cause, command)
   if (error instanceof DatabaseUnusable && isAway(error))
     return { message: `${redactAndCut(error.message)}. ${databaseAwayAdvice}`, exitCode: 1 }
+  if (isReadOnlyServerError(error))
+    return { message: `${redactAndCut((error as Error).message)}. ${readOnlyAdvice}`, exitCode: 1 }
   const refused = refusedRight(error)
   if (refused !== null) return { message: `${redactAndCut(refused)} ${neededRole(command, refused)}`, exitCode: 1 }
   return { message: redactAndCut(error instanceof Error ? error.message || error.name : String(error)), exitCode: 1 }
@@ -51,6 +53,9 @@ const isAway = (error: DatabaseUnusable) =>
 
 const databaseAwayAdvice =
   'Check that its server runs and that the address is right. Running daemons go on by themselves when it answers again.'
+
+const readOnlyAdvice =
+  'This server takes no writes: it is a standby, or default_transaction_read_only is on. Set the address (STATE_DATABASE_URL, DATABASE_URL) to the primary'
 
 function refusedRight(error: unknown): string | null {
   if (!(error instanceof Error)) return null

@@ -1,7 +1,6 @@
 import { standbyMissingMessage } from '../ledger/history/history.ts'
 import type { ActivePause } from '../ledger/operator/readSubmissionDetail.ts'
 import type { CountsByKind } from '../ledger/requestCounts.ts'
-import type { State } from '../model.ts'
 import { escapeControl, pluralize, truncateToOneLine } from '../plainText.ts'
 import { formatDuration, formatInstant, formatInstantAndDistance } from '../time.ts'
 import { rowsBeforeStartMessage, startPositionMessage } from './databaseMessages.ts'
@@ -26,8 +25,8 @@ export function renderStatusLine({
   const more = others.length > 0 ? ` (and ${others.length} more)` : ''
   const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : '?'
   const figures = [
-    `to send ${waiting} in the outbox and ${captured(submissions, report)} captured`,
-    `at the service ${submissions.accepted + report.probing}`,
+    `to send ${waiting} in the outbox and ${submissions.queued} captured`,
+    `at the service ${submissions.accepted + submissions.sending}`,
     `need attention ${submissions.uncertain + submissions.failed + submissions.rejected}`,
     `${report.rateAvailable} of ${report.rateCapacity} requests free`,
   ].join(', ')
@@ -42,12 +41,13 @@ function recordRows(report: StatusReport): Row[] {
   const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : 'unknown'
   const asked =
     probing > 0 ? `, ${probing} uncertain (outboxd asks the service about ${probing === 1 ? 'it' : 'them'})` : ''
+  const onTheWire = submissions.sending > probing ? `${submissions.sending - probing} on the wire, ` : ''
   const { uncertain, failed, rejected } = submissions
   const start = startPositionMessage(report.start)
   const hidden = outbox.kind === 'read' ? rowsBeforeStartMessage(outbox.rowsBeforeStart) : null
   return [
-    ['to send', `${waiting} in the outbox, ${captured(submissions, report)} captured`],
-    ['at the service', `${submissions.accepted} being processed${asked}`],
+    ['to send', `${waiting} in the outbox, ${submissions.queued} captured`],
+    ['at the service', `${onTheWire}${submissions.accepted} being processed${asked}`],
     ['needs attention', `${uncertain} uncertain, ${failed} failed, ${rejected} rejected`],
     ['ended', `${submissions.completed} completed, ${submissions.discarded} discarded`],
     ['to write back', dueReportsClause(report)],
@@ -73,9 +73,6 @@ function ledgerRows(report: StatusReport): Row[] {
 }
 
 const performance = (counts: CountsByKind) => servicePerformanceMessage(servicePerformanceOf(sumRequestCounts(counts)))
-
-const captured = ({ queued, sending }: Record<State, number>, { probing }: Pick<StatusReport, 'probing'>): number =>
-  queued + sending - probing
 
 /** "none due" does not mean that each row has its outcome: a row in conflict, for instance, gets no report. */
 export function dueReportsClause({

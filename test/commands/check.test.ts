@@ -304,6 +304,15 @@ test('open problems that daemons reported are a warning', async () => {
   expect([code, messages]).toEqual([0, 'No problem found; 2 warnings.\n'])
 })
 
+test('a part of the daemon that keeps failing is a problem', async () => {
+  await raiseProblems(fixture.ledger.pool, [
+    { kind: 'loop_failing', subject: 'capture', detail: 'No space left on device', retryInMs: null },
+  ])
+  const { code, printed } = await run()
+  expect(printed).toMatch(/^PROBLEM {2}problems: daemons report open problems \(loop_failing 1\)/m)
+  expect(code).toBe(1)
+})
+
 test('a pause of all sending is a warning with its cause, the latest first', async () => {
   for (const reason of ['unreachable', 'unauthorized'])
     await fixture.ledger.pool.query(
@@ -342,7 +351,9 @@ test('a ledger without a current outbox table is a problem: it may be restored i
 test('if a daemon has taken every slot, the service is not asked, which is not a problem', async () => {
   await fixture.ledger.pool.query(`update outboxd.slot set free_at = now() + interval '1 hour'`)
   const { code, printed, messages } = await run()
-  expect(printed).toMatch(/^- {8}service: not checked: no slot of the budget was free for 10 s, because a daemon or another client uses them all/m)
+  expect(printed).toMatch(
+    /^- {8}service: not checked: no slot of the budget was free for 10 s, because a daemon or another client uses them all/m,
+  )
   expect(code).toBe(0)
   expect(messages).toBe('No problem found; 1 warning; not checked: service.\n')
 }, 60_000)

@@ -8,6 +8,7 @@ import { openHeartbeatPool } from '../../src/ledger/ledgerSessions.ts'
 import { replaceProblems } from '../../src/ledger/problems.ts'
 import { findStuckSubmissionProblems } from '../../src/ledger/transactions.ts'
 import { daemonSessionNames } from '../../src/postgres/sessionSettings.ts'
+import { claim } from '../support/ledger.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { runStatus } from '../support/statusSays.ts'
 import { until } from '../support/until.ts'
@@ -87,6 +88,15 @@ test('the backlog counts waiting rows and captured records, and the oldest by th
     instances: [{ host: 'erp-1' }],
   })
   expect(Date.now() - Date.parse(read.oldestUnsent)).toBeGreaterThan(599_000)
+})
+
+test('a record without an answer is on the wire, not to be sent', async () => {
+  await alive()
+  await fixture.ledger.capture([{}])
+  await claim(fixture.ledger.dispatch(), { submissions: 1 })
+  const { printed } = await run()
+  expect(printed).toMatch(/^All is well: 1 on the wire\.\n/)
+  expect(printed).toMatch(/to send +0 in the outbox, 0 captured\nat the service +1 on the wire, 0 being processed\n/)
 })
 
 test('the backlog does not count records held behind one that needs attention', async () => {

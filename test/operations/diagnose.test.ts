@@ -199,10 +199,13 @@ test('all is well beside a second ledger whose records have all ended', () => {
   expect(first({ secondLedger: { records: 3, open: 0 } }).isWell).toBe(true)
 })
 
-test('all is well while records are queued or accepted and rows wait', () => {
-  const { isWell, message } = first({ submissions: { ...none, queued: 2, accepted: 3 }, outboxWaiting: 10 })
+test('all is well while records are queued, on the wire or accepted, and rows wait', () => {
+  const submissions = { ...none, queued: 2, sending: 4, accepted: 3 }
+  const { isWell, message } = first({ submissions, probing: 1, outboxWaiting: 10 })
   expect(isWell).toBe(true)
-  expect(message).toBe('All is well: 12 records to send, 3 being processed by the service.')
+  expect(message).toBe(
+    'All is well: 12 records to send, 3 on the wire, 3 being processed by the service, 1 uncertain (outboxd asks the service).',
+  )
 })
 
 test.each([

@@ -14,6 +14,7 @@ import {
 } from '../../ledger/operator/readServer.ts'
 import { readActivePauses } from '../../ledger/pauses.ts'
 import { countProblems } from '../../ledger/problems.ts'
+import type { ProblemKind } from '../../model.ts'
 import { readOnlyMessage } from '../../operations/databaseMessages.ts'
 import type { Database } from '../../postgres/database.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
@@ -62,9 +63,11 @@ async function readUnseenHistory(db: Database, standby: DatabaseConfig['ledgerSt
   return `the ledger may have lost committed data (${verdict.detail}), so nothing is sent. If no daemon runs, start one: it examines the ledger. Then \`outboxd recover --dry-run\` shows what to settle`
 }
 
+const stopping: ReadonlySet<ProblemKind> = new Set(['ledger_history', 'loop_failing', 'claim_lost'])
+
 function judgeProblems(counts: Awaited<ReturnType<typeof countProblems>>): Finding {
   const all = counts.map(({ kind, problems }) => `${kind} ${problems}`).join(', ')
-  const mark = counts.some(({ kind }) => kind === 'ledger_history') ? 'problem' : 'warning'
+  const mark = counts.some(({ kind }) => stopping.has(kind)) ? 'problem' : 'warning'
   return makeFinding('problems', mark, `daemons report open problems (${all}): \`outboxd status\` explains them`)
 }
 
