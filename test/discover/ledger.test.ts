@@ -43,7 +43,9 @@ test('if a daemon has taken every slot, discover says so and sends nothing', asy
   await fixture.ledger.pool.query(`update outboxd.slot set free_at = now() + interval '1 hour'`)
   const { requests, findings } = await askWithLedger('unknown-id', { RATE_LIMIT_WINDOW_SECONDS: '1' })
   expect(requests).toBe(0)
-  expect(findings['unknown-id']).toMatchObject({ why: expect.stringContaining('a daemon or another client uses them all') })
+  expect(findings['unknown-id']).toMatchObject({
+    why: expect.stringContaining('a daemon or another client uses them all'),
+  })
 })
 
 test('if the ledger has no budget, discover counts requests in memory, and says so', async () => {
