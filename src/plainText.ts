@@ -77,6 +77,6 @@ export function pluralize(n: number, noun: string): string {
   return `${n} ${noun}${n === 1 ? '' : 's'}`
 }
 
-/** For a command that an operator may paste, because an id of the ERP can hold any text. */
+/** An id of the ERP can hold any text. */
 export const quoteForShell = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`

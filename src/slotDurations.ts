@@ -3,7 +3,6 @@
 /** How long an instance may use the slot's permits. A claim takes some ten round trips to the database. */
 export const slotUsableMs = (windowMs: number): number => Math.max(windowMs / 60, 500)
 
-/** How long a request may wait before it leaves. */
 export const permitValidMs = (windowMs: number): number => slotUsableMs(windowMs) + Math.max(windowMs / 12, 2_000)
 
 /** After this time, each request of the slot has its answer or has timed out. */

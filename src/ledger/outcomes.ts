@@ -28,7 +28,6 @@ export interface InstanceLedger {
   backoff: pauses.PauseBackoff
   /** Time from taking a slot until its last request has arrived. */
   requestsEndAfterMs: number
-  /** Time for which one instance has the trial. */
   trialLeaseMs: number
 }
 

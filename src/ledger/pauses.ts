@@ -118,7 +118,7 @@ export async function raisePause(db: Database, call: PauseToRaise, backoff: Paus
   )
 }
 
-/** The pause that was raised last comes first, because it names the present cause. */
+/** The pause that was raised last comes first. */
 export async function readActivePauses(db: Database): Promise<{ reason: string; detail: string }[]> {
   const { rows } = await db.query<{ reason: string; detail: string }>(
     `select reason, detail from outboxd.pause where ${isActivePauseSql} order by set_at desc`,

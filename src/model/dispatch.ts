@@ -109,7 +109,6 @@ export interface WrittenStep {
   submissionId: string
   type: string
   state: State
-  /** Milliseconds since the outbox row's created_at. */
   lifetimeMs: number
   polls: number
   breach: Breach | null

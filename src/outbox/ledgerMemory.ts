@@ -81,7 +81,6 @@ export class LedgerMemory {
     }
   }
 
-  /** Reads the ids of the newest records. */
   async readCapturedIds(limit: number): Promise<string[]> {
     const { rows } = await this.#ledger.query<{ id: string }>(
       'select outbox_id as id from outboxd.submission where outbox = $1 order by submission.id desc limit $2',

@@ -63,7 +63,7 @@ const usedFields: ReadonlySet<string> = new Set([
 /** These words of the interface are never redacted, even if a secret equals one of them. */
 const ownWord = /^\s*(E\d{3}|accepted|pending|completed|failed)\s*$/i
 
-/** In ids, codes and keys, shorter secrets are not redacted, because they may be part of a text by chance. */
+/** In ids, codes and keys, a shorter secret may stand by chance. */
 const longSecretMin = 8
 
 /** Returns a text, or a number's own digits, because some services forget the quotes of ids. */

@@ -2,10 +2,7 @@ import { boundText } from '../boundText.ts'
 
 export const redactedMark = '[redacted]'
 
-/**
- * Matches each of `secrets`, also if some of its signs are percent-encoded, escaped as in JSON, or HTML entities, as an
- * answer may repeat them. Null if there is no secret.
- */
+/** Matches `secrets`, also if signs are percent-encoded, escaped as in JSON, or HTML entities. Null if none is given. */
 export function compileSecrets(secrets: readonly string[]): RegExp | null {
   // The longest first, because a secret may be part of another secret.
   const longestFirst = secrets.filter((secret) => secret !== '').toSorted((a, b) => b.length - a.length)

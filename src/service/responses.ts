@@ -1,4 +1,3 @@
-/** Reads the service's JSON. Unknown fields are allowed. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { boundText, textCharsMax } from '../boundText.ts'

@@ -33,7 +33,7 @@ export type SubmitVerdict =
   | { kind: 'accepted'; transactionId: string; breach: Breach | null }
   | { kind: 'rejected'; code: string | null; reason: string; leftTrace: boolean }
   | { kind: 'failed'; code: string | null; reason: string }
-  /** `pause` is set after a redirect, which other records would get, too. */
+  /** `pause` is set after a redirect. */
   | { kind: 'uncertain'; code: string | null; reason: string; breach: Breach | null; pause?: PauseToRaise }
   /** Send again with a new idempotency key. `pause` is set if the service is down. */
   | { kind: 'renew-key'; pause: PauseToRaise | null; reason: string }

@@ -9,7 +9,6 @@ export interface RateDecision {
   counted: boolean
   remaining: number
   retryAfterSeconds: number
-  /** @returns how many requests remain in the window */
   uncount(): number
 }
 

@@ -33,7 +33,6 @@ export function createScriptRunner(pool: pg.Pool, scripts: readonly RecordScript
   }
 }
 
-/** Returns how often the record was answered before. */
 async function countAnswer(pool: pg.Pool, key: string): Promise<number> {
   const { rows } = await pool.query<{ before: number }>({
     name: 'sandbox-count-answer',
