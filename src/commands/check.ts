@@ -32,7 +32,7 @@ export const command = defineCommand({
   help: `Checks the configuration, both databases and the mapping files, then makes two requests from the budget: for a token, and for a
 transaction that does not exist (sometimes a third, to rule out that a gateway answered). To test triggers and
 constraints, it writes each state to one row in a transaction that it rolls back: a waiting row, or, if rows do not show
-whether they were captured, any row that the filter allows.
+whether they were captured, any row that the filter allows. To notice a full disk, it writes 70 kB to the ledger and rolls that back.
 
 Each line begins with "ok", "PROBLEM", "WARNING" (it works, but may not be intended) or "-" (not checked). The exit code is 2 if
 a variable is missing or wrong. It is 1 if anything else is a problem, such as a mistake in outbox.yaml or a mapping file, or if
@@ -82,7 +82,6 @@ const wrongConfiguration = 'the configuration is wrong'
 
 const notAsked = (of: readonly string[], why: string) => of.map((what) => makeUncheckedFinding(what, why))
 
-/** The next check still runs after an error. */
 async function orProblem([what, ...others]: [string, ...string[]], look: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await look()

@@ -1,6 +1,7 @@
 import { boundText, textCharsMax } from '../boundText.ts'
 import type { Problem, ProblemKind, RaisedProblem } from '../model.ts'
-import type { Database } from '../postgres/database.ts'
+import { beginTransaction, type Database, type DatabasePool, didSessionSurviveError } from '../postgres/database.ts'
+import { errorCodeOf } from '../postgres/sqlState.ts'
 
 const raiseProblemsSql = `insert into outboxd.problem as p (kind, subject, detail, retry_at)
   select distinct on (kind, subject) kind, subject, detail, clock_timestamp() + "retryInMs" * interval '1 ms'
@@ -36,6 +37,21 @@ export async function clearProblems(
     kind,
     subjects?.map(shortenProblemSubject) ?? null,
   ])
+}
+
+/** Writes 70 kB, and rolls back. @returns Postgres's words if that fails, such as for a full disk */
+export async function tryToRaiseProblem(pool: DatabasePool): Promise<string | null> {
+  await using transaction = await beginTransaction(pool) // never committed
+  try {
+    await transaction.db.query(
+      `insert into outboxd.problem (kind, subject, detail)
+       select 'trial', gen_random_uuid(), string_agg(gen_random_uuid()::text, '') from generate_series(1, 2000)`,
+    )
+    return null
+  } catch (error) {
+    if (!(error instanceof Error) || !didSessionSurviveError(error)) throw error
+    return `${error.message} (${errorCodeOf(error)})`
+  }
 }
 
 /** Opens these problems of the kind and ends all others of the kind. */

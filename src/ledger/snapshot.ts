@@ -194,12 +194,34 @@ export interface DaemonActivity {
   pollsPerRecord: number | null
   /** Records that wait behind a record of the same key that needs attention. */
   heldForPerson: number
-  /** Latest due time of the queued records that are not held. */
+  /** Earliest and latest due time of the queued records that are not held. */
+  firstDueMs: number | null
   lastDueMs: number | null
+  firstPollDueMs: number | null
+  /** Since when nothing was captured or claimed; null if that was lately, or if no slot is free. */
+  idleSinceMs: number | null
+  /** The same for answers. */
+  unansweredSinceMs: number | null
   nowMs: number
 }
 
 const lastCompleted = 200
+
+/** Daemons claim due records at least this often, even if requests time out or the limit is low. */
+const claimGapMaxSql = `greatest(interval '60 s',
+  (select max(request_timeout_ms) * 2 from outboxd.instance_setting) * interval '1 ms',
+  (select window_ms * 2.0 / requests from outboxd.budget) * interval '1 ms')`
+
+const lastTakenSql = `(select at from outboxd.submission_event
+  where to_state in ('queued', 'sending') or who like 'operator%' order by id desc limit 1)`
+
+const idleSinceSql = (lastSql: string): string => `(select extract(epoch from since)::float8 * 1000 from (
+  select greatest(${lastSql},
+    (select min(started_at) from outboxd.instance i where ${isInstanceAliveSql('i')}),
+    (select at from outboxd.operator_act where act like any ('{resume%,recover%}') order by id desc limit 1),
+    (select max(coalesce(cleared_at, until)) from outboxd.pause)) as since
+  ) last where since < clock_timestamp() - ${claimGapMaxSql}
+    and exists (select from outboxd.slot where permits > 0 and free_at < clock_timestamp() - interval '10 s'))`
 
 const workingSessionNames = [daemonSessionNames.work, daemonSessionNames.heartbeat, daemonSessionNames.listen]
 
@@ -225,8 +247,14 @@ export async function readDaemonActivity(db: Database, onFailure: KeyOnFailure):
           select count(*) as n from outboxd.submission s
           where s.key = stop.key and s.seq > stop.seq and s.state = 'queued' and s.held
         ) behind) as "heldForPerson",
+       (select extract(epoch from min(due_at))::float8 * 1000 from outboxd.submission
+          where state = 'queued' and not held) as "firstDueMs",
        (select extract(epoch from max(due_at))::float8 * 1000 from outboxd.submission
           where state = 'queued' and not held) as "lastDueMs",
+       (select extract(epoch from min(poll_at))::float8 * 1000 from outboxd.submission
+          where job_id is not null and not polled_rarely) as "firstPollDueMs",
+       ${idleSinceSql(lastTakenSql)} as "idleSinceMs",
+       ${idleSinceSql("(select max(minute) + interval '1 min' from outboxd.request_count)")} as "unansweredSinceMs",
        extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs"`,
     [lastCompleted, workingSessionNames],
   )

@@ -44,6 +44,8 @@ export const healthConditionChecks = {
       standing.filter((problem) => !isOfHistory(problem)),
       problems,
     ),
+  'due records are claimed': (status) => some(unclaimed(status)),
+  'due polls are made': (status) => some(unpolled(status)),
   'no other client spends from the budget': (status) => some(budgetShared(status)),
   'no record needs attention': (status) => some(waitsForPerson(status)),
   'no record is late': (status) => some(late(status)),
@@ -74,6 +76,20 @@ export function findUnmetHealthConditions(
 const lateMs = 3_600_000
 
 const untakenMs = 60_000
+
+const nothingKnown = 'Look at the daemon’s log (full disk? missing permission?), and run `outboxd check`.'
+
+function unclaimed({ firstDueMs, idleSinceMs, instances, pauses, nowMs }: CombinedStatus): string | null {
+  if (firstDueMs === null || idleSinceMs === null || instances.length === 0 || pauses.length > 0) return null
+  if (nowMs - firstDueMs <= untakenMs) return null
+  return `Nothing is sent: captured records have been due for up to ${formatDuration(nowMs - firstDueMs)} and slots are free, but no daemon has claimed a record for ${formatDuration(nowMs - idleSinceMs)}. ${nothingKnown}`
+}
+
+function unpolled({ firstPollDueMs, unansweredSinceMs, instances, pauses, nowMs }: CombinedStatus): string | null {
+  if (firstPollDueMs === null || unansweredSinceMs === null || instances.length === 0 || pauses.length > 0) return null
+  if (nowMs - firstPollDueMs <= untakenMs) return null
+  return `No outcome is recorded: polls have been due for up to ${formatDuration(nowMs - firstPollDueMs)} and slots are free, but no daemon has written an answer to the ledger for ${formatDuration(nowMs - unansweredSinceMs)}. ${nothingKnown}`
+}
 
 const untoldMs = 300_000
 
@@ -147,7 +163,6 @@ const explainsMissingStandby =
 const explainsMassRefusal =
   'The service refuses record after record in the same words. `outboxd check` shows if it refuses other requests, too.'
 
-/** Only the first of all pauses says that nothing is sent. */
 function paused(
   { pauses, standing, nowMs }: CombinedStatus,
   of: (pause: CombinedStatus['pauses'][number]) => boolean,
@@ -172,7 +187,6 @@ function budgetShared({ rateHeldBack, rateCapacity }: CombinedStatus): string | 
   return `Another client spends from the budget, so outboxd leaves ${rateHeldBack} of ${rateCapacity} requests to it. Stop that client, or lower RATE_LIMIT_REQUESTS for all daemons and restart them.`
 }
 
-/** If more records than this need attention, `list --by-cause` is more useful than `list`. */
 const eachMax = 10
 
 export const countNeedingAttention = ({ submissions }: Pick<CombinedStatus, 'submissions'>): number =>
@@ -195,14 +209,12 @@ function late(status: CombinedStatus): string | null {
   return `The service has not said for ${formatDuration(nowMs - oldestAcceptedMs)} what became of a record. \`outboxd list --state sending,accepted\` shows it.`
 }
 
-/** Says that rows wait unsent without a known problem, as when the ledger's disk is full. */
 function notTaken(status: CombinedStatus): string | null {
-  const { isBudgetUnused, instances, nowMs } = status
+  const { idleSinceMs, instances, nowMs } = status
   const { waiting, oldestMs } = readOutbox(status)
-  const [first] = instances
-  if (!isBudgetUnused || oldestMs === null || first === undefined) return null
-  if (nowMs - Math.max(oldestMs, first.startedMs) <= untakenMs) return null
-  return `${pluralize(waiting, 'row')} of the outbox ${waiting === 1 ? 'waits' : 'wait'}, the oldest for ${formatDuration(nowMs - oldestMs)}, but nothing is sent, and no problem is known. Look at the daemon’s log (full disk? missing permission?), and run \`outboxd check\`.`
+  if (idleSinceMs === null || oldestMs === null || instances.length === 0) return null
+  if (nowMs - oldestMs <= untakenMs) return null
+  return `${pluralize(waiting, 'row')} of the outbox ${waiting === 1 ? 'waits' : 'wait'}, the oldest for ${formatDuration(nowMs - oldestMs)}, but nothing is sent, and no problem is known. ${nothingKnown}`
 }
 
 function untold({ reportsDue, oldestReportDueMs, nowMs }: CombinedStatus): string | null {

@@ -46,8 +46,6 @@ export interface CombinedStatus extends LedgerStatus {
   backlogStandsUntil: string | null
   throughAtMs: number | null
   readOnlyDatabases: ReadOnlyDatabase[]
-  /** For a whole window of the rate limit. */
-  isBudgetUnused: boolean
 }
 
 export async function readLedgerStatus({
@@ -137,11 +135,9 @@ export function combineStatuses(
     backlogStandsUntil,
     throughAtMs: backlog && backlogStandsUntil === null ? backlogClearedAtMs(backlog, pauses, nowMs) : null,
     readOnlyDatabases: readOnlyOf(ledger, outboxStatus),
-    isBudgetUnused: ledger.rateCapacity > 0 && ledger.rateAvailable >= ledger.rateCapacity,
   }
 }
 
-/** The backlog's estimate assumes that a daemon sends. */
 function standsUntil({ instances, standing, rateHeldBack, rateCapacity }: LedgerStatus): string | null {
   if (instances.length === 0) return 'a daemon starts'
   if (standing.some(({ kind }) => kind === 'loop_failing')) return 'the failing part of the daemon works again'

@@ -208,6 +208,58 @@ async function backdateEvents(submissionId: string, by: string): Promise<void> {
   await pool.query('alter table outboxd.submission_event enable trigger append_only')
 }
 
+test('a record was due, a slot free, a daemon alive, and yet nothing was claimed for a minute: not well', async () => {
+  const { pool } = fixture.ledger
+  await alive()
+  const id = await fixture.end({ state: 'queued' })
+  const age = async (by: string) => {
+    await backdateEvents(id, by)
+    await pool.query('update outboxd.instance set started_at = started_at - $1::interval', [by])
+    await pool.query('update outboxd.submission set due_at = due_at - $1::interval', [by])
+  }
+  await age('50 s')
+  expect((await run()).printed).toMatch(/^All is well: 1 record to send/)
+  await age('50 s')
+  const stalled =
+    /^Nothing is sent: captured records have been due for up to 1 min 4\d s and slots are free, but no daemon has claimed a record for 1 min 4\d s\. /
+  expect((await run()).printed).toMatch(stalled)
+  await pool.query('update outboxd.budget set window_ms = 86400000, requests = 100') // so 29 min between claims are usual
+  expect((await run()).printed).toMatch(/^All is well/)
+  await pool.query('update outboxd.budget set window_ms = 60000')
+  await pool.query(`update outboxd.slot set free_at = now() + interval '1 s'`)
+  expect((await run()).printed).toMatch(/^All is well/)
+  await pool.query(`update outboxd.slot set free_at = now() - interval '20 s' where id = 1`)
+  expect((await run()).printed).toMatch(stalled)
+  await pool.query(
+    `insert into outboxd.pause values ('operator', now(), now() - interval '1 s', 0, 'it has just ended')`,
+  )
+  expect((await run()).printed).toMatch(/^All is well/)
+  await pool.query('truncate outboxd.pause')
+  await pool.query(`insert into outboxd.operator_act (act, who) values ('resume', 'operator test')`)
+  expect((await run()).printed).toMatch(/^All is well/)
+  await pool.query('truncate outboxd.operator_act')
+  expect((await run()).printed).toMatch(stalled)
+  await fixture.ledger.capture([{}])
+  expect((await run()).printed).toMatch(/^All is well/)
+})
+
+test('a poll was due, and yet no answer was written for two minutes: not well', async () => {
+  const { pool } = fixture.ledger
+  await alive()
+  await fixture.end({ state: 'accepted', transactionId: 'tx-1', pollInMs: 1 })
+  await pool.query(`update outboxd.instance set started_at = now() - interval '5 min'`)
+  await pool.query(`update outboxd.submission set poll_at = now() - interval '150 s'`)
+  const silent =
+    /^No outcome is recorded: polls have been due for up to 2 min 3\d s and slots are free, but no daemon has written an answer to the ledger for 5 min/
+  expect((await run()).printed).toMatch(silent)
+  await pool.query(
+    `insert into outboxd.request_count values (date_trunc('minute', now()), 'status', gen_random_uuid(), 1, 0, 1, 0)`,
+  )
+  expect((await run()).printed).toMatch(/^All is well: 1 being processed/)
+  await pool.query(`update outboxd.request_count set minute = minute - interval '10 min'`)
+  expect((await run()).printed).toMatch(silent)
+})
+
 test('the backlog has an end time that includes pauses, but none if a pause has no end', async () => {
   await alive()
   await fixture.end({ state: 'queued' })

@@ -32,7 +32,15 @@ const none: Record<State, number> = {
 interface SystemStatus
   extends Pick<
     CombinedStatus,
-    'submissions' | 'probing' | 'rateCapacity' | 'rateHeldBack' | 'isBudgetUnused' | 'nowMs'
+    | 'submissions'
+    | 'probing'
+    | 'rateCapacity'
+    | 'rateHeldBack'
+    | 'firstDueMs'
+    | 'firstPollDueMs'
+    | 'unansweredSinceMs'
+    | 'idleSinceMs'
+    | 'nowMs'
   > {
   outboxWaiting: number | null
   isOutboxAwaited: boolean
@@ -102,7 +110,10 @@ const calm: SystemStatus = {
   oldestWaitingMs: null,
   rateCapacity: 100,
   rateHeldBack: 0,
-  isBudgetUnused: false,
+  firstDueMs: null,
+  firstPollDueMs: null,
+  idleSinceMs: null,
+  unansweredSinceMs: null,
   oldestAcceptedMs: null,
   reportsDue: 0,
   oldestReportDueMs: null,
@@ -116,17 +127,43 @@ test('if nothing is wrong and nothing waits, all is well', () => {
 })
 
 test('rows wait for over a minute and no cause is known: not all is well, and the message names the disk', () => {
-  const untaken = { outboxWaiting: 43, oldestWaitingMs: nowMs - 90_000, isBudgetUnused: true }
+  const untaken = { outboxWaiting: 43, oldestWaitingMs: nowMs - 90_000, idleSinceMs: nowMs - 80_000 }
   const { isWell, message } = first(untaken)
   expect({ isWell, message }).toMatchObject({ isWell: false, message: expect.stringMatching(/^43 rows .*disk.*check/) })
-  for (const why of [
-    { isBudgetUnused: false },
-    { oldestWaitingMs: nowMs - 30_000 },
-    { oldestWaitingMs: null },
-    { aliveSinceMs: nowMs - 5_000 },
-  ])
+  for (const why of [{ idleSinceMs: null }, { oldestWaitingMs: nowMs - 30_000 }, { oldestWaitingMs: null }])
     expect(first({ ...untaken, ...why }).isWell).toBe(true)
   expect(first({ ...untaken, submissions: { ...none, uncertain: 1 } }).message).toContain('needs attention')
+})
+
+test('due records that no daemon claims are not well, also beside records that need attention, unless a pause holds them', () => {
+  const unclaimed = { firstDueMs: nowMs - 120_000, idleSinceMs: nowMs - 90_000, submissions: { ...none, failed: 1 } }
+  const said =
+    'Nothing is sent: captured records have been due for up to 2 min and slots are free, but no daemon has claimed a record for 1 min 30 s. Look at the daemon’s log (full disk? missing permission?), and run `outboxd check`.'
+  expect(first(unclaimed).message).toBe(said)
+  for (const why of [
+    { firstDueMs: null },
+    { firstDueMs: nowMs - 30_000 },
+    { firstDueMs: nowMs + 300_000 },
+    { idleSinceMs: null },
+    { instances: 0, aliveSinceMs: null },
+    { pauses: [pause('unavailable')] },
+  ])
+    expect(diagnose({ ...calm, ...unclaimed, ...why }).map(({ message }) => message)).not.toContain(said)
+})
+
+test('due polls without an answer in the ledger are not well, unless a pause holds them', () => {
+  const unpolled = { firstPollDueMs: nowMs - 120_000, unansweredSinceMs: nowMs - 90_000 }
+  const said =
+    'No outcome is recorded: polls have been due for up to 2 min and slots are free, but no daemon has written an answer to the ledger for 1 min 30 s. Look at the daemon’s log (full disk? missing permission?), and run `outboxd check`.'
+  expect(first(unpolled).message).toBe(said)
+  for (const why of [
+    { firstPollDueMs: null },
+    { firstPollDueMs: nowMs - 30_000 },
+    { unansweredSinceMs: null },
+    { instances: 0, aliveSinceMs: null },
+    { pauses: [pause('unavailable')] },
+  ])
+    expect(diagnose({ ...calm, ...unpolled, ...why }).map(({ message }) => message)).not.toContain(said)
 })
 
 const openProblem = (kind: ProblemKind): Problem => ({
@@ -182,7 +219,9 @@ const onlyFalse: Record<HealthCondition, readonly Partial<SystemStatus>[]> = {
   })),
   'no record is late': [{ oldestUnsentMs: nowMs - 3_600_001 }, { oldestAcceptedMs: nowMs - 3_600_001 }],
   'outcomes are written back in time': [{ reportsDue: 1, oldestReportDueMs: nowMs - 300_001 }],
-  'waiting rows are captured': [{ outboxWaiting: 1, oldestWaitingMs: nowMs - 60_001, isBudgetUnused: true }],
+  'due records are claimed': [{ firstDueMs: nowMs - 60_001, idleSinceMs: nowMs - 60_001 }],
+  'due polls are made': [{ firstPollDueMs: nowMs - 60_001, unansweredSinceMs: nowMs - 60_001 }],
+  'waiting rows are captured': [{ outboxWaiting: 1, oldestWaitingMs: nowMs - 60_001, idleSinceMs: nowMs - 60_001 }],
 }
 
 test.each(

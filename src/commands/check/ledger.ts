@@ -13,7 +13,7 @@ import {
   readServerVersion,
 } from '../../ledger/operator/readServer.ts'
 import { readActivePauses } from '../../ledger/pauses.ts'
-import { countProblems } from '../../ledger/problems.ts'
+import { countProblems, tryToRaiseProblem } from '../../ledger/problems.ts'
 import type { ProblemKind } from '../../model.ts'
 import { readOnlyMessage } from '../../operations/databaseMessages.ts'
 import type { Database } from '../../postgres/database.ts'
@@ -37,6 +37,8 @@ export function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: DatabaseCo
       if (behind.length > 0) return problem(positionsMessage, ...behind.map(({ sql }) => statement(sql)))
       const history = await readUnseenHistory(db, ledgerStandby)
       if (history !== null) return problem(history)
+      const refusal = await tryToRaiseProblem(db)
+      if (refusal !== null) return problem(refusedMessage(refusal))
       const limits = await findStatementsForMissingTimeLimits(db)
       if (limits.length > 0) return problem(missingTimeLimitsMessage(limits))
       const problems = await countProblems(db)
@@ -78,6 +80,9 @@ const missingMessage = (missing: readonly SchemaPart[]) =>
 
 const positionsMessage =
   'the ledger’s sequences would give out numbers that its tables already have. This happens after logical replication or a partial restore. Stop the daemons and run the statements below as the owner of the schema. If records may have been sent since the copy was made, also run `outboxd recover --restored --as uncertain` before you start a daemon:'
+
+const refusedMessage = (refusal: string) =>
+  `the ledger refuses a trial write, so the daemons cannot send: ${refusal}. If the disk is full, give it room`
 
 export function missingTimeLimitsMessage(statements: readonly string[]): string {
   return `the time limits that outboxd sets do not reach the server through this pooler, so a statement could wait for ever. Set the limits on the role: ${statements.join('; ')}`
