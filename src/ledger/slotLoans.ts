@@ -1,17 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import {
+  beginTransaction,
+  CommitUncertain,
   createPool,
   type Database,
-  inTransaction,
   isReadOnlyServerError,
+  type Transaction,
   withConnectionErrorsExplained,
 } from '../postgres/database.ts'
 import { catalogSearchPathSettings } from '../postgres/sessionSettings.ts'
 import { computeRequestsEndAfterMs, permitValidMs } from '../slotDurations.ts'
 import { assertLedgerBelongsToService, type ServiceIdentity, ServiceMismatch } from './binding.ts'
 import * as budget from './budget.ts'
-import { emptyInstanceMemory, readAndJudgeHistory } from './history/history.ts'
+import { emptyInstanceMemory, isStandbyAwaited, readAndJudgeHistory } from './history/history.ts'
 import { readActivePauses } from './pauses.ts'
 
 export type LentSlot =
@@ -58,17 +60,16 @@ export const historyDiffersMessage =
 
 /** Durable, because a taken slot must survive a crash once its request has left. */
 const openBudgetPool = (url: string, name: string): pg.Pool =>
-  createPool({ url, name, connections: 1, durable: true, settings: catalogSearchPathSettings })
+  createPool({ url, name, connections: 2, durable: true, settings: catalogSearchPathSettings })
 
 type Lent =
   | { kind: 'lent'; giveBack(db: Database): Promise<void> }
-  /** Too few slots are free. */
   | { kind: 'none-free' }
   /** The ledger may have lost data, or a standby was promoted and no daemon has judged that yet. */
   | { kind: 'history-differs' }
 
 /** @throws CommitUncertain if a failover may undo the taking */
-function lend(pool: pg.Pool, permits: number, requestsEndAfterMs: number): Promise<Lent> {
+async function lend(pool: pg.Pool, permits: number, requestsEndAfterMs: number): Promise<Lent> {
   const take = async (db: Database): Promise<Lent> => {
     if (!(await isHistoryUnchanged(db))) return { kind: 'history-differs' }
     const slots = await budget.takeSlots(db, permits, requestsEndAfterMs, randomUUID())
@@ -79,7 +80,28 @@ function lend(pool: pg.Pool, permits: number, requestsEndAfterMs: number): Promi
     if (slots.length > 0) await budget.returnSlots(db, spent(false))
     return { kind: 'none-free' }
   }
-  return inTransaction(pool, take, { mustSurviveFailover: true })
+  await using transaction = await beginTransaction(pool, { mustSurviveFailover: true })
+  const lent = await take(transaction.db)
+  await commitWithoutHanging(pool, transaction)
+  return lent
+}
+
+const standbyWaitMaxMs = 5_000
+
+/** Cancels a wait for a standby, because the session would outlive the command. */
+async function commitWithoutHanging(pool: pg.Pool, transaction: Transaction): Promise<void> {
+  const { rows } = await transaction.db.query<{ pid: number }>('select pg_backend_pid() as pid')
+  const cancel = () =>
+    pool.query(
+      `select pg_cancel_backend(pid) from pg_stat_activity where pid = $1 and wait_event = 'SyncRep'`,
+      rows.map(({ pid }) => pid),
+    )
+  const timer = setTimeout(() => void cancel().catch(() => {}), standbyWaitMaxMs)
+  try {
+    await transaction.commit()
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /** Judges by the history alone. Only daemons also search the ledger for rows that name lost transactions. */
@@ -96,8 +118,9 @@ export type SlotLoan =
   | { kind: 'none-free' }
   | { kind: 'no-budget' }
   | { kind: 'history-differs' }
-  /** The ledger cannot be read or written. */
-  | { kind: 'unknown'; readOnly: boolean }
+  | { kind: 'unknown'; why: LedgerFault }
+
+export type LedgerFault = 'unreadable' | 'read-only' | 'standby-awaited'
 
 /** @throws ServiceMismatch */
 export async function borrowSlots(
@@ -109,12 +132,15 @@ export async function borrowSlots(
     return await onBudget(async (pool) => {
       if (!(await budget.hasAnySlots(pool))) return { kind: 'no-budget' }
       await assertLedgerBelongsToService(pool, service)
+      if (await isStandbyAwaited(pool)) return { kind: 'unknown', why: 'standby-awaited' }
       const loan = await lend(pool, permits, requestsEndAfterMs)
       return loan.kind !== 'lent' ? loan : { kind: 'loan', giveBack: () => onBudget(loan.giveBack) }
     })
   } catch (error) {
     if (error instanceof ServiceMismatch) throw error
-    return { kind: 'unknown', readOnly: isReadOnlyServerError(error) } // `outboxd check` shows why in its lines about the ledger
+    if (error instanceof Error && error.cause instanceof CommitUncertain)
+      return { kind: 'unknown', why: 'standby-awaited' }
+    return { kind: 'unknown', why: isReadOnlyServerError(error) ? 'read-only' : 'unreadable' } // `outboxd check` shows why in its lines about the ledger
   }
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { boundText, textCharsMax } from '../boundText.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
-import { borrowSlots, historyDiffersMessage, type SlotLoan } from '../ledger/slotLoans.ts'
+import { borrowSlots, historyDiffersMessage, type LedgerFault, type SlotLoan } from '../ledger/slotLoans.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { type Answer, isSameId, type ServiceRequest } from '../model.ts'
 import { serviceResources } from '../resources.ts'
@@ -50,7 +50,7 @@ export async function askServiceForTransaction(
   })
   if (asked.kind === 'history-differs') return { kind: 'silent', message: historyDiffersMessage }
   if (asked.kind === 'unknown')
-    return { kind: 'silent', message: 'the ledger cannot be read, so free slots are unknown' }
+    return { kind: 'silent', message: `${ledgerFaultClauses[asked.why]}, so free slots are unknown` }
   return asked.kind === 'asked' ? asked.result : noSlot
 }
 
@@ -97,8 +97,13 @@ export type AskOutcome<T> =
   | { kind: 'asked'; result: T }
   | { kind: 'none-free' }
   | { kind: 'history-differs' }
-  /** The ledger cannot be read or written, so the free slots are unknown. */
-  | { kind: 'unknown'; readOnly: boolean }
+  | { kind: 'unknown'; why: LedgerFault }
+
+export const ledgerFaultClauses: Record<LedgerFault, string> = {
+  unreadable: 'the ledger cannot be read',
+  'read-only': 'the ledger cannot be written',
+  'standby-awaited': 'COMMITs in the ledger’s database wait for a synchronous standby',
+}
 
 interface BudgetedAskOptions<T> {
   signal: AbortSignal

@@ -59,6 +59,9 @@ export function readOnlyMessage({ of, cause }: ReadOnlyDatabase): string {
   return `the ${of}’s database is read-only, so ${consequences[of]}. ${remedies[cause](variable)}`
 }
 
+export const standbyAwaitedMessage =
+  'COMMITs in the ledger’s database wait for a synchronous standby, so nothing is sent. Give its server the standby again, or take it out of `synchronous_standby_names` as docs/run/runbook.md says under claim_lost. Do not restart a daemon: only it knows what it has claimed'
+
 export function rowsBeforeStartMessage(rowsBeforeStart: RowsBeforeStart | null): string | null {
   if (rowsBeforeStart === null || rowsBeforeStart.rows === 0) return null
   const { rows, oldest } = rowsBeforeStart

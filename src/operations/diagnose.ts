@@ -5,7 +5,12 @@ import type { OutboxBacklog } from '../outbox/backlog.ts'
 import { rowsBeforeStartMax } from '../outbox/startPosition.ts'
 import { capitalize, pluralize } from '../plainText.ts'
 import { formatDuration, formatInstantAndDistance } from '../time.ts'
-import { endLockingSessionAdviceSuffix, lockingSessionNames, readOnlyMessage } from './databaseMessages.ts'
+import {
+  endLockingSessionAdviceSuffix,
+  lockingSessionNames,
+  readOnlyMessage,
+  standbyAwaitedMessage,
+} from './databaseMessages.ts'
 import { problemMessages } from './problemMessages.ts'
 import { type CombinedStatus, combineStatuses, type LedgerStatus, type OutboxStatus } from './readStatus.ts'
 import { lastHourAlarmMessages, sumRequestCounts } from './serviceLevelTargets.ts'
@@ -30,6 +35,7 @@ type Condition = (status: CombinedStatus) => readonly string[]
  * test/operations/diagnose.test.ts.
  */
 export const healthConditionChecks = {
+  'no COMMIT hangs': ({ isStandbyAwaited }) => (isStandbyAwaited ? [sentence(standbyAwaitedMessage)] : []),
   'no pause for the ledger’s history': (status) => paused(status, isForHistory),
   'the ledger’s history is as agreed': ({ standing }) => problemMessages(standing.filter(isOfHistory)),
   'the outbox can be read': (status) => some(outboxAway(status)),

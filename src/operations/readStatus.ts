@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { DatabaseConfig } from '../config.ts'
 import { readServedOutbox, type StartPosition } from '../ledger/binding.ts'
+import { isStandbyAwaited } from '../ledger/history/history.ts'
 import { findReadOnlyCause, type ReadOnlyCause } from '../ledger/operator/readServer.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { type RecentRequestCounts, readRecentRequestCounts } from '../ledger/requestCounts.ts'
@@ -23,6 +24,7 @@ export interface LedgerStatus extends LedgerSnapshot, DaemonActivity {
   ledgerReadOnly: ReadOnlyCause | null
   recent: RecentRequestCounts
   heldUpBy: LockingSession[]
+  isStandbyAwaited: boolean
 }
 
 export type OutboxStatus =
@@ -52,17 +54,19 @@ export async function readLedgerStatus({
   ledger,
   config,
 }: Pick<Databases, 'ledger' | 'config'>): Promise<LedgerStatus> {
-  const [snapshot, activity, standing, { start }, ledgerReadOnly, recent] = await Promise.all([
+  const [snapshot, activity, standing, { start }, ledgerReadOnly, recent, standbyAwaited] = await Promise.all([
     readLedgerSnapshot(ledger),
     readDaemonActivity(ledger, config.keyOnFailure),
     readProblems(ledger),
     readServedOutbox(ledger),
     findReadOnlyCause(ledger),
     readRecentRequestCounts(ledger),
+    isStandbyAwaited(ledger),
   ])
   const isSilent = activity.daemonConnected && activity.instances.length === 0
   const heldUpBy = isSilent ? await readLockingSessions(ledger, daemonSessionNames.heartbeat) : []
-  return { ...activity, ...snapshot, standing, start, ledgerReadOnly, recent, heldUpBy }
+  const facts = { standing, start, ledgerReadOnly, recent, heldUpBy, isStandbyAwaited: standbyAwaited }
+  return { ...activity, ...snapshot, ...facts }
 }
 
 /** Reads the outbox. If a lock prevents this, names the lock's holders within two seconds. Never throws. */

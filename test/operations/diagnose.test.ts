@@ -40,6 +40,7 @@ interface SystemStatus
     | 'firstPollDueMs'
     | 'unansweredSinceMs'
     | 'idleSinceMs'
+    | 'isStandbyAwaited'
     | 'nowMs'
   > {
   outboxWaiting: number | null
@@ -114,6 +115,7 @@ const calm: SystemStatus = {
   firstPollDueMs: null,
   idleSinceMs: null,
   unansweredSinceMs: null,
+  isStandbyAwaited: false,
   oldestAcceptedMs: null,
   reportsDue: 0,
   oldestReportDueMs: null,
@@ -219,6 +221,7 @@ const onlyFalse: Record<HealthCondition, readonly Partial<SystemStatus>[]> = {
   })),
   'no record is late': [{ oldestUnsentMs: nowMs - 3_600_001 }, { oldestAcceptedMs: nowMs - 3_600_001 }],
   'outcomes are written back in time': [{ reportsDue: 1, oldestReportDueMs: nowMs - 300_001 }],
+  'no COMMIT hangs': [{ isStandbyAwaited: true }],
   'due records are claimed': [{ firstDueMs: nowMs - 60_001, idleSinceMs: nowMs - 60_001 }],
   'due polls are made': [{ firstPollDueMs: nowMs - 60_001, unansweredSinceMs: nowMs - 60_001 }],
   'waiting rows are captured': [{ outboxWaiting: 1, oldestWaitingMs: nowMs - 60_001, idleSinceMs: nowMs - 60_001 }],

@@ -1,5 +1,5 @@
 import type { DatabaseConfig } from '../../config.ts'
-import { emptyInstanceMemory, readAndJudgeHistory } from '../../ledger/history/history.ts'
+import { emptyInstanceMemory, isStandbyAwaited, readAndJudgeHistory } from '../../ledger/history/history.ts'
 import {
   assertMigrated,
   findMissingOrBrokenSchemaParts,
@@ -15,7 +15,7 @@ import {
 import { readActivePauses } from '../../ledger/pauses.ts'
 import { countProblems, tryToRaiseProblem } from '../../ledger/problems.ts'
 import type { ProblemKind } from '../../model.ts'
-import { readOnlyMessage } from '../../operations/databaseMessages.ts'
+import { readOnlyMessage, standbyAwaitedMessage } from '../../operations/databaseMessages.ts'
 import type { Database } from '../../postgres/database.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { type Finding, makeFinding } from './finding.ts'
@@ -37,6 +37,7 @@ export function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: DatabaseCo
       if (behind.length > 0) return problem(positionsMessage, ...behind.map(({ sql }) => statement(sql)))
       const history = await readUnseenHistory(db, ledgerStandby)
       if (history !== null) return problem(history)
+      if (await isStandbyAwaited(db)) return problem(standbyAwaitedMessage)
       const refusal = await tryToRaiseProblem(db)
       if (refusal !== null) return problem(refusedMessage(refusal))
       const limits = await findStatementsForMissingTimeLimits(db)

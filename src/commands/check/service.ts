@@ -4,7 +4,8 @@ import { ServiceMismatch } from '../../ledger/binding.ts'
 import { historyDiffersMessage } from '../../ledger/slotLoans.ts'
 import { firstMappedResource, loadMappings } from '../../mapping/loadMappings.ts'
 import type { Answer } from '../../model.ts'
-import { slotWaitMaxMs, withBudgetedServiceClient } from '../../operations/askForTransaction.ts'
+import { ledgerFaultClauses, slotWaitMaxMs, withBudgetedServiceClient } from '../../operations/askForTransaction.ts'
+import { standbyAwaitedMessage } from '../../operations/databaseMessages.ts'
 import { findEarliestExpiryEpochMs } from '../../pem.ts'
 import { type Resource, resourceNames } from '../../resources.ts'
 import type { ServiceClient } from '../../service/client.ts'
@@ -52,7 +53,14 @@ export async function checkService(
     noticed.certificates.push(...shown)
     if (asked.kind === 'asked') return asked.result
     if (asked.kind === 'history-differs') return [makeUncheckedFinding(what, historyDiffersMessage)]
-    return [makeUncheckedFinding(what, asked.kind === 'none-free' ? noneFree : unknown(asked.readOnly))]
+    if (asked.kind === 'none-free') return [makeUncheckedFinding(what, noneFree)]
+    const { why } = asked
+    const message = `${ledgerFaultClauses[why]}, so no slot can be taken from the budget. \`outboxd check --ask-anyway\` makes the requests without slots`
+    return [
+      why === 'standby-awaited'
+        ? makeFinding(what, 'problem', standbyAwaitedMessage)
+        : makeUncheckedFinding(what, message),
+    ]
   } catch (error) {
     if (error instanceof ServiceMismatch) return [makeFinding(what, 'problem', error.message)]
     throw error
@@ -62,8 +70,6 @@ export async function checkService(
 const what = 'service'
 
 const noneFree = `no slot of the budget was free for ${formatDuration(slotWaitMaxMs)}, because a daemon or another client uses them all: see \`outboxd status\``
-const unknown = (readOnly: boolean) =>
-  `the ledger cannot be ${readOnly ? 'written' : 'read'}, so no slot can be taken from the budget. \`outboxd check --ask-anyway\` makes the requests without slots`
 const tooLate = 'the slot expired before the request could be sent: run `outboxd check` again'
 
 function resourceOf({ mappingsDir }: Config): Resource {

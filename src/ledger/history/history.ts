@@ -129,6 +129,15 @@ export async function hasSynchronousCommits(db: Database): Promise<boolean> {
   return rows[0]?.wait ?? false
 }
 
+/** True if a COMMIT of our role has waited for 5 s. */
+export async function isStandbyAwaited(db: Database): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from pg_stat_activity where datname = current_database() and application_name like 'outboxd%'
+       and wait_event = 'SyncRep' and query_start < clock_timestamp() - interval '5 s' limit 1`,
+  )
+  return rowCount === 1
+}
+
 /** True if a daemon or an operator found that the ledger may have lost data, and no operator has decided yet. */
 export const mayHaveLostDataSql = 'exists (select from outboxd.history where id and found_at is not null)'
 

@@ -31,7 +31,6 @@ export async function findStatementsForMissingTimeLimits(db: Database): Promise<
 export interface Durability {
   /** Settings that are off, without which a power cut loses COMMITs. */
   off: string[]
-  /** True if COMMITs wait for a synchronous standby. */
   isSynchronous: boolean
 }
 
