@@ -28,6 +28,7 @@ const leaveMs = 2_000
 
 const wanted = firstWord(process.argv.slice(2))
 let given: CommandModule | null = null
+let isDryRun = false
 
 const messages: string[] = []
 let hasData = false
@@ -66,6 +67,7 @@ const program = new Command('outboxd')
   .option('--env-file <file>', 'also read variables from this file; variables of the process win', onlyOne)
   .hook('preAction', async (_, command) => {
     wantsJson = command.opts().json === true
+    isDryRun = command.opts().dryRun === true
     context.envFile = findEnvironmentFile(program.opts().envFile, process.env)
     context.env = mergeEnvironmentFile(process.env, context.envFile)
     if (given?.withoutMappings) return
@@ -82,7 +84,10 @@ const program = new Command('outboxd')
     sortSubcommands: false,
     styleTitle: (title) => util.styleText('bold', title, { validateStream: false }), // commander removes bold if the stream has no colours
   })
-  .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 usage or configuration, 3 nothing found, 4 not confirmed.')
+  .addHelpText(
+    'after',
+    '\nExit codes: 0 done, 1 failed or no answer, 2 usage or configuration, 3 nothing found, 4 not confirmed.',
+  )
 
 /** In the order of `--help`. Loaded when needed, so that the daemon does not load the sandbox. */
 const commands: Record<string, () => Promise<{ command: CommandModule }>> = {
@@ -160,7 +165,9 @@ function nobodyReads(error: NodeJS.ErrnoException): void {
 }
 
 function complain(error: unknown): number {
-  const { message, exitCode } = explainError(error, { name: wanted, onlyLooks: given?.onlyLooks ?? false })
+  const { onlyLooks = false, options = [] } = given ?? {}
+  const mayChange = !isDryRun && options.some(([flags]) => flags === '--dry-run')
+  const { message, exitCode } = explainError(error, { name: wanted, onlyLooks, mayChange })
   context.stderr.write(`outboxd: ${escapeControlInLines(message)}\n`)
   return exitCode
 }

@@ -7,7 +7,7 @@ import { AddressUnusable } from '../observe/httpServer.ts'
 import { redactAndCut } from '../observe/redact.ts'
 import { SourceFailed } from '../outbox/contentQueries.ts'
 import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
-import { DatabaseUnusable, isReadOnlyServerError, isTransientError } from '../postgres/database.ts'
+import { DatabaseUnusable, isReadOnlyServerError, isTransientError, wasAnswerLost } from '../postgres/database.ts'
 import { TableLocked } from '../postgres/inspectDatabase.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
@@ -17,6 +17,7 @@ import { endLockingSessionAdviceSuffix, lockingSessionNames } from './databaseMe
 interface GivenCommand {
   name: string
   onlyLooks: boolean
+  mayChange: boolean
 }
 
 /** @param command names the rights needed; null for a page or a finding */
@@ -39,6 +40,8 @@ export function explainError(
   }
   if (error instanceof DatabaseUnusable && error.cause instanceof SourceFailed)
     return explainError(error.cause, command)
+  if (command?.mayChange && wasAnswerLost(error))
+    return { message: `${redactAndCut((error as Error).message)}. ${answerLostAdvice}`, exitCode: 1 }
   if (error instanceof DatabaseUnusable && isAway(error))
     return { message: `${redactAndCut(error.message)}. ${databaseAwayAdvice}`, exitCode: 1 }
   if (isReadOnlyServerError(error))
@@ -50,6 +53,9 @@ export function explainError(
 
 const isAway = (error: DatabaseUnusable) =>
   isTransientError(error) && /^(08|57P|E[A-Z]+$|undefined$)/.test(String(errorCodeOf(error.cause)))
+
+const answerLostAdvice =
+  'The database gave no answer, so this may have been done, or may still be done. Before you repeat it, look: `outboxd status` shows pauses and counts, `outboxd show ID` a record.'
 
 const databaseAwayAdvice =
   'Check that its server runs and that the address is right. Running daemons go on by themselves when it answers again.'

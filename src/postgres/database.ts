@@ -156,6 +156,17 @@ export function isReadOnlyServerError(error: unknown): boolean {
   return isReadOnlyError(error)
 }
 
+/** True if a statement may take effect although its answer is lost. */
+export function wasAnswerLost(error: unknown): boolean {
+  if (error instanceof DatabaseUnusable) return wasAnswerLost(error.cause)
+  if (!(error instanceof Error)) return false
+  const code = errorCodeOf(error)
+  if (code === undefined) return /^(Query read timeout|Connection terminated( unexpectedly)?)$/.test(error.message)
+  return (
+    /^(08|57P0[12])/.test(String(code)) || ['read', 'write'].includes((error as NodeJS.ErrnoException).syscall ?? '')
+  )
+}
+
 /** True if the session can still be used. A row's trigger may raise any code, so only the severity counts. */
 export function didSessionSurviveError(error: unknown): boolean {
   return error instanceof Error && (error as { severity?: unknown }).severity === 'ERROR'

@@ -6,6 +6,7 @@ import { testContext } from '../support/context.ts'
 import type { EmbeddedPostgres } from '../support/embeddedPostgres.ts'
 import { type Ledger, openLedger, plentyOfSlots } from '../support/ledger.ts'
 import { migrateAll, openPool, startPostgres } from '../support/postgres.ts'
+import { startProgram } from '../support/program.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 import { statusSays } from '../support/statusSays.ts'
 import { until } from '../support/until.ts'
@@ -103,4 +104,20 @@ test('no session waits yet: `check` ends the wait of its own COMMIT, and leaves 
   expect(code).toBe(1)
   expect(printed).toMatch(/^PROBLEM {2}service: COMMITs .* wait for a synchronous standby, so nothing is sent/m)
   expect(await hanging('outboxd check')).toEqual([])
+})
+
+test('a command whose COMMIT gets no answer says that it may take effect, which it does', async () => {
+  await loseStandby('another program')
+  await using pause = startProgram({ args: ['pause', '--reason', 'night'], env: env() })
+  const [pid] = await until(
+    () => hanging('outboxd command'),
+    ({ length }) => length === 1,
+  )
+  await operator.query('select pg_terminate_backend($1)', [pid])
+  const { code, stderr } = await pause.ended()
+  expect(code).toBe(1)
+  expect(stderr).toMatch(
+    /^outboxd: .*this may have been done, or may still be done\. .*`outboxd status`.*`outboxd show ID`/m,
+  )
+  expect(await statusSays(env())).toContain('paused          operator since')
 })

@@ -22,6 +22,31 @@ test('a server that takes no writes: says why, and what to set', () => {
   expect(messageFor('25006', refused.message)).toBe(`the database of DATABASE_URL at db/erp cannot be used: ${message}`)
 })
 
+const pause = { name: 'pause', onlyLooks: false, mayChange: true }
+
+test.each([
+  new Error('Query read timeout'),
+  new Error('Connection terminated unexpectedly'),
+  Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' }),
+  Object.assign(new Error('terminating connection due to administrator command'), { code: '57P01' }),
+])('a command that got no answer (%s) may take effect, and says how to see that', (error) => {
+  const wrapped = new DatabaseUnusable('DATABASE_URL', 'postgres://db/erp', error.message, error)
+  for (const lost of [error, wrapped]) {
+    const { message, exitCode } = explainError(lost, pause)
+    expect(message).toContain(`${error.message}. The database gave no answer, so this may have been done`)
+    expect(exitCode).toBe(1)
+    expect(explainError(lost, { ...pause, mayChange: false }).message).not.toContain('may have been done')
+  }
+})
+
+test.each([
+  Object.assign(new Error('connect ETIMEDOUT'), { code: 'ETIMEDOUT', syscall: 'connect' }),
+  new Error('timeout exceeded when trying to connect'),
+  Object.assign(new Error('deadlock detected'), { code: '40P01' }),
+])('a command whose statement was refused or never left (%s) has done nothing, and says nothing else', (error) => {
+  expect(explainError(error, pause).message).not.toContain('may have been done')
+})
+
 test.each([
   ['55P03', 'End that session, then run the command again'],
   ['53300', 'sorry, too many clients already'],
