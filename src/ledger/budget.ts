@@ -60,11 +60,12 @@ async function writeSlots(db: Database, rows: readonly SlotRow[]): Promise<void>
   await db.query(
     `insert into outboxd.slot as s (id, permits, retired_permits, free_at, set_at, spent_on_others)
      select id, permits, "retiredPermits", case when "freeInMs" > 0
-       then clock_timestamp() + "freeInMs" * interval '1 ms' else '-infinity' end, clock_timestamp(), permits
+       then clock_timestamp() + "freeInMs" * interval '1 ms' else '-infinity' end, clock_timestamp(),
+       case when "freeInMs" > 0 then permits else 0 end
      from json_to_recordset($1) as r(id int, permits int, "retiredPermits" int, "freeInMs" float8)
      on conflict (id) do update set permits = excluded.permits, retired_permits = excluded.retired_permits,
        free_at = excluded.free_at, set_at = excluded.set_at, lease = s.lease + 1, taken_by = null,
-       spent_on_submissions = 0, spent_on_polls = 0, spent_on_others = excluded.permits`,
+       spent_on_submissions = 0, spent_on_polls = 0, spent_on_others = excluded.spent_on_others`,
     [JSON.stringify(rows)],
   )
 }
