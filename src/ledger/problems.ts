@@ -39,7 +39,7 @@ export async function clearProblems(
   ])
 }
 
-/** Writes 70 kB, and rolls back. @returns Postgres's words if that fails, such as for a full disk */
+/** @returns Postgres's words if it has no room for 70 kB */
 export async function tryToRaiseProblem(pool: DatabasePool): Promise<string | null> {
   await using transaction = await beginTransaction(pool) // never committed
   try {

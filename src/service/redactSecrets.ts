@@ -14,12 +14,21 @@ export function redactAndBoundText(text: string, secrets: RegExp | null): string
   return secrets === null ? clean : clean.replace(secrets, redactedMark)
 }
 
-const secretPattern = (secret: string): string => Array.from(secret.toWellFormed(), characterPattern).join('')
+const secretPattern = (secret: string): string =>
+  (secret.toWellFormed().match(/\\+|[^\\]/gu) ?? []).map(tokenPattern).join('')
+
+/** One pattern for a run of backslashes: one for each would take exponential time. */
+function tokenPattern(token: string): string {
+  const spelled = characterPattern(token)
+  return token.startsWith('\\') ? `${spelled}{${token.length},${2 * token.length}}` : spelled
+}
 
 /** The character itself comes last, because another spelling may begin with it, such as `%25`. */
-function characterPattern(character: string): string {
+function characterPattern(token: string): string {
+  const character = token.startsWith('\\') ? '\\' : token
   if (/[a-z0-9]/i.test(character)) return character
   const code = character.codePointAt(0) ?? 0
+  const escaped = character === '\\' ? [] : [`\\${character}`, JSON.stringify(character).slice(1, -1)]
   const spellings = [
     Array.from(Buffer.from(character), (byte) => `%${hex(byte, 2)}`).join(''),
     Array.from({ length: character.length }, (_, i) => String.raw`\\u${hex(character.charCodeAt(i), 4)}`).join(''),
@@ -27,9 +36,10 @@ function characterPattern(character: string): string {
     `&#x0*${hex(code, 1)};`,
     ...(htmlNames.has(character) ? [`&${htmlNames.get(character)};`] : []),
     ...(character === ' ' ? [String.raw`\+`] : []),
-    ...[JSON.stringify(character).slice(1, -1), `\\${character}`, character].map(RegExp.escape),
+    ...[...escaped, character].map(RegExp.escape),
   ]
-  return `(?i:${spellings.join('|')})`
+  // A sign that matches in two ways makes a mismatch exponential.
+  return `(?i:${[...new Set(spellings)].join('|')})`
 }
 
 const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0')

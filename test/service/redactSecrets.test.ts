@@ -59,3 +59,22 @@ test('a text without the secret stays as it is', () => {
     }),
   )
 })
+
+test.each([
+  '\\',
+  '&',
+  '%',
+  '=',
+  '.',
+  '+',
+  ' ',
+  '"',
+  '/',
+  'é',
+  '%25',
+  '&amp;',
+  '\n',
+])('a text that nearly has a secret of many %j is read in time, because each sign matches in one way', (sign) => {
+  const text = sign.repeat(5_000)
+  expect(redactAndBoundText(text, compileSecrets([`${sign.repeat(60)}x`]))).toBe(text)
+})
