@@ -380,7 +380,9 @@ begin
         from outboxd_capture.tree(part.id) tree join pg_class c on c.oid = tree where relkind in ('r', 'p'));
     end loop;
   end loop;
-  select reason into each from outboxd_capture.trouble t where t.table_name = told.table_name and notes = 0;
+  -- The table may have another type, which is installed next.
+  select reason into each from outboxd_capture.trouble t where t.table_name = told.table_name and notes = 0 and not (reason like '%install it again%'
+    and exists (select from outboxd_capture.installed i where i.erp_table = told.erp_table and i.number <> told.number));
   if found then
     raise exception '%: %', told.table_name, each;
   end if;
@@ -429,7 +431,8 @@ begin
     end;
     return next;
   end loop;
-  return query select i.table_name, 0, null::int, format('ids of changed documents are unknown: update these documents, then: select outboxd_capture.dismiss(%L)', i.table_name)
+  return query select i.table_name, 0, null::int, format('ids of changed documents are unknown: update these documents, then: select outboxd_capture.dismiss(%L)',
+      coalesce(outboxd_capture.quoted(i.erp_table), i.erp_table::oid::text))
     from outboxd_capture.installed i where exists (select from outboxd_capture.error e where e.number = i.number and document_id is null);
 end $retry$;
 

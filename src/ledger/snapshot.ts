@@ -200,7 +200,8 @@ export interface DaemonActivity {
   firstPollDueMs: number | null
   /** Since when nothing was captured or claimed; null if that was lately, or if no slot is free. */
   idleSinceMs: number | null
-  /** The same for answers. */
+  /** The same for claims, and for answers. */
+  unclaimedSinceMs: number | null
   unansweredSinceMs: number | null
   nowMs: number
 }
@@ -212,8 +213,9 @@ const claimGapMaxSql = `greatest(interval '60 s',
   (select max(request_timeout_ms) * 2 from outboxd.instance_setting) * interval '1 ms',
   (select window_ms * 2.0 / requests from outboxd.budget) * interval '1 ms')`
 
-const lastTakenSql = `(select at from outboxd.submission_event
-  where to_state in ('queued', 'sending') or who like 'operator%' order by id desc limit 1)`
+const lastEventSql = (which: string): string => `(select at from outboxd.submission_event
+  where id > (select max(id) - 100000 from outboxd.submission_event) and (${which} or who like 'operator%')
+  order by id desc limit 1)`
 
 const idleSinceSql = (lastSql: string): string => `(select extract(epoch from since)::float8 * 1000 from (
   select greatest(${lastSql},
@@ -253,7 +255,8 @@ export async function readDaemonActivity(db: Database, onFailure: KeyOnFailure):
           where state = 'queued' and not held) as "lastDueMs",
        (select extract(epoch from min(poll_at))::float8 * 1000 from outboxd.submission
           where job_id is not null and not polled_rarely) as "firstPollDueMs",
-       ${idleSinceSql(lastTakenSql)} as "idleSinceMs",
+       ${idleSinceSql(lastEventSql("to_state in ('queued', 'sending')"))} as "idleSinceMs",
+       ${idleSinceSql(lastEventSql("to_state = 'sending'"))} as "unclaimedSinceMs",
        ${idleSinceSql("(select max(minute) + interval '1 min' from outboxd.request_count)")} as "unansweredSinceMs",
        extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs"`,
     [lastCompleted, workingSessionNames],

@@ -34,7 +34,6 @@ export interface Refusal {
   summary: string
 }
 
-/** The number in X-RateLimit-Remaining. */
 export interface RemainingRequests {
   requests: number
   /** Time since the request began. */

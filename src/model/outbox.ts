@@ -35,7 +35,6 @@ export interface RowsRequest {
   types: KnownTypes
 }
 
-/** What a single row has to wait for. */
 export type RowOrder = Pick<RowsRequest, 'exceptKeys' | 'skipped'>
 
 export interface KnownTypes {

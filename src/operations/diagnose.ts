@@ -85,10 +85,10 @@ const untakenMs = 60_000
 
 const nothingKnown = 'Look at the daemon’s log (full disk? missing permission?), and run `outboxd check`.'
 
-function unclaimed({ firstDueMs, idleSinceMs, instances, pauses, nowMs }: CombinedStatus): string | null {
-  if (firstDueMs === null || idleSinceMs === null || instances.length === 0 || pauses.length > 0) return null
+function unclaimed({ firstDueMs, unclaimedSinceMs, instances, pauses, nowMs }: CombinedStatus): string | null {
+  if (firstDueMs === null || unclaimedSinceMs === null || instances.length === 0 || pauses.length > 0) return null
   if (nowMs - firstDueMs <= untakenMs) return null
-  return `Nothing is sent: captured records have been due for up to ${formatDuration(nowMs - firstDueMs)} and slots are free, but no daemon has claimed a record for ${formatDuration(nowMs - idleSinceMs)}. ${nothingKnown}`
+  return `Nothing is sent: captured records have been due for up to ${formatDuration(nowMs - firstDueMs)} and slots are free, but no daemon has claimed a record for ${formatDuration(nowMs - unclaimedSinceMs)}. ${nothingKnown}`
 }
 
 function unpolled({ firstPollDueMs, unansweredSinceMs, instances, pauses, nowMs }: CombinedStatus): string | null {

@@ -61,7 +61,7 @@ const databaseAwayAdvice =
   'Check that its server runs and that the address is right. Running daemons go on by themselves when it answers again.'
 
 const readOnlyAdvice =
-  'This server takes no writes: it is a standby, or default_transaction_read_only is on. Set the address (STATE_DATABASE_URL, DATABASE_URL) to the primary'
+  'This server takes no writes: it is a standby, or default_transaction_read_only is on. Set the address (STATE_DATABASE_URL, DATABASE_URL) to the primary.'
 
 function refusedRight(error: unknown): string | null {
   if (!(error instanceof Error)) return null

@@ -62,7 +62,6 @@ function riskMessage(submissions: readonly ListedSubmission[], { newKey }: Repla
 interface ReplayParts {
   databases: Databases
   mappings: Mappings
-  /** Null for a dry run. */
   operator: Operator | null
 }
 

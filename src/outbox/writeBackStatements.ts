@@ -34,8 +34,9 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
   // A row that waits may be a new row with the same id, unless edits are expected. Any other row was captured, and
   // edited later.
   const isCaptured = `(${waits}) is not true`
-  const stateColumn = assignments.find(({ column }) => column === form?.column)
-  const now = stateColumn === undefined ? 'null' : `${prefixedColumnSql(stateColumn.column)}::text`
+  // A view's trigger may return the old row.
+  const stateColumn = shape.hasSystemColumns ? assignments.find(({ column }) => column === form?.column) : undefined
+  const now = stateColumn === undefined ? 'null' : `lower(${prefixedColumnSql(stateColumn.column)}::text)`
   const mayBeEditedRow = served.rowsEdited ? 'true' : isReplayableStateSql('r.state')
   // `offset 0` computes the stamp only once, because a stamp reads the whole row.
   const ofRow = (said: string) => `(select ${said} from (select ${stamp} as stamp offset 0) here)`
@@ -58,7 +59,7 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
      */
     report: `with r as materialized (select * from ${rowStatusesSql}),
       held as materialized (
-        select r.*, ${now} as before, ${stateColumn === undefined ? 'null' : `${stateColumn.castValueSql}::text`} as given
+        select r.*, ${now} as before, ${stateColumn === undefined ? 'null' : `lower(${stateColumn.castValueSql}::text)`} as given
         from r join ${shape.qualified} o on ${id} = r."outboxId"::${type} where ${open} and ${same}
         for no key update of o skip locked
       ), written as (

@@ -163,7 +163,8 @@ export function wasAnswerLost(error: unknown): boolean {
   const code = errorCodeOf(error)
   if (code === undefined) return /^(Query read timeout|Connection terminated( unexpectedly)?)$/.test(error.message)
   return (
-    /^(08|57P0[12])/.test(String(code)) || ['read', 'write'].includes((error as NodeJS.ErrnoException).syscall ?? '')
+    /^(08(003|006|007)|57P0[12])$/.test(String(code)) ||
+    ['read', 'write'].includes((error as NodeJS.ErrnoException).syscall ?? '')
   )
 }
 

@@ -6,8 +6,19 @@ export const redactedMark = '[redacted]'
 export function compileSecrets(secrets: readonly string[]): RegExp | null {
   // The longest first, because a secret may be part of another secret.
   const longestFirst = secrets.filter((secret) => secret !== '').toSorted((a, b) => b.length - a.length)
-  return longestFirst.length === 0 ? null : new RegExp(longestFirst.map(secretPattern).join('|'), 'g')
+  if (longestFirst.length === 0) return null
+  const key = longestFirst.join('\0')
+  const pattern = compiled.get(key) ?? new RegExp(longestFirst.map(secretPattern).join('|'), 'g')
+  if (compiled.size >= compiledMax) compiled.clear()
+  compiled.set(key, pattern)
+  return pattern
 }
+
+/** A token lives for many answers. */
+const compiled = new Map<string, RegExp>()
+const compiledMax = 8
+/** A longer secret's pattern may be too large. */
+const spelledMax = 2_000
 
 export function redactAndBoundText(text: string, secrets: RegExp | null): string {
   const clean = boundText(text)
@@ -15,7 +26,9 @@ export function redactAndBoundText(text: string, secrets: RegExp | null): string
 }
 
 const secretPattern = (secret: string): string =>
-  (secret.toWellFormed().match(/\\+|[^\\]/gu) ?? []).map(tokenPattern).join('')
+  secret.length > spelledMax
+    ? RegExp.escape(secret)
+    : (secret.toWellFormed().match(/\\+|[^\\]/gu) ?? []).map(tokenPattern).join('')
 
 /** One pattern for a run of backslashes: one for each would take exponential time. */
 function tokenPattern(token: string): string {

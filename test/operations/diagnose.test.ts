@@ -40,6 +40,7 @@ interface SystemStatus
     | 'firstPollDueMs'
     | 'unansweredSinceMs'
     | 'idleSinceMs'
+    | 'unclaimedSinceMs'
     | 'isStandbyAwaited'
     | 'nowMs'
   > {
@@ -114,6 +115,7 @@ const calm: SystemStatus = {
   firstDueMs: null,
   firstPollDueMs: null,
   idleSinceMs: null,
+  unclaimedSinceMs: null,
   unansweredSinceMs: null,
   isStandbyAwaited: false,
   oldestAcceptedMs: null,
@@ -138,7 +140,11 @@ test('rows wait for over a minute and no cause is known: not all is well, and th
 })
 
 test('due records that no daemon claims are not well, also beside records that need attention, unless a pause holds them', () => {
-  const unclaimed = { firstDueMs: nowMs - 120_000, idleSinceMs: nowMs - 90_000, submissions: { ...none, failed: 1 } }
+  const unclaimed = {
+    firstDueMs: nowMs - 120_000,
+    unclaimedSinceMs: nowMs - 90_000,
+    submissions: { ...none, failed: 1 },
+  }
   const said =
     'Nothing is sent: captured records have been due for up to 2 min and slots are free, but no daemon has claimed a record for 1 min 30 s. Look at the daemon’s log (full disk? missing permission?), and run `outboxd check`.'
   expect(first(unclaimed).message).toBe(said)
@@ -146,7 +152,7 @@ test('due records that no daemon claims are not well, also beside records that n
     { firstDueMs: null },
     { firstDueMs: nowMs - 30_000 },
     { firstDueMs: nowMs + 300_000 },
-    { idleSinceMs: null },
+    { unclaimedSinceMs: null },
     { instances: 0, aliveSinceMs: null },
     { pauses: [pause('unavailable')] },
   ])
@@ -222,7 +228,7 @@ const onlyFalse: Record<HealthCondition, readonly Partial<SystemStatus>[]> = {
   'no record is late': [{ oldestUnsentMs: nowMs - 3_600_001 }, { oldestAcceptedMs: nowMs - 3_600_001 }],
   'outcomes are written back in time': [{ reportsDue: 1, oldestReportDueMs: nowMs - 300_001 }],
   'no COMMIT hangs': [{ isStandbyAwaited: true }],
-  'due records are claimed': [{ firstDueMs: nowMs - 60_001, idleSinceMs: nowMs - 60_001 }],
+  'due records are claimed': [{ firstDueMs: nowMs - 60_001, unclaimedSinceMs: nowMs - 60_001 }],
   'due polls are made': [{ firstPollDueMs: nowMs - 60_001, unansweredSinceMs: nowMs - 60_001 }],
   'waiting rows are captured': [{ outboxWaiting: 1, oldestWaitingMs: nowMs - 60_001, idleSinceMs: nowMs - 60_001 }],
 }

@@ -17,7 +17,7 @@ test.each([
 
 test('a server that takes no writes: says why, and what to set', () => {
   const refused = Object.assign(new Error('cannot execute INSERT in a read-only transaction'), { code: '25006' })
-  const message = `${refused.message}. This server takes no writes: it is a standby, or default_transaction_read_only is on. Set the address (STATE_DATABASE_URL, DATABASE_URL) to the primary`
+  const message = `${refused.message}. This server takes no writes: it is a standby, or default_transaction_read_only is on. Set the address (STATE_DATABASE_URL, DATABASE_URL) to the primary.`
   expect(explainError(refused)).toEqual({ message, exitCode: 1 })
   expect(messageFor('25006', refused.message)).toBe(`the database of DATABASE_URL at db/erp cannot be used: ${message}`)
 })

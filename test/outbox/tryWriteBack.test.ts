@@ -153,7 +153,7 @@ test('`check` finds a trigger that sets the column back which shows that a row e
   await pool.query(`create function redo() returns trigger language plpgsql as $$ begin new.sent := old.sent; return new; end $$;
     create trigger redo before update on source for each row execute function redo()`)
   expect(await tryWriteBack(outbox)).toMatchObject({
-    refusals: [{ state: 'completed', why: expect.stringContaining('still waits') }],
+    refusals: [{ state: 'completed', why: expect.stringContaining('sets the state back') }],
   })
 })
 

@@ -152,6 +152,27 @@ describe('an update that changes nothing is noticed', () => {
     })
   })
 
+  test('but not if a trigger writes the state in capitals, or a view’s trigger returns the old row', async () => {
+    const yaml = (state: string) =>
+      `table: source\nid: id\nid_unique: promised\ntype: { constant: data }\npayload: { columns: [id] }\nstate: ${state}`
+    const busy = yaml('{ status: st, new: n, queued: q, accepted: q, completed: c }')
+    const table = await setup({
+      ddl: `create table source (id bigint primary key, st text); insert into source values (1, 'Q');
+        create function upper_st() returns trigger language plpgsql as $$ begin new.st := upper(new.st); return new; end $$;
+        create trigger upper_st before update on source for each row execute function upper_st()`,
+      yaml: busy,
+    })
+    expect(await table.report(status('1', 'accepted'))).toMatchObject({ rows: [{ kind: 'written' }] })
+    const view = await setup({
+      ddl: `create table base (id bigint primary key, st text); insert into base values (1, 'q'); create view source as select * from base;
+        create function write() returns trigger language plpgsql as $$ begin
+          update base set st = new.st where id = new.id; return old; end $$;
+        create trigger write instead of update on source for each row execute function write()`,
+      yaml: busy,
+    })
+    expect(await view.report(status('1', 'completed'))).toMatchObject({ rows: [{ kind: 'written' }] })
+  })
+
   test('if row-level security has no policy for it', async () => {
     const given = await withRows(1)
     const role = `clerk_${new URL(given.url).pathname.slice(6)}`

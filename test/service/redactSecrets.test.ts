@@ -78,3 +78,8 @@ test.each([
   const text = sign.repeat(5_000)
   expect(redactAndBoundText(text, compileSecrets([`${sign.repeat(60)}x`]))).toBe(text)
 })
+
+test('a secret of 16,000 signs is redacted', () => {
+  const secret = '-'.repeat(16_000)
+  expect(redactAndBoundText(`x ${secret}`, compileSecrets([secret]))).toBe('x [redacted]')
+})

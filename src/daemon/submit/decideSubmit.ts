@@ -201,7 +201,7 @@ function paused(
   const times = timesMet(pause, met)
   const moved = meaningOfHttpStatus(status).post === 'moved'
   // A service that stores the record and then redirects would get a copy after each pause.
-  if (moved && earlierInDoubt && policy === 'hold')
+  if (moved && earlierInDoubt && met?.reason === pause.reason && policy !== 'resend')
     return { kind: 'uncertain', code, reason: `${summary}; an earlier attempt may have arrived`, breach: null, pause }
   if (times < pausesMax) return { kind: 'pause', pause, times, mayHaveArrived: moved }
   const reason = `${summary}; the record got this answer ${times} times while others got through, so the cause is this record`

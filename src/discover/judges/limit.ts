@@ -196,7 +196,6 @@ interface LimitFromCounts {
   isRefusalCounted: boolean | null
 }
 
-/** @returns null if the limit was never reached */
 export function inferLimitFromCounts({ counts, extraRequests }: LimitMeasurement): LimitFromCounts | null {
   const [first, second] = counts
   const reached = counts.filter(({ isLimitReached, letIn }) => isLimitReached && letIn > 0)

@@ -43,7 +43,6 @@ export interface ProcessedRecordRef {
   client: string
 }
 
-/** An order always ends as completed. */
 const tables = {
   transaction: {
     name: 'sandbox.transactions',

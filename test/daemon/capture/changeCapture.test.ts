@@ -339,6 +339,20 @@ describe('install', () => {
     })
   })
 
+  test('a table with two types whose key gets another type is installed again, one type after the other', async () => {
+    const { pool } = await setup({
+      tables: 'create table sale (id varchar(9) primary key)',
+      options: `condition => null`,
+    })
+    const install = (type: string) => asInstaller(pool, `select outboxd_capture.install('sale', '${type}')`)
+    await install('notice')
+    await pool.query('alter table sale alter id type char(6)')
+    expect(await trouble(pool)).toMatchObject([{ reason: expect.stringContaining('install it again') }])
+    await install('order')
+    await install('notice')
+    expect(await trouble(pool)).toEqual([])
+  })
+
   test('a reference or a key that gets another type after the installation: reported until both have one and it is installed again', async () => {
     const { pool, ids } = await setup({
       tables: 'create table sale (id varchar(9) primary key); create table line (id int, sale varchar(9))',

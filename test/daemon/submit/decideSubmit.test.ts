@@ -239,11 +239,16 @@ describe('403, 407 and redirects', () => {
       })
   })
 
-  test('a redirect after an attempt in doubt: uncertain under `hold`, so that no copy follows each pause', () => {
-    const history = { earlierInDoubt: true }
-    expect(decide(response(302), { history })).toMatchObject({ kind: 'uncertain', pause: { reason: 'unauthorized' } })
-    for (const policy of ['resend', 'probe'] as const)
-      expect(kind(decide(response(302), { history, policy }))).toBe('pause')
+  test('a second redirect: uncertain but under `resend`, so that no copy follows each pause', () => {
+    const met = { reason: 'unauthorized', times: 1, othersThrough: false, othersRecovered: false } as const
+    const history = { earlierInDoubt: true, met }
+    for (const policy of ['hold', 'probe'] as const)
+      expect(decide(response(302), { history, policy })).toMatchObject({
+        kind: 'uncertain',
+        pause: { reason: 'unauthorized' },
+      })
+    expect(kind(decide(response(302), { history, policy: 'resend' }))).toBe('pause')
+    expect(kind(decide(response(302), { history: { earlierInDoubt: true } }))).toBe('pause') // in doubt by a 500
     expect(kind(decide(response(403), { history }))).toBe('pause')
   })
 
