@@ -40,7 +40,7 @@ export async function clearProblems(
 }
 
 /** @returns Postgres's words if it has no room for 70 kB */
-export async function tryToRaiseProblem(pool: DatabasePool): Promise<string | null> {
+export async function findTrialWriteRefusal(pool: DatabasePool): Promise<string | null> {
   await using transaction = await beginTransaction(pool) // never committed
   try {
     await transaction.db.query(

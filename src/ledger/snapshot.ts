@@ -208,28 +208,29 @@ export interface DaemonActivity {
 
 const lastCompleted = 200
 
-/** Daemons claim due records at least this often, even if requests time out or the limit is low. */
-const claimGapMaxSql = `greatest(interval '60 s',
-  (select max(request_timeout_ms) * 2 from outboxd.instance_setting) * interval '1 ms',
-  (select window_ms * 2.0 / requests from outboxd.budget) * interval '1 ms')`
-
 const lastEventSql = (which: string): string => `(select at from outboxd.submission_event
   where id > (select max(id) - 100000 from outboxd.submission_event) and (${which} or who like 'operator%')
   order by id desc limit 1)`
 
-const idleSinceSql = (lastSql: string): string => `(select extract(epoch from since)::float8 * 1000 from (
-  select greatest(${lastSql},
-    (select min(started_at) from outboxd.instance i where ${isInstanceAliveSql('i')}),
-    (select at from outboxd.operator_act where act like any ('{resume%,recover%}') order by id desc limit 1),
-    (select max(coalesce(cleared_at, until)) from outboxd.pause)) as since
-  ) last where since < clock_timestamp() - ${claimGapMaxSql}
-    and exists (select from outboxd.slot where permits > 0 and free_at < clock_timestamp() - interval '10 s'))`
+const idleSinceSql = (lastSql: string): string => `(select extract(epoch from since)::float8 * 1000
+  from greatest(${lastSql}, calm.begun) since where calm.has_free_slot and since < clock_timestamp() - calm.gap)`
+
+/** Daemons claim due records at least once a `gap`, even after timeouts. */
+const calmSql = `select
+    greatest((select min(started_at) from outboxd.instance i where ${isInstanceAliveSql('i')}),
+      (select at from outboxd.operator_act where act like any ('{resume%,recover%}') order by id desc limit 1),
+      (select max(coalesce(cleared_at, until)) from outboxd.pause)) as begun,
+    greatest(interval '60 s',
+      (select max(request_timeout_ms) * 2 from outboxd.instance_setting) * interval '1 ms',
+      (select window_ms * 2.0 / requests from outboxd.budget) * interval '1 ms') as gap,
+    exists (select from outboxd.slot where permits > 0 and free_at < clock_timestamp() - interval '10 s') as has_free_slot`
 
 const workingSessionNames = [daemonSessionNames.work, daemonSessionNames.heartbeat, daemonSessionNames.listen]
 
 export async function readDaemonActivity(db: Database, onFailure: KeyOnFailure): Promise<DaemonActivity> {
   const { rows } = await db.query<DaemonActivity>(
-    `select
+    `with calm as materialized (${calmSql})
+     select
        (select coalesce(json_agg(json_build_object('id', id, 'host', host, 'version', version,
           'startedMs', extract(epoch from started_at) * 1000, 'beatMs', extract(epoch from beat_at) * 1000)
           order by started_at), '[]')
@@ -258,7 +259,8 @@ export async function readDaemonActivity(db: Database, onFailure: KeyOnFailure):
        ${idleSinceSql(lastEventSql("to_state in ('queued', 'sending')"))} as "idleSinceMs",
        ${idleSinceSql(lastEventSql("to_state = 'sending'"))} as "unclaimedSinceMs",
        ${idleSinceSql("(select max(minute) + interval '1 min' from outboxd.request_count)")} as "unansweredSinceMs",
-       extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs"`,
+       extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs"
+     from calm`,
     [lastCompleted, workingSessionNames],
   )
   return rows[0] as DaemonActivity

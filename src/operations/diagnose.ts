@@ -85,16 +85,22 @@ const untakenMs = 60_000
 
 const nothingKnown = 'Look at the daemon’s log (full disk? missing permission?), and run `outboxd check`.'
 
-function unclaimed({ firstDueMs, unclaimedSinceMs, instances, pauses, nowMs }: CombinedStatus): string | null {
-  if (firstDueMs === null || unclaimedSinceMs === null || instances.length === 0 || pauses.length > 0) return null
-  if (nowMs - firstDueMs <= untakenMs) return null
-  return `Nothing is sent: captured records have been due for up to ${formatDuration(nowMs - firstDueMs)} and slots are free, but no daemon has claimed a record for ${formatDuration(nowMs - unclaimedSinceMs)}. ${nothingKnown}`
+/** Null if nothing is overdue. */
+function stalledFor(dueMs: number | null, sinceMs: number | null, { instances, nowMs }: CombinedStatus) {
+  if (dueMs === null || sinceMs === null || instances.length === 0 || nowMs - dueMs <= untakenMs) return null
+  return { due: formatDuration(nowMs - dueMs), idle: formatDuration(nowMs - sinceMs) }
 }
 
-function unpolled({ firstPollDueMs, unansweredSinceMs, instances, pauses, nowMs }: CombinedStatus): string | null {
-  if (firstPollDueMs === null || unansweredSinceMs === null || instances.length === 0 || pauses.length > 0) return null
-  if (nowMs - firstPollDueMs <= untakenMs) return null
-  return `No outcome is recorded: polls have been due for up to ${formatDuration(nowMs - firstPollDueMs)} and slots are free, but no daemon has written an answer to the ledger for ${formatDuration(nowMs - unansweredSinceMs)}. ${nothingKnown}`
+function unclaimed(status: CombinedStatus): string | null {
+  const stalled = stalledFor(status.firstDueMs, status.unclaimedSinceMs, status)
+  if (stalled === null || status.pauses.length > 0) return null
+  return `Nothing is sent: captured records have been due for up to ${stalled.due} and slots are free, but no daemon has claimed a record for ${stalled.idle}. ${nothingKnown}`
+}
+
+function unpolled(status: CombinedStatus): string | null {
+  const stalled = stalledFor(status.firstPollDueMs, status.unansweredSinceMs, status)
+  if (stalled === null || status.pauses.length > 0) return null
+  return `No outcome is recorded: polls have been due for up to ${stalled.due} and slots are free, but no daemon has written an answer to the ledger for ${stalled.idle}. ${nothingKnown}`
 }
 
 const untoldMs = 300_000
@@ -216,11 +222,10 @@ function late(status: CombinedStatus): string | null {
 }
 
 function notTaken(status: CombinedStatus): string | null {
-  const { idleSinceMs, instances, nowMs } = status
   const { waiting, oldestMs } = readOutbox(status)
-  if (idleSinceMs === null || oldestMs === null || instances.length === 0) return null
-  if (nowMs - oldestMs <= untakenMs) return null
-  return `${pluralize(waiting, 'row')} of the outbox ${waiting === 1 ? 'waits' : 'wait'}, the oldest for ${formatDuration(nowMs - oldestMs)}, but nothing is sent, and no problem is known. ${nothingKnown}`
+  const stalled = stalledFor(oldestMs, status.idleSinceMs, status)
+  if (stalled === null) return null
+  return `${pluralize(waiting, 'row')} of the outbox ${waiting === 1 ? 'waits' : 'wait'}, the oldest for ${stalled.due}, but nothing is sent, and no problem is known. ${nothingKnown}`
 }
 
 function untold({ reportsDue, oldestReportDueMs, nowMs }: CombinedStatus): string | null {

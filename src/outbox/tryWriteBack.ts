@@ -89,10 +89,9 @@ async function tryStep(
     const isKnown = after.rows[0]?.same !== false
     const isWaiting = leavesQueue && (await db.query(writing.unmarked, [[row.outboxId]])).rowCount !== 0
     await db.query(keepsRow && isWritten && isKnown && !isWaiting ? 'release trial' : 'rollback to trial')
-    if (isWaiting && isWritten)
-      return 'the row still waits after the update: a trigger ignores the value, or sets it back'
     if (!isWritten)
       return 'the update changes nothing: a BEFORE trigger suppresses it or sets the state back, or row-level security hides the row'
+    if (isWaiting) return 'the row still waits after the update: a trigger ignores the value, or sets it back'
     return isKnown ? null : changesRow
   } catch (error) {
     await db.query('rollback to trial')

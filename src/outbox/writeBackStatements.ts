@@ -36,7 +36,10 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
   const isCaptured = `(${waits}) is not true`
   // A view's trigger may return the old row.
   const stateColumn = shape.hasSystemColumns ? assignments.find(({ column }) => column === form?.column) : undefined
-  const now = stateColumn === undefined ? 'null' : `lower(${prefixedColumnSql(stateColumn.column)}::text)`
+  const [now, given] =
+    stateColumn === undefined
+      ? ['null', 'null']
+      : [prefixedColumnSql(stateColumn.column), stateColumn.castValueSql].map((sql) => `lower(${sql}::text)`)
   const mayBeEditedRow = served.rowsEdited ? 'true' : isReplayableStateSql('r.state')
   // `offset 0` computes the stamp only once, because a stamp reads the whole row.
   const ofRow = (said: string) => `(select ${said} from (select ${stamp} as stamp offset 0) here)`
@@ -59,7 +62,7 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
      */
     report: `with r as materialized (select * from ${rowStatusesSql}),
       held as materialized (
-        select r.*, ${now} as before, ${stateColumn === undefined ? 'null' : `lower(${stateColumn.castValueSql}::text)`} as given
+        select r.*, ${now} as before, ${given} as given
         from r join ${shape.qualified} o on ${id} = r."outboxId"::${type} where ${open} and ${same}
         for no key update of o skip locked
       ), written as (

@@ -8,7 +8,9 @@ export function compileSecrets(secrets: readonly string[]): RegExp | null {
   const longestFirst = secrets.filter((secret) => secret !== '').toSorted((a, b) => b.length - a.length)
   if (longestFirst.length === 0) return null
   const key = longestFirst.join('\0')
-  const pattern = compiled.get(key) ?? new RegExp(longestFirst.map(secretPattern).join('|'), 'g')
+  const known = compiled.get(key)
+  if (known !== undefined) return known
+  const pattern = new RegExp(longestFirst.map(secretPattern).join('|'), 'g')
   if (compiled.size >= compiledMax) compiled.clear()
   compiled.set(key, pattern)
   return pattern

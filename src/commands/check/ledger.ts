@@ -13,7 +13,7 @@ import {
   readServerVersion,
 } from '../../ledger/operator/readServer.ts'
 import { readActivePauses } from '../../ledger/pauses.ts'
-import { countProblems, tryToRaiseProblem } from '../../ledger/problems.ts'
+import { countProblems, findTrialWriteRefusal } from '../../ledger/problems.ts'
 import type { ProblemKind } from '../../model.ts'
 import { readOnlyMessage, standbyAwaitedMessage } from '../../operations/databaseMessages.ts'
 import type { Database } from '../../postgres/database.ts'
@@ -38,7 +38,7 @@ export function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: DatabaseCo
       const history = await readUnseenHistory(db, ledgerStandby)
       if (history !== null) return problem(history)
       if (await isStandbyAwaited(db)) return problem(standbyAwaitedMessage)
-      const refusal = await tryToRaiseProblem(db)
+      const refusal = await findTrialWriteRefusal(db)
       if (refusal !== null) return problem(refusedMessage(refusal))
       const limits = await findStatementsForMissingTimeLimits(db)
       if (limits.length > 0) return problem(missingTimeLimitsMessage(limits))

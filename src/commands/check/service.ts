@@ -54,13 +54,9 @@ export async function checkService(
     if (asked.kind === 'asked') return asked.result
     if (asked.kind === 'history-differs') return [makeUncheckedFinding(what, historyDiffersMessage)]
     if (asked.kind === 'none-free') return [makeUncheckedFinding(what, noneFree)]
-    const { why } = asked
-    const message = `${ledgerFaultClauses[why]}, so no slot can be taken from the budget. \`outboxd check --ask-anyway\` makes the requests without slots`
-    return [
-      why === 'standby-awaited'
-        ? makeFinding(what, 'problem', standbyAwaitedMessage)
-        : makeUncheckedFinding(what, message),
-    ]
+    if (asked.why === 'standby-awaited') return [makeFinding(what, 'problem', standbyAwaitedMessage)]
+    const message = `${ledgerFaultClauses[asked.why]}, so no slot can be taken from the budget. \`outboxd check --ask-anyway\` makes the requests without slots`
+    return [makeUncheckedFinding(what, message)]
   } catch (error) {
     if (error instanceof ServiceMismatch) return [makeFinding(what, 'problem', error.message)]
     throw error
