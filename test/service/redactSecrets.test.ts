@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { compileSecrets, redactAndBoundText } from '../../src/service/redactSecrets.ts'
@@ -49,6 +50,15 @@ test('a secret is redacted if each of its signs is spelled in another way', () =
       expect(redactAndBoundText(repeated, compileSecrets([secret]))).toBe('[redacted]')
     }),
   )
+})
+
+test('a secret is redacted if the process has compiled so many patterns that V8 optimizes no more', () => {
+  setFlagsFromString('--no-regexp-optimization')
+  try {
+    expect(redactAndBoundText('%7B%7b', compileSecrets(['{{']))).toBe('[redacted]')
+  } finally {
+    setFlagsFromString('--regexp-optimization')
+  }
 })
 
 test('a text without the secret stays as it is', () => {
