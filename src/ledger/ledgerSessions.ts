@@ -10,15 +10,14 @@ import {
 
 /**
  * Planner settings for statements that read a few rows in the order of an index. Rows come and go within a minute, so
- * the planner's statistics are old. Without these settings, the planner would read and sort the whole ledger each time.
+ * the planner's statistics are old. Without these settings, the planner would read and sort the whole ledger.
  *
- * A plain index scan clears dead index entries. A bitmap scan reads them again each time.
+ * A plain index scan clears dead index entries. A bitmap scan reads them again.
  */
 export const shortReadPlannerOptions = {
   enable_seqscan: 'off',
   enable_sort: 'off',
   enable_bitmapscan: 'off',
-  jit: 'off',
 } as const
 
 export function openLedgerPool(url: string | DatabaseAddress, onIdleError: (error: Error) => void): pg.Pool {

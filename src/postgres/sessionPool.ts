@@ -64,6 +64,7 @@ export class SessionPool extends pg.Pool {
     this.#settings = {
       statement_timeout: String(limits.statementMs),
       idle_in_transaction_session_timeout: '10000',
+      jit: 'off', // compiling took up to 4 s
       ...options.settings,
     }
     this.on('error', options.onIdleError ?? (() => {}))

@@ -30,8 +30,8 @@ export const overriddenSettings = {
   transform_null_equals: 'on',
   synchronous_commit: 'off', // raised to `local` for what must last
   search_path: 'public, pg_catalog', // the role’s own path finds the outbox (docs/why/security.md, "Your code on the outbox")
-  enable_seqscan: 'on', // for the daemon, as sorts, bitmap scans and `jit`
-  jit: 'on',
+  enable_seqscan: 'on', // for the daemon, as sorts and bitmap scans
+  jit: 'on', // off in each session
   default_tablespace: 'pg_default', // partitioned tables take only the database’s
 } as const
 

@@ -53,6 +53,13 @@ test('sessions keep their own time zone and text formats, whatever the databaseâ
   ])
 })
 
+test('sessions do not compile statements, whatever the database says', async () => {
+  const database = await createDatabase('template0')
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  await database.pool.query(`alter database ${new URL(database.url).pathname.slice(1)} set jit = on`)
+  expect((await open(database.url).query('show jit')).rows).toEqual([{ jit: 'off' }])
+})
+
 let database: TestDatabase
 beforeAll(async () => {
   database = await createDatabase('template0')
