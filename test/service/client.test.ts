@@ -175,7 +175,7 @@ describe('the answer', () => {
     const closed = Promise.withResolvers<void>()
     const { url } = await startServer((_request, response) => {
       response.on('close', closed.resolve)
-      const more = () => response.write('"x'.repeat(50_000), () => setImmediate(more))
+      const more = () => response.write('"x'.repeat(50_000), () => response.destroyed || setImmediate(more))
       more()
     })
     const answer = responded(await clientFor(url).send(submitRequest, accessToken))
