@@ -3,7 +3,7 @@ import ClosingLine from './support/closingLine.ts'
 import LongestFirst from './support/longestFirst.ts'
 
 /** Tests of whole daemons in the suite: faults of a service's answers, SIGKILL, three instances, and one tutorial. */
-const shortFaults = ['answers', 'kill', 'policies', 'records']
+const shortFaults = ['answers', 'kill', 'records']
 const shortE2e = ['status', 'threeProcesses', 'tutorialErp']
 
 /** Long runs of programs or Prometheus; with the browser half of all work: `npm run test:e2e`, `test:browser`. */
@@ -13,7 +13,7 @@ const e2e = [
   'e2e/services/*.test.ts',
   'tools/crash/campaign.test.ts',
   'commands/demo.test.ts',
-  'discover/{overTime,services}.test.ts',
+  'discover/{alternatives,foreignServices,overTime,services}.test.ts',
   'observe/alertRules.test.ts',
   'sandbox/embedded.test.ts',
   'ledger/upgrade.test.ts',

@@ -34,12 +34,12 @@ interface Said<Kind> {
 const post: Record<PostAnswerMeaning, Said<SubmitVerdict['kind']> & { mayHaveArrived?: true }> = {
   taken: { record: 'accepted with an id, else uncertain', everyone: null, kind: 'uncertain' },
   performed: {
-    record: 'uncertain, or GET of the id in Location',
+    record: 'GET of the id in Location; without one uncertain',
     everyone: null,
     kind: 'uncertain',
   },
   moved: {
-    record: 'sent once more after the pause, even if it arrived; redirected again: uncertain',
+    record: 'sent once more after the pause, even if it arrived; redirected again: uncertain (`resend`: sent again)',
     everyone: 'unauthorized',
     kind: 'pause',
     mayHaveArrived: true,
