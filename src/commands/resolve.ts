@@ -226,7 +226,7 @@ function preview(
   const notArrived = settling.length - arrived
   const more = settling.length - rowsShown
   const asked = unchecked ? 'without asking the service' : 'if the service knows their ids'
-  const key = newKey ? 'a new idempotency key' : 'the same idempotency key'
+  const key = newKey ? 'with a new idempotency key' : 'usually with the same idempotency key'
   const rows = settling
     .slice(0, rowsShown)
     .map(({ line, settling: { detail }, answer }) => [
@@ -236,7 +236,7 @@ function preview(
   return [
     `This would settle ${pluralize(settling.length, 'record')}:\n`,
     arrived > 0 ? `  ${arrived} arrived, ${asked}\n` : '',
-    notArrived > 0 ? `  ${notArrived} did not arrive, and will be sent again with ${key}\n` : '',
+    notArrived > 0 ? `  ${notArrived} did not arrive, and will be sent again, ${key}\n` : '',
     rows.length > 0 ? `\n${renderTable(['LINE', 'OUTBOX', 'STATE', 'ANSWER'], rows)}` : '',
     more > 0 ? `... and ${more} more\n` : '',
     unanswered > 0 ? `${pluralize(unanswered, 'line')} without an answer, ignored\n` : '',

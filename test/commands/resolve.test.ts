@@ -228,6 +228,19 @@ describe('--not-arrived', () => {
     expect((await fixture.ledger.row(id)).idempotency_key).not.toBe(before.idempotency_key)
   })
 
+  test.each<[string, GivenChange]>([
+    ['uncertain', uncertain],
+    ['polled for its id', { state: 'sending', transactionId: 'tx-1', pollInMs: 60_000 }],
+    ['accepted, and no answer was usable', { state: 'accepted', transactionId: 'tx-1', pollInMs: 0 }],
+    ['failed, and may have arrived', { state: 'failed', error: '500', mayHaveArrived: true }],
+    ['rejected, and may have arrived', { state: 'rejected', error: '408', mayHaveArrived: true }],
+  ])('a record that is %s keeps its key, because the service may have it under that key', async (_, change) => {
+    const id = await fixture.end(change)
+    const { idempotency_key } = await fixture.ledger.row(id)
+    expect((await run(id, { notArrived: true })).messages).toContain('under the same idempotency key')
+    expect(await fixture.ledger.row(id)).toMatchObject({ state: 'queued', in_doubt: true, idempotency_key })
+  })
+
   test('the record gets a new key if the service has processed the transaction of its former key', async () => {
     const id = await fixture.end({ ...uncertain, errorCode: 'E002', doneMs: 900 })
     const before = await fixture.ledger.row(id)

@@ -87,7 +87,7 @@ export async function queueReplays(
  * id that an operator gave does not count, because the id may be another record's.
  */
 export const keepsIdempotencyKeySql = (submissionAlias: string): string =>
-  `((${submissionAlias}.may_have_arrived or ${submissionAlias}.state in ('uncertain', 'accepted', 'completed')) and (${submissionAlias}.done_ms is null or ${submissionAlias}.id_by_person))`
+  `((${submissionAlias}.may_have_arrived or ${submissionAlias}.state in ('sending', 'uncertain', 'accepted', 'completed')) and (${submissionAlias}.done_ms is null or ${submissionAlias}.id_by_person))`
 
 const replaySql = decisionSql({
   fields: `type text, key text, resource text, payload text, body text, tracked boolean, "sendsOwnId" boolean,
