@@ -85,7 +85,8 @@ Examples:
         position === null ? null : await withOutbox(databases, (outbox) => countRowsBeforeStart(outbox, position))
       const isKnown = isServed && served.identity !== null && !options.new
       const notCaptured = position !== null && hidden === null && isKnown ? await countNotCaptured(databases) : 0
-      const adoption: Adoption = { identity, rows: options.new ? 'new' : 'same', start: position }
+      const rows = options.new ? 'new' : 'same'
+      const adoption: Adoption = { identity, rows, isSaidSame: options.same ?? false, start: position }
       const underWay = await countWorkUnderWay(databases.ledger)
       context.stderr.write(preview(adoption, underWay, { hidden, notCaptured }))
       if (!options.yes && !options.dryRun && !(await askForConfirmation(context, 'Is that right?')))
@@ -95,7 +96,15 @@ Examples:
         context.stderr.write(`The ledger belongs to the outbox ${describeOutboxIdentity(identity)}.\n`)
       }
       if (options.json)
-        printJson(context, { dryRun: options.dryRun ?? false, ...adoption, underWay, hidden, notCaptured })
+        printJson(context, {
+          dryRun: options.dryRun ?? false,
+          identity,
+          rows,
+          start: position,
+          underWay,
+          hidden,
+          notCaptured,
+        })
       return exitCodes.done
     })
   },

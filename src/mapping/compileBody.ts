@@ -14,9 +14,9 @@ export function compileBody(
   fields: readonly (Field | null)[],
   document: YamlDocument,
 ) {
-  const compiler: Compiler = { names, fields, document, used: new Set(), sendsSubmissionId: false }
+  const compiler: Compiler = { names, fields, document, used: new Set() }
   const render = compileValue(body, ['body'], compiler)
-  return { render, used: compiler.used, sendsSubmissionId: compiler.sendsSubmissionId }
+  return { render, used: compiler.used }
 }
 
 interface Compiler {
@@ -24,7 +24,6 @@ interface Compiler {
   readonly fields: readonly (Field | null)[]
   readonly document: YamlDocument
   readonly used: Set<string>
-  sendsSubmissionId: boolean
 }
 
 type Piece = { kind: 'text'; text: string } | { kind: 'field'; index: number } | { kind: 'submission' }
@@ -83,10 +82,7 @@ function splitText(text: string, path: YamlPath, compiler: Compiler): Piece[] {
 }
 
 function compileReference(name: string, path: YamlPath, compiler: Compiler): Piece {
-  if (name === 'submission.id') {
-    compiler.sendsSubmissionId = true
-    return { kind: 'submission' }
-  }
+  if (name === 'submission.id') return { kind: 'submission' }
   const index = compiler.names.indexOf(name)
   if (index < 0) {
     const meant = findNearestWord(name, [...compiler.names, 'submission.id'])

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { serviceResources } from '../resources.ts'
 import { isObject, type PayloadObject, type PayloadValue, shortDigestOf, toPlainValue } from '../yaml/exactJson.ts'
 import { explainSchemaIssue } from '../yaml/schemaProblem.ts'
 import { type FileProblem, YamlDocument, type YamlPath } from '../yaml/yamlDocument.ts'
@@ -55,13 +56,17 @@ function compileMapping(content: PayloadValue, document: YamlDocument): Mapping 
     type: checked.data.type,
     endpoint: checked.data.endpoint,
     track: checked.data.track ?? true,
-    sendsSubmissionId: body.sendsSubmissionId,
+    sendsSubmissionId: isSubmissionId(objectOr(content.body)[serviceResources[checked.data.endpoint].idField]),
     source: readSource(checked.data.source, document),
     fields: fields.filter((field) => field !== null),
     body: body.render,
     digest: shortDigestOf(toPlainValue(content)),
   }
 }
+
+/** Elsewhere, the id does not become the transaction's, so `probe` could not ask for it. */
+const isSubmissionId = (value: unknown): boolean =>
+  typeof value === 'string' && /^\$\{\s*submission\.id\s*\}$/.test(value)
 
 /** Checks only that the query contains $1. */
 function readSource(text: string | undefined, document: YamlDocument): SourceQuery | null {

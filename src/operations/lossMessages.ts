@@ -21,7 +21,16 @@ export function ledgerLossLines({ gap, history }: LedgerLoss, isDoubtGiven: bool
 const nothingNoticed = 'No restore or failover of the ledger was noticed.'
 
 function historyMessages(
-  { found, doubtful, named, isOutboxInDoubt, lockedWaitingRows, undatedRows, areUndatedRowsCut }: SuspectedLossDetail,
+  {
+    found,
+    doubtful,
+    named,
+    isMarkedOnCapture,
+    isOutboxInDoubt,
+    lockedWaitingRows,
+    undatedRows,
+    areUndatedRowsCut,
+  }: SuspectedLossDetail,
   isDoubtGiven: boolean,
 ): string[] {
   const advice = (text: string) => (isDoubtGiven ? '' : ` ${text}`)
@@ -45,7 +54,7 @@ function historyMessages(
       'Uncertain, because their rows name a transaction that cannot be theirs (whatever --as says)',
     ),
     isOutboxInDoubt
-      ? `Rows that wait in the outbox and were created before ${formatInstant(found.atMs + clockSkewMaxMs)} may have been sent: --as uncertain makes them uncertain. (That time allows for ${clockSkewMaxMs / 1000} s between the clocks.)${advice('If only the ledger was restored and no daemon was killed just before, none of these rows was sent: give --no-waiting.')}`
+      ? `Rows that wait in the outbox and were created before ${formatInstant(found.atMs + clockSkewMaxMs)} may have been sent: --as uncertain makes them uncertain. (That time allows for ${clockSkewMaxMs / 1000} s between the clocks.)${isMarkedOnCapture ? advice('If only the ledger was restored and no daemon was killed just before, none of these rows was sent: give --no-waiting.') : ' Their state does not show what was captured, so --no-waiting does not change that.'}`
       : `Rows that wait in the outbox count as never sent.${advice('The outbox was not restored. If it was, or if a daemon was killed just before, give --waiting.')}`,
     ...(
       [

@@ -44,6 +44,7 @@ export interface SuspectedLossDetail {
   doubtful: DoubtfulRecordCounts
   /** Their rows name a transaction that the ledger does not know as theirs. */
   named: readonly RecordWithLostTransaction[]
+  isMarkedOnCapture: boolean
   isOutboxInDoubt: boolean
   /** Waiting rows that a daemon has locked, and may have captured before the ledger lost data. */
   lockedWaitingRows: readonly LostRow[]
@@ -77,8 +78,10 @@ export async function findLedgerLoss(
     found === null ? [] : await withOutbox(databases, (outbox) => readUncapturedRowsLockedByCapture(outbox, goOn))
   const gap = await findLostRows(databases, goOn, found !== null)
   if (found === null) return { gap, sharedTransactionIds: transactionsNamedTwice(gap.rows), history: null }
+  const isMarkedOnCapture = await withOutbox(databases, async (outbox) => outbox.isMarkedOnCapture)
   const isOutboxInDoubt =
-    !gap.canTell || (areWaitingRowsDoubtful ?? (await mayWaitingRowsHaveBeenSent(databases, found)))
+    !isMarkedOnCapture ||
+    (areWaitingRowsDoubtful ?? (!gap.canTell || (await mayWaitingRowsHaveBeenSent(databases, found))))
   const undated = isOutboxInDoubt
     ? await withOutbox(databases, (outbox) => findUndatedWaitingRows(outbox, { rowsMax: undatedMax, goOn }))
     : { outboxIds: [], isCut: false }
@@ -93,7 +96,7 @@ export async function findLedgerLoss(
     gap,
     sharedTransactionIds,
     history: {
-      ...{ found, doubtful, named, isOutboxInDoubt, lockedWaitingRows, undatedRows },
+      ...{ found, doubtful, named, isMarkedOnCapture, isOutboxInDoubt, lockedWaitingRows, undatedRows },
       areUndatedRowsCut: undated.isCut,
     },
   }

@@ -63,11 +63,13 @@ function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kin
     openSql: finals.length === 0 ? 'true' : `(${now} is null or ${now} not in (${literalListSql(finals)}))`,
     underWaySql(since) {
       const taken = new Set(underWay.flatMap((at) => values.get(at) ?? []))
-      for (const at of ['completed', 'discarded'] as const) taken.delete(values.get(at) ?? '')
-      if (taken.size === 0) return null
-      const says = `${now} in (${literalListSql(taken)})`
-      if (values.has('completed')) return says
-      return since ? `${says}${since}` : null
+      const ends = new Set((['completed', 'discarded'] as const).flatMap((at) => values.get(at) ?? []))
+      const marks = new Set((['queued', 'sending', 'accepted'] as const).flatMap((at) => values.get(at) ?? []))
+      const alsoOfEnds = values.has('queued') ? marks.intersection(ends) : new Set<string>()
+      const says = (texts: ReadonlySet<string>, from: string | null) =>
+        texts.size === 0 || from === null ? [] : [`${now} in (${literalListSql(texts)})${from}`]
+      const either = [...says(taken.difference(ends), values.has('completed') ? '' : since), ...says(alsoOfEnds, since)]
+      return either.length === 0 ? null : `(${either.join(' or ')})`
     },
     hasEndValues: values.has('completed') && values.has('discarded'),
     unknownSql(shape) {

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { command as audit } from '../../src/commands/audit.ts'
 import { command as discard } from '../../src/commands/discard.ts'
@@ -21,7 +23,7 @@ import { openPool } from '../support/postgres.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { testActor } from '../support/testActor.ts'
 import { until } from '../support/until.ts'
-import { type Fixture, openFixture, payloadOf } from './fixture.ts'
+import { type Fixture, mappingFiles, openFixture, payloadOf } from './fixture.ts'
 
 /** Only the ledger was restored, so the ERP's rows are ahead of it. */
 
@@ -307,6 +309,20 @@ test('waiting rows are in doubt up to 5 s after the loss was noticed, but not wi
   expect(lives.printed()).toContain('Rows that wait in the outbox count as never sent')
   expect(await recover.action(fixture.context(), { ...erin, as: 'uncertain', waiting: false })).toBe(0)
   expect((await query('select doubtful_before from outboxd.history')).rows).toEqual([{ doubtful_before: null }])
+})
+
+const dataFile = readFileSync(join(import.meta.dirname, '..', '..', 'mappings', 'data.yaml'), 'utf8')
+
+test('--no-waiting changes nothing if rows are not marked on capture, because sent rows look new', async () => {
+  await find()
+  const state = '{ status: status, new: new, completed: done, failed: error, rejected: error }'
+  const outbox = `table: outbox\nid: id\ntype: type\npayload: payload\nstate: ${state}\n`
+  const context = fixture.context(null, {
+    MAPPINGS_DIR: mappingFiles({ 'outbox.yaml': outbox, 'data.yaml': dataFile }),
+  })
+  expect(await recover.action(context, { dryRun: true, waiting: false })).toBe(0)
+  expect(context.printed()).toMatch(/may have been sent.*--no-waiting does not change that/)
+  expect(context.printed()).not.toContain('give --no-waiting')
 })
 
 async function allowRowsWithoutDate(): Promise<void> {

@@ -294,11 +294,25 @@ fields:
   n: { from: n, type: "decimal(10,2)", required: true }
   s: { from: s, type: string, default: '"q"' }
 body:
-  id: \${submission.id}
+  orderId: \${submission.id}
   ref: erp/\${ submission.id }/\${n}/\${s}
 `)
     expect(mapping).toMatchObject({ type: 't', endpoint: 'orders', track: false, sendsSubmissionId: true })
-    expect(outcomeOf(mapRecord(mapping, '{"n":1}', 'id-1'))).toBe('{"id":"id-1","ref":"erp/id-1/1.00/\\"q\\""}')
+    expect(outcomeOf(mapRecord(mapping, '{"n":1}', 'id-1'))).toBe('{"orderId":"id-1","ref":"erp/id-1/1.00/\\"q\\""}')
+  })
+
+  test.each([
+    ['data', 'transactionId: "${submission.id}"', true],
+    ['data', 'transactionId: "${ submission.id }"', true],
+    ['orders', 'orderId: "${submission.id}"', true],
+    ['data', 'transactionId: "erp-${submission.id}"', false],
+    ['data', 'orderId: "${submission.id}"', false],
+    ['data', 'field2: "invoice ${submission.id}"', false],
+    ['data', 'data: { transactionId: "${submission.id}" }', false],
+  ])('a mapping for %s with %s chooses the transaction’s id: %s', (endpoint, line, sendsSubmissionId) => {
+    const fields = 'fields:\n  v: { from: v, type: string }'
+    const text = `type: t\nendpoint: ${endpoint}\n${fields}\nbody:\n  v: \${v}\n  ${line}\n`
+    expect(mappingFrom(text)).toMatchObject({ sendsSubmissionId })
   })
 
   test('a value that looks like a reference is sent unchanged', () => {

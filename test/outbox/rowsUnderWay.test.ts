@@ -34,3 +34,29 @@ test('a row for which the filter raises an error is left out, and others are fou
     ),
   ).toEqual(['1'])
 })
+
+test.each([
+  [
+    'a text',
+    `state text default 'new'`,
+    '{ status: state, new: new, queued: sent, completed: sent, failed: error }',
+    `'sent'`,
+  ],
+  ['a flag', 'state boolean default false', '{ flag: state, set: [queued, completed] }', 'true'],
+])('%s that marks captured and completed rows alike: a row of the ledger’s time is found, an older one is not', async (_, column, state, mark) => {
+  const { pool, outbox } = await setup({
+    ddl: `create table source (id bigint primary key, ${column}, created_at timestamptz not null)`,
+    yaml: `table: source
+id: id
+created_at: created_at
+type: { constant: data }
+payload: { columns: { id: id } }
+state: ${state}
+`,
+  })
+  const opened = await outbox.open()
+  await pool.query(`insert into source (id, state, created_at) values
+    (1, ${mark}, '2026-01-01'), (2, ${mark}, clock_timestamp() + interval '1 minute')`)
+  const { unknown, canTell } = await readRowsUnderWay(outbox, opened, { after: null, upTo: null })
+  expect({ canTell, ids: unknown.map(({ outboxId }) => outboxId) }).toEqual({ canTell: true, ids: ['2'] })
+})

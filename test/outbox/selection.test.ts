@@ -67,7 +67,10 @@ test('rows before the start position stay excluded when outbox.yaml changes', as
   const { before, after } = forms['a filter, in the order of transactions']
   const { ledger, outbox, describedAs } = await passed(before)
   const start = { id: '3', at: null }
-  await adoptOutbox({ ledger, actor: testActor }, { identity: await outbox.readIdentity(), rows: 'same', start })
+  await adoptOutbox(
+    { ledger, actor: testActor },
+    { identity: await outbox.readIdentity(), rows: 'same', isSaidSame: false, start },
+  )
   const wide = describedAs(`${common}${after}`)
   expect(await readBacklog(wide.outbox)).toMatchObject({ waiting: 1 })
   expect(await wide.capture()).toEqual(['3'])
@@ -77,7 +80,12 @@ test('a start position that is moved back includes the rows after it', async () 
   const { before, after } = forms['a filter, by a sequence']
   const given = await setup({ ddl, yaml: `${common}${after}` })
   const start = async (id: string) => {
-    const adoption = { identity: await given.outbox.readIdentity(), rows: 'same', start: { id, at: null } } as const
+    const adoption = {
+      identity: await given.outbox.readIdentity(),
+      rows: 'same',
+      isSaidSame: false,
+      start: { id, at: null },
+    } as const
     await adoptOutbox({ ledger: given.ledger, actor: testActor }, adoption)
   }
   await given.pool.query(`insert into source (status) select 'released' from generate_series(1, 5)`)

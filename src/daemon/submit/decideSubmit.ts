@@ -174,8 +174,8 @@ function duplicate(summary: string, history: SubmitHistory, code = 'E002'): Subm
 }
 
 /**
- * A 400 judges the data, so the judgement holds for an earlier attempt, too. After other refusals an earlier attempt
- * may have arrived. If a refusal names an id, even this attempt may have arrived.
+ * A 400 judges the data, so the judgement holds for an earlier attempt, too. If a refusal names an id, even this attempt
+ * may have arrived.
  */
 function refused(
   { status, code }: Answer & { kind: 'response' },
@@ -183,9 +183,10 @@ function refused(
   history: SubmitHistory,
 ): SubmitVerdict {
   const { post } = meaningOfHttpStatus(status)
-  if (history.earlierInDoubt && post !== 'invalid' && code !== 'E001')
+  const judgesData = post === 'invalid' || code === 'E001'
+  if (history.earlierInDoubt && !judgesData)
     return { kind: 'uncertain', code, reason: `${summary}; an earlier attempt may have arrived`, breach: null }
-  return hasTransactionId || post === 'refused-in-doubt'
+  return hasTransactionId || post === 'refused-in-doubt' || (!judgesData && wasAnsweredUnavailable(history))
     ? { kind: 'rejected', code, reason: `${summary}; the service may have the record nevertheless`, leftTrace: true }
     : { kind: 'rejected', code, reason: summary, leftTrace: false }
 }
@@ -201,13 +202,13 @@ function paused(
   const times = timesMet(pause, met)
   const moved = meaningOfHttpStatus(status).post === 'moved'
   // A service that stores the record and then redirects would get a copy after each pause.
-  if (moved && earlierInDoubt && met?.reason === pause.reason && policy !== 'resend')
+  if (moved && earlierInDoubt && met !== null && policy !== 'resend')
     return { kind: 'uncertain', code, reason: `${summary}; an earlier attempt may have arrived`, breach: null, pause }
   if (times < pausesMax) return { kind: 'pause', pause, times, mayHaveArrived: moved }
   const reason = `${summary}; the record got this answer ${times} times while others got through, so the cause is this record`
   return earlierInDoubt || moved
     ? { kind: 'uncertain', code, reason: `${reason}; an earlier attempt may have arrived`, breach: null }
-    : { kind: 'rejected', code, reason, leftTrace: false }
+    : { kind: 'rejected', code, reason, leftTrace: pause.reason === 'unavailable' }
 }
 
 function timesMet({ reason }: PauseToRaise, met: PauseStreak | null): number {

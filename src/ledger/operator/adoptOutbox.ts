@@ -18,6 +18,7 @@ export interface Adoption {
   identity: OutboxIdentity
   /** `new`: rows whose ids the ledger knows may be different rows. */
   rows: 'same' | 'new'
+  isSaidSame: boolean
   /** Null keeps the former start for the same rows, and means no start for new rows. */
   start: StartPosition | null
 }
@@ -49,11 +50,15 @@ export function adoptOutbox({ ledger, actor }: Pick<Operator, 'ledger' | 'actor'
   return inTransaction(ledger, (db) => writeAdoption(db, adoption, actor))
 }
 
-async function writeAdoption(db: Database, { identity, rows, start }: Adoption, actor: Actor): Promise<void> {
+async function writeAdoption(
+  db: Database,
+  { identity, rows, isSaidSame, start }: Adoption,
+  actor: Actor,
+): Promise<void> {
   await db.query('select pg_advisory_xact_lock(7161)')
   const former = (await readServedOutbox(db)).start
-  if (rows === 'same') await declareRowsSame(db)
-  else {
+  if (isSaidSame) await declareRowsSame(db)
+  if (rows === 'new') {
     await db.query(
       'update outboxd.submission set report_due = false where report_due and outbox = outboxd.current_outbox()',
     )

@@ -247,6 +247,9 @@ describe('403, 407 and redirects', () => {
         kind: 'uncertain',
         pause: { reason: 'unauthorized' },
       })
+    expect(kind(decide(response(302), { history: { ...history, met: { ...met, reason: 'throttled' } } }))).toBe(
+      'uncertain',
+    ) // 302, 429, 302
     expect(kind(decide(response(302), { history, policy: 'resend' }))).toBe('pause')
     expect(kind(decide(response(302), { history: { earlierInDoubt: true } }))).toBe('pause') // in doubt by a 500
     expect(kind(decide(response(403), { history }))).toBe('pause')
@@ -289,6 +292,19 @@ describe('the same pause again and again', () => {
       kind: 'rejected',
       reason: expect.stringMatching(/403.*Forbidden by the firewall.*3 times while others got through/),
     })
+  })
+
+  test('with 503 or E003: the rejected record may have arrived', () => {
+    const history = { met: { ...met, reason: 'unavailable' } } as const
+    for (const answer of [response(503), response(400, '{"code":"E003"}')])
+      expect(decide(answer, { history })).toMatchObject({ kind: 'rejected', leftTrace: true })
+  })
+
+  test('after 503 a refusal leaves open whether the 503 came too late, unless it judges the data', () => {
+    const history = { met: { ...met, reason: 'unavailable' } } as const
+    expect(decide(response(422), { history })).toMatchObject({ kind: 'rejected', leftTrace: true })
+    expect(decide(response(400), { history })).toMatchObject({ kind: 'rejected', leftTrace: false })
+    expect(decide(response(422, '{"code":"E001"}'), { history })).toMatchObject({ kind: 'rejected', leftTrace: false })
   })
 
   test('after an attempt in doubt: uncertain', () => {
