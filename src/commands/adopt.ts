@@ -85,8 +85,8 @@ Examples:
         position === null ? null : await withOutbox(databases, (outbox) => countRowsBeforeStart(outbox, position))
       const isKnown = isServed && served.identity !== null && !options.new
       const notCaptured = position !== null && hidden === null && isKnown ? await countNotCaptured(databases) : 0
-      const rows = options.new ? 'new' : 'same'
-      const adoption: Adoption = { identity, rows, isSaidSame: options.same ?? false, start: position }
+      const rows = options.new ? 'new' : options.same ? 'same' : null
+      const adoption: Adoption = { identity, rows, start: position }
       const underWay = await countWorkUnderWay(databases.ledger)
       context.stderr.write(preview(adoption, underWay, { hidden, notCaptured }))
       if (!options.yes && !options.dryRun && !(await askForConfirmation(context, 'Is that right?')))
@@ -98,12 +98,8 @@ Examples:
       if (options.json)
         printJson(context, {
           dryRun: options.dryRun ?? false,
-          identity,
-          rows,
-          start: position,
-          underWay,
-          hidden,
-          notCaptured,
+          ...{ ...adoption, rows: rows ?? 'same' },
+          ...{ underWay, hidden, notCaptured },
         })
       return exitCodes.done
     })

@@ -67,20 +67,12 @@ export function findLostRows(
 }
 
 /**
- * True if waiting rows may have been sent: capture does not mark them, or the outbox was restored, too. If the ledger
- * moved, an outbox at its recorded place was not restored. If the ledger was restored in place, an outbox on the same
- * server may have been restored, too.
+ * If the ledger moved, an outbox at its recorded place was not restored. If the ledger was restored in place, an outbox
+ * on the same server may have been restored, too.
  */
-export async function mayWaitingRowsHaveBeenSent(
-  databases: Databases,
-  { agreed, now }: SuspectedLoss,
-): Promise<boolean> {
-  const { isMarkedOnCapture, place } = await withOutbox(databases, async (outbox) => ({
-    isMarkedOnCapture: outbox.isMarkedOnCapture,
-    place: await readTableStorageLocation(outbox),
-  }))
-  if (!isMarkedOnCapture || place === null || place.text !== (await readRecordedStorageLocation(databases.ledger)))
-    return true
+export async function mayOutboxBeRestored(databases: Databases, { agreed, now }: SuspectedLoss): Promise<boolean> {
+  const place = await withOutbox(databases, readTableStorageLocation)
+  if (place === null || place.text !== (await readRecordedStorageLocation(databases.ledger))) return true
   return !isHistoryIdentityChanged(agreed, now) && (now.systemId === null || place.systemId === now.systemId)
 }
 

@@ -26,7 +26,7 @@ import { type RowWithTransactionId, readCapturedRowsWithTransactionId } from '..
 import { waitForWriteBack } from '../outbox/writeBack.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { inBatches } from './bulkChange.ts'
-import { findLostRows, makeMissingReportsDue, mayWaitingRowsHaveBeenSent, tryReadRecord } from './compareDatabases.ts'
+import { findLostRows, makeMissingReportsDue, mayOutboxBeRestored, tryReadRecord } from './compareDatabases.ts'
 import { type Databases, withOutbox } from './databases.ts'
 import { findTransactionIdProblem } from './resolve.ts'
 
@@ -80,8 +80,7 @@ export async function findLedgerLoss(
   if (found === null) return { gap, sharedTransactionIds: transactionsNamedTwice(gap.rows), history: null }
   const isMarkedOnCapture = await withOutbox(databases, async (outbox) => outbox.isMarkedOnCapture)
   const isOutboxInDoubt =
-    !isMarkedOnCapture ||
-    (areWaitingRowsDoubtful ?? (!gap.canTell || (await mayWaitingRowsHaveBeenSent(databases, found))))
+    !isMarkedOnCapture || (areWaitingRowsDoubtful ?? (!gap.canTell || (await mayOutboxBeRestored(databases, found))))
   const undated = isOutboxInDoubt
     ? await withOutbox(databases, (outbox) => findUndatedWaitingRows(outbox, { rowsMax: undatedMax, goOn }))
     : { outboxIds: [], isCut: false }

@@ -65,10 +65,13 @@ function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kin
       const taken = new Set(underWay.flatMap((at) => values.get(at) ?? []))
       const ends = new Set((['completed', 'discarded'] as const).flatMap((at) => values.get(at) ?? []))
       const marks = new Set((['queued', 'sending', 'accepted'] as const).flatMap((at) => values.get(at) ?? []))
-      const alsoOfEnds = values.has('queued') ? marks.intersection(ends) : new Set<string>()
+      const sharedMarks = values.has('queued') ? marks.intersection(ends) : new Set<string>()
       const says = (texts: ReadonlySet<string>, from: string | null) =>
         texts.size === 0 || from === null ? [] : [`${now} in (${literalListSql(texts)})${from}`]
-      const either = [...says(taken.difference(ends), values.has('completed') ? '' : since), ...says(alsoOfEnds, since)]
+      const either = [
+        ...says(taken.difference(ends), values.has('completed') ? '' : since),
+        ...says(sharedMarks, since),
+      ]
       return either.length === 0 ? null : `(${either.join(' or ')})`
     },
     hasEndValues: values.has('completed') && values.has('discarded'),

@@ -59,7 +59,7 @@ function characterPattern(token: string): string {
   return `(?:${[...new Set(spellings)].join('|')})`
 }
 
-/** V8 matches `(?i:a|b)` wrongly in large patterns and after many. */
+/** V8 matches `(?i:a|b)` wrongly in a large pattern or after many patterns. */
 const inAnyCase = (pattern: string): string =>
   pattern.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`)
 

@@ -13,7 +13,7 @@ import { createDatabase } from '../support/database.ts'
 import { listenOnLoopback } from '../support/listenOnLoopback.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
-import { type Fixture, mappingFiles, openFixture, payloadOf } from './fixture.ts'
+import { dataFile, type Fixture, mappingFiles, openFixture, payloadOf } from './fixture.ts'
 
 let fixture: Fixture
 let service: Setup
@@ -408,8 +408,6 @@ test('a mapping that a running daemon has but this folder lacks is a warning', a
     'WARNING  mapping of data: no row has this type, because outbox.yaml gives each row the type "invoice"',
   )
 })
-
-const dataFile = readFileSync(join(import.meta.dirname, '../../mappings/data.yaml'), 'utf8')
 
 test('a field that reads a column that outbox.yaml does not list is a problem even before a row exists', async () => {
   const columns = '[id, customerId, orderDate, amount, field2]'

@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { CapturedRecord } from '../../src/model.ts'
@@ -73,6 +73,9 @@ export async function openFixture(): Promise<Fixture> {
 }
 
 const mappingsDir = join(import.meta.dirname, '..', '..', 'mappings')
+
+/** The mapping file that the package brings. */
+export const dataFile = readFileSync(join(mappingsDir, 'data.yaml'), 'utf8')
 
 /** Creates a folder with these mapping files. */
 export function mappingFiles(files: Record<string, string>): string {

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { command as audit } from '../../src/commands/audit.ts'
 import { command as discard } from '../../src/commands/discard.ts'
@@ -23,7 +21,7 @@ import { openPool } from '../support/postgres.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { testActor } from '../support/testActor.ts'
 import { until } from '../support/until.ts'
-import { type Fixture, mappingFiles, openFixture, payloadOf } from './fixture.ts'
+import { dataFile, type Fixture, mappingFiles, openFixture, payloadOf } from './fixture.ts'
 
 /** Only the ledger was restored, so the ERP's rows are ahead of it. */
 
@@ -310,8 +308,6 @@ test('waiting rows are in doubt up to 5 s after the loss was noticed, but not wi
   expect(await recover.action(fixture.context(), { ...erin, as: 'uncertain', waiting: false })).toBe(0)
   expect((await query('select doubtful_before from outboxd.history')).rows).toEqual([{ doubtful_before: null }])
 })
-
-const dataFile = readFileSync(join(import.meta.dirname, '..', '..', 'mappings', 'data.yaml'), 'utf8')
 
 test('--no-waiting changes nothing if rows are not marked on capture, because sent rows look new', async () => {
   await find()

@@ -165,7 +165,7 @@ test('after adopt --same, a row with an edited key gets the outcome of its recor
   await given.capture()
   expect(await said(given)).toEqual([expect.stringMatching(byKey)])
   const identity = await given.outbox.readIdentity()
-  await adoptOutbox({ ledger: given.pool, actor: testActor }, { identity, rows: 'same', isSaidSame: true, start: null })
+  await adoptOutbox({ ledger: given.pool, actor: testActor }, { identity, rows: 'same', start: null })
   await clearOutdatedRowDifferences(given.outbox)
   expect(await said(given)).toEqual([])
   const status = { outboxId: '1', state: 'completed' as const, transactionId: 'T', errorCode: null, error: null }

@@ -338,7 +338,7 @@ test.each(changedTypes)('if a change of $from to $to changes the text of ids, ca
   await expect(readWaitingRows(restarted.outbox, 5)).rejects.toThrow('Give the column its former type')
   await adoptOutbox(
     { ledger: pool, actor: testActor },
-    { identity: await outbox.readIdentity(), rows: 'new', isSaidSame: false, start: null },
+    { identity: await outbox.readIdentity(), rows: 'new', start: null },
   )
   expect(await describedAs(common).capture()).toHaveLength(1)
 })

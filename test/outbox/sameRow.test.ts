@@ -367,25 +367,24 @@ test('records of an earlier version, without a stamp, are recognised by created_
 })
 
 test.each([
-  true,
-  false,
-])('only an operator who says that the rows are the same says that the ERP edits them: %s', async (isSaidSame) => {
+  'same',
+  null,
+] as const)('only an operator who says that the rows are the same says that the ERP edits them: %s', async (rows) => {
   const { pool, outbox, capture } = await setup(tableForm(forms['rows with a mark and created_at']))
   await pool.query(insert(1, '2026-11-01', 1))
   await capture()
   await pool.query(`update source set taken = false, created_at = '2026-11-02'`)
   await capture()
   expect((await pool.query(problems)).rows).toMatchObject([{ kind: 'row_conflict' }])
-  const adoption = { identity: await outbox.readIdentity(), rows: 'same', isSaidSame, start: null } as const
-  await adoptOutbox({ ledger: pool, actor: testActor }, adoption)
-  const { rows } = await pool.query('select rows_edited from outboxd.outbox where is_current')
-  expect(rows).toEqual([{ rows_edited: isSaidSame }])
+  await adoptOutbox({ ledger: pool, actor: testActor }, { identity: await outbox.readIdentity(), rows, start: null })
+  const said = await pool.query('select rows_edited from outboxd.outbox where is_current')
+  expect(said.rows).toEqual([{ rows_edited: rows === 'same' }])
 })
 
 /** Adopts the outbox as an operator does. */
 async function adoptAs({ pool, outbox }: Setup, rows: 'same' | 'new'): Promise<void> {
   const identity = await outbox.readIdentity()
-  await adoptOutbox({ ledger: pool, actor: testActor }, { identity, rows, isSaidSame: rows === 'same', start: null })
+  await adoptOutbox({ ledger: pool, actor: testActor }, { identity, rows, start: null })
 }
 
 /** Captures until no row is left and the cursor has passed the captured rows. */

@@ -67,10 +67,7 @@ test('rows before the start position stay excluded when outbox.yaml changes', as
   const { before, after } = forms['a filter, in the order of transactions']
   const { ledger, outbox, describedAs } = await passed(before)
   const start = { id: '3', at: null }
-  await adoptOutbox(
-    { ledger, actor: testActor },
-    { identity: await outbox.readIdentity(), rows: 'same', isSaidSame: false, start },
-  )
+  await adoptOutbox({ ledger, actor: testActor }, { identity: await outbox.readIdentity(), rows: null, start })
   const wide = describedAs(`${common}${after}`)
   expect(await readBacklog(wide.outbox)).toMatchObject({ waiting: 1 })
   expect(await wide.capture()).toEqual(['3'])
@@ -82,8 +79,7 @@ test('a start position that is moved back includes the rows after it', async () 
   const start = async (id: string) => {
     const adoption = {
       identity: await given.outbox.readIdentity(),
-      rows: 'same',
-      isSaidSame: false,
+      rows: null,
       start: { id, at: null },
     } as const
     await adoptOutbox({ ledger: given.ledger, actor: testActor }, adoption)

@@ -16,9 +16,8 @@ import { type Actor, logOperatorAct, type Operator } from './operator.ts'
 
 export interface Adoption {
   identity: OutboxIdentity
-  /** `new`: rows whose ids the ledger knows may be different rows. */
-  rows: 'same' | 'new'
-  isSaidSame: boolean
+  /** `new`: rows whose ids the ledger knows may be different rows. Null if the operator says nothing about rows. */
+  rows: 'same' | 'new' | null
   /** Null keeps the former start for the same rows, and means no start for new rows. */
   start: StartPosition | null
 }
@@ -50,14 +49,10 @@ export function adoptOutbox({ ledger, actor }: Pick<Operator, 'ledger' | 'actor'
   return inTransaction(ledger, (db) => writeAdoption(db, adoption, actor))
 }
 
-async function writeAdoption(
-  db: Database,
-  { identity, rows, isSaidSame, start }: Adoption,
-  actor: Actor,
-): Promise<void> {
+async function writeAdoption(db: Database, { identity, rows, start }: Adoption, actor: Actor): Promise<void> {
   await db.query('select pg_advisory_xact_lock(7161)')
   const former = (await readServedOutbox(db)).start
-  if (isSaidSame) await declareRowsSame(db)
+  if (rows === 'same') await declareRowsSame(db)
   if (rows === 'new') {
     await db.query(
       'update outboxd.submission set report_due = false where report_due and outbox = outboxd.current_outbox()',
@@ -79,7 +74,11 @@ async function writeAdoption(
     'row_skipped', 'row_locked', 'report_refused', 'report_locked', 'mark_ineffective', 'row_missing'))`,
     [rows === 'new'],
   )
-  await logOperatorAct(db, actor, 'adopt', { outbox: describeOutboxIdentity(identity), rows, start: { id, at } })
+  await logOperatorAct(db, actor, 'adopt', {
+    outbox: describeOutboxIdentity(identity),
+    rows: rows ?? 'same',
+    start: { id, at },
+  })
 }
 
 /**

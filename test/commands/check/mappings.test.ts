@@ -1,14 +1,12 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { checkMappings, judgeWaitingRecords } from '../../../src/commands/check/mappings.ts'
 import { readDatabaseConfig } from '../../../src/config.ts'
 import { loadMappings } from '../../../src/mapping/loadMappings.ts'
 import type { OutboxRecord } from '../../../src/model.ts'
-import { mappingFiles, payloadOf } from '../fixture.ts'
+import { dataFile, mappingFiles, payloadOf } from '../fixture.ts'
 
 const shipped = join(import.meta.dirname, '../../../mappings')
-const dataFile = readFileSync(join(shipped, 'data.yaml'), 'utf8')
 
 function check(columns: string, mapping = dataFile) {
   const outbox = `table: sale\nid: id\ntype: { constant: data }\npayload: { columns: [${columns}] }\nstate: none\n`
