@@ -22,16 +22,6 @@ test('every link leads to a file in the repository, and to a heading in it', () 
   expect(allLinks(texts).filter(isBroken).map(inMessage)).toEqual([])
 })
 
-test('every option in CHANGELOG is one of ours, or of npm or commander', () => {
-  const changes = readFileSync(join(root, 'CHANGELOG.md'), 'utf8')
-  const code = [...texts].flatMap(([path, text]) => (path.startsWith('src/') ? [text] : [])).join('\n')
-  const ofOthers = ['--omit', '--help'] // of npm, and of commander
-  const announced = new Set(changes.match(/(?<=[`\s])--[a-z][a-z-]*/g))
-  expect(announced.size).toBeGreaterThan(20)
-  const isOurs = (option: string) => new RegExp(`['"\\s]${option}[\\s'",]`).test(code)
-  expect([...announced].filter((option) => !isOurs(option) && !ofOthers.includes(option))).toEqual([])
-})
-
 describe('the rules themselves', () => {
   test.each([
     ['src/a.ts', '/** As design.md says. */'],
