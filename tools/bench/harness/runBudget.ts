@@ -35,7 +35,7 @@ export async function runBudget(run: BudgetRun): Promise<BudgetFigures> {
   const { database, limit, windowMs } = run
   const windows = run.warmUpWindows + run.countedWindows
   await fillOutbox(database, (limit / 2) * (windows + backlogWindows))
-  await using bench = await openBenchRun({ ...run, daemons: 1 })
+  await using _bench = await openBenchRun(run)
   if (run.schedule !== 'learned') await replaceSchedule(database, run.schedule, windowMs / 60)
 
   await pause(run.warmUpWindows * windowMs)
@@ -44,13 +44,13 @@ export async function runBudget(run: BudgetRun): Promise<BudgetFigures> {
   const until = await databaseNow(database)
   const saturated = await readThrough(database, from, until)
 
-  const idle = run.idleWindows > 0 ? await runIdle(bench.database, run) : null
+  const idle = run.idleWindows > 0 ? await runIdle(run) : null
   const perWindow = (saturated.records * windowMs) / (until.getTime() - from.getTime())
   return { saturated, perWindow, idle, refused: await countRefused(database) }
 }
 
 /** Deletes the backlog, waits until records on their way have ended, and then adds a few records per window. */
-async function runIdle(database: BenchDatabase, { windowMs, idleWindows }: BudgetRun): Promise<Through> {
+async function runIdle({ database, windowMs, idleWindows }: BudgetRun): Promise<Through> {
   await database.pool.query(`delete from outbox where status = 'new'`)
   for (let waitedMs = 0; waitedMs < drainWindows * windowMs; waitedMs += windowMs / 6) {
     if ((await countUnderWay(database)) === 0) break

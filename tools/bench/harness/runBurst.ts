@@ -31,7 +31,7 @@ const drainWindows = 60
 
 export async function runBurst(run: BurstRun): Promise<BurstRunFigures> {
   const { database, windowMs } = run
-  await using _bench = await openBenchRun({ ...run, daemons: 1, env: { CAPTURE_WINDOW: '1000' } })
+  await using _bench = await openBenchRun({ ...run, env: { CAPTURE_WINDOW: '1000' } })
   if (run.schedule !== 'learned') await replaceSchedule(database, run.schedule, windowMs / 60)
 
   const batches: BurstRunFigures['batches'] = []
