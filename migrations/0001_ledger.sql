@@ -1,10 +1,72 @@
 -- Up Migration
 
+-- The outbox tables that this ledger has served, one after the other: an id names a row within one of them. The first daemon that opens a
+-- new ledger says which is its table.
+create table outboxd.outbox (
+  id            smallint    generated always as identity primary key,
+  database_name text,
+  table_name    text,                       -- schema.table
+  id_column     text,
+  start_id      text,                       -- rows with a lower id are none of ours
+  start_at      timestamptz,                -- rows recorded before are none of ours
+  since         timestamptz not null default clock_timestamp(),
+  said_by       text,
+  compared_at   timestamptz,                -- when its rows were last compared with the ledger
+  is_current    boolean     not null default true,
+  rows_edited   boolean     not null default false,   -- an operator has said (adopt --same) that the ERP edits rows after they were taken
+  readings      integer     not null default 0,       -- how often it was read from its beginning again: all positions are left at once then
+  file_digest   text,                       -- of what outbox.yaml means, by which the daemons read and write the table
+  file_since    timestamptz,
+  file_by       text,
+  -- Where it lay when the ledger was last found right: cluster, timeline, database and table. If the ledger goes back in time and the
+  -- outbox still lies there, rows that wait were not sent (docs/run/restore.md, "Backup and restore").
+  place         text,
+  check ((database_name is null) = (table_name is null) and (table_name is null) = (id_column is null))
+);
+create unique index outbox_current on outboxd.outbox (is_current) where is_current;
+insert into outboxd.outbox default values;
+
+create function outboxd.current_outbox() returns smallint language sql stable
+  return (select id from outboxd.outbox where is_current);
+
+-- How far an outbox table has been read whose rows do not say that they are taken (docs/start/outbox.md): all rows up to this
+-- position are in the ledger, and no transaction is left that could still commit one before it.
+create table outboxd.outbox_cursor (
+  outbox        text        not null,      -- oids of the database and the table, so that another table begins anew
+  position      text[]      not null,      -- the row's sort values
+  advanced_at   timestamptz not null default clock_timestamp(),
+  epoch         smallint    not null default 1 references outboxd.outbox (id),
+  sequence_file text,                      -- the sequence's file on disk: one that begins anew (restart identity) gets another
+  same_upto     text[],                    -- an operator has said that rows up to here are those that the ledger knows
+  primary key (epoch, outbox)
+);
+
+-- Rows of the outbox that could neither be captured nor rejected, or whose table refuses our mark. They are left out of
+-- claims and tried again alone, each after a while of its own.
+create table outboxd.skipped_row (
+  outbox_id text        not null,
+  captured  boolean     not null,             -- in the ledger: only the mark is missing, and nobody behind it has to wait
+  times     integer     not null default 1,
+  retry_at  timestamptz not null,
+  outbox    smallint    not null default outboxd.current_outbox() references outboxd.outbox (id)
+);
+-- A hash, since an id may be as long as the ERP likes and a btree entry ends at 2,704 bytes.
+create unique index skipped_row_id on outboxd.skipped_row (hashtextextended(outbox_id, 0), outbox);
+
+-- Rows that were edited after they were taken, in tables whose stamps are hashes. The daemon looks at them each minute and
+-- forgets those whose records have ended.
+create table outboxd.edited_row (
+  outbox_id text        not null,
+  outbox    smallint    not null references outboxd.outbox (id) on delete cascade,
+  noted_at  timestamptz not null default clock_timestamp(),
+  primary key (outbox_id, outbox)
+);
+
 -- The ledger: one row a submission (docs/why/states.md draws the state machine).
 create table outboxd.submission (
   id                 uuid        primary key,
-  seq                bigint      generated always as identity,   -- order of capture
-  outbox_id          text        not null unique,
+  seq                bigint      not null generated always as identity,   -- order of capture
+  outbox_id          text        not null,
   type               text        not null,
   key                text,
   resource           text        check (resource in ('data', 'orders')),   -- null: no mapping for the type
@@ -47,7 +109,40 @@ create table outboxd.submission (
   result             text,                                -- JSON text, the service's digits
   ended_at           timestamptz,
   report_due         boolean     not null default false,  -- the outbox row does not yet say so
+  -- What the outbox's table refuses to be told, or a session of the ERP keeps locked, is put off by itself: the others go on.
+  report_put_off     integer,                             -- the revision that is put off: a later one is told at once
+  report_not_before  timestamptz,                         -- it is told again then
+  report_failures    integer     not null default 0,      -- in a row
 
+  outbox             smallint    not null default outboxd.current_outbox() references outboxd.outbox (id),
+  row_stamp          text,                                -- what tells the row from another of its id: when it was recorded, or a hash of it
+
+  -- It ended failed or rejected, and yet the service may have the record: a replay could make it there twice.
+  may_have_arrived   boolean     not null default false,
+  -- The transaction id is an operator's word (resolve --arrived), not the service's.
+  id_by_person       boolean     not null default false,
+  -- The next poll is one of a transaction that is long past its time: such polls get a small share of the slots.
+  polled_rarely      boolean     not null default false,
+
+  -- The pause that a record's own answers called for, how often in a row while others got through, and what had passed by
+  -- then: a record that alone keeps meeting it is itself the cause.
+  met_pause          text        check (met_pause in ('throttled', 'unavailable', 'unauthorized', 'unreachable')),
+  met_times          integer     not null default 0,
+  met_passages       bigint,
+  -- How often in a row the polls of a transaction were refused with a pause while others got through, and the last event by
+  -- then: a transaction whose polls alone are refused backs off alone.
+  refused_polls      integer     not null default 0,
+  refused_event      bigint,
+
+  emptied_at         timestamptz,                         -- null: its payload, body and result are as they were
+  erased_at          timestamptz,                         -- a person's data is erased on demand, in one step with its events
+
+  -- A row of the outbox may stand for a document of the ERP, whose content is read when the row is taken (docs/start/change-capture.md,
+  -- "What is captured and sent"). What would be sent for it is compared with what was sent last: request_digest outlives the request.
+  document           text,                                -- such as: public.sale_sale 5
+  request_digest     text,
+
+  constraint submission_outbox_row unique (outbox_id, outbox),
   check (state not in ('queued', 'sending', 'accepted') or body is not null),
   check (not held or state = 'queued'),
   check ((state = 'queued') = (due_at is not null)),
@@ -55,47 +150,72 @@ create table outboxd.submission (
   check (not probing or state = 'sending'),
   check ((state = 'accepted' or probing) = (job_id is not null and poll_at is not null)),
   check (state <> 'accepted' or (transaction_id is not null and accepted_at is not null)),
-  check ((state in ('completed', 'failed', 'rejected', 'uncertain', 'discarded')) = (ended_at is not null))
+  check ((state in ('completed', 'failed', 'rejected', 'uncertain', 'discarded')) = (ended_at is not null)),
+  check (not may_have_arrived or state in ('failed', 'rejected', 'discarded')),
+  check (not id_by_person or transaction_id is not null),
+  check ((met_pause is null) = (met_times = 0)),
+  check (met_pause is null or met_passages is not null),
+  check (refused_polls = 0 or refused_event is not null),
+  check (emptied_at is null or state in ('completed', 'discarded')),
+  check (erased_at is null or (emptied_at is not null and num_nonnulls(key, payload, body, result, error) = 0))
+) with (
+  -- By default a table is vacuumed when a fifth of it is dead: of a ledger of 90 days at the limit, after three weeks, and then for
+  -- minutes. A fiftieth is a day or two, and each time as little.
+  autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02
 );
 
 -- What may be sent now, oldest first.
 create index submission_ready on outboxd.submission (due_at, seq) where state = 'queued' and not held;
 create index submission_sending on outboxd.submission (instance_id) where state = 'sending';
-create index submission_polled on outboxd.submission (poll_at) where job_id is not null;
+-- Due polls, those of transactions that are long past their time apart.
+create index submission_polled on outboxd.submission (polled_rarely, poll_at) where job_id is not null;
 -- The head of each key's line is its first row here that blocks.
 create index submission_line on outboxd.submission (key, seq)
   where key is not null and state in ('queued', 'sending', 'uncertain', 'failed', 'rejected');
 create index submission_person on outboxd.submission (ended_at, seq) where state in ('failed', 'rejected', 'uncertain');
-create index submission_ended on outboxd.submission (ended_at) where ended_at is not null;
-create index submission_report on outboxd.submission (seq) where report_due;
+-- Two indexes, so that many reports that are put off do not lie in the way of those that are not.
+create index submission_report on outboxd.submission (seq)
+  where report_due and report_put_off is distinct from revision;
+create index submission_report_again on outboxd.submission (report_not_before)
+  where report_due and report_put_off = revision;
 -- Unfinished business by the age of its outbox row, for the oldest unsent and the oldest accepted.
 create index submission_unsent on outboxd.submission (recorded_at) where state in ('queued', 'sending');
+-- Whose an id is: the service may give one twice. Ids have at most 255 characters, which a btree entry holds.
+create index submission_transaction on outboxd.submission (transaction_id, resource) where transaction_id is not null;
+-- Processing times.
+create index submission_done on outboxd.submission (ended_at) where ended_at is not null and done_ms is not null;
+-- What goes next, the oldest first; and what is emptied next.
+create index submission_prunable on outboxd.submission (ended_at)
+  where state in ('completed', 'discarded') and not report_due;
+create index submission_emptiable on outboxd.submission (ended_at)
+  where state in ('completed', 'discarded') and not report_due and not id_by_person and emptied_at is null;
+-- Finds the last record of a document. Hashed, because a text may be longer than an index entry.
+create index submission_document on outboxd.submission (hashtextextended(document, 0), seq) where document is not null;
 
--- What happened, when, why and by whose hand. Rows are only ever added.
-create table outboxd.submission_event (
-  id            bigint      generated always as identity primary key,
-  submission_id uuid        not null references outboxd.submission (id),
-  at            timestamptz not null default clock_timestamp(),
-  from_state    text,
-  to_state      text        not null,
-  attempt       integer     not null,
-  cause         text        not null,
-  who           text        not null,
-  detail        jsonb
-);
-create index submission_event_submission on outboxd.submission_event (submission_id, id);
+-- What a person looks a record up by: the idempotency key that the service logged, the record's key (a hash, since an entry of an
+-- index ends at 2,704 bytes), and an id's last digits, for its first are those of all its time.
+create index submission_idempotency_key on outboxd.submission (idempotency_key);
+create index submission_key on outboxd.submission (hashtextextended(key, 0)) where key is not null;
+create index submission_last_digits on outboxd.submission (right(id::text, 6));
+-- Lists: of each state those that ended first, or last; and by type (its hash, as it is the ERP's text) or by code, which few records have.
+create index submission_state on outboxd.submission (state, ended_at, seq) where ended_at is not null;
+create index submission_under_way on outboxd.submission (state) where ended_at is null;
+create index submission_type on outboxd.submission (state, hashtextextended(type, 0), ended_at, seq) where ended_at is not null;
+create index submission_code on outboxd.submission (lower(error_code)) where error_code is not null;
 
-create function outboxd.refuse_change() returns trigger language plpgsql as $$
-begin
-  raise exception 'the event log is append-only';
-end $$;
-create trigger append_only before update or delete on outboxd.submission_event
-  for each row execute function outboxd.refuse_change();
+-- How rare a key, a type or a code is. Of an index with a condition Postgres uses no statistics: it takes each of its values for one row in two
+-- hundred, and to list the twenty records of a key among a million completed ones it read the whole index of that state, too (0.4 s).
+create statistics outboxd.submission_key_rarity on (hashtextextended(key, 0)) from outboxd.submission;
+create statistics outboxd.submission_type_rarity on (hashtextextended(type, 0)) from outboxd.submission;
+create statistics outboxd.submission_code_rarity on (lower(error_code)) from outboxd.submission;
 
 -- How many submissions are in each state: a sum of small differences, so that writers never wait for each other.
 create table outboxd.state_delta (
   state text   not null,
   delta bigint not null
+) with (
+  -- A small table that is written all the time: a thousand dead versions are many times what lives, whatever part of it they are.
+  autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000
 );
 create function outboxd.count_inserted() returns trigger language plpgsql as $$
 begin
@@ -110,36 +230,426 @@ begin
   ) steps group by state having sum(step) <> 0;
   return null;
 end $$;
+create function outboxd.count_deleted() returns trigger language plpgsql as $$
+begin
+  insert into outboxd.state_delta select state, -count(*) from old_rows group by state;
+  return null;
+end $$;
 create trigger count_inserted after insert on outboxd.submission
   referencing new table as new_rows for each statement execute function outboxd.count_inserted();
 create trigger count_updated after update on outboxd.submission
   referencing old table as old_rows new table as new_rows for each statement execute function outboxd.count_updated();
+create trigger count_deleted after delete on outboxd.submission
+  referencing old table as old_rows for each statement execute function outboxd.count_deleted();
+
+-- What was completed or discarded goes when its time is over (docs/run/retention.md, "The ledger's size"); everything else waits
+-- for a person, and is refused here, whoever asks.
+create function outboxd.refuse_delete() returns trigger language plpgsql as $$
+begin
+  if old.state in ('completed', 'discarded') and not old.report_due then
+    return old;
+  end if;
+  raise exception 'submission % is % and is not deleted: only what is completed or discarded, and told to its row, goes',
+    old.id, old.state;
+end $$;
+create trigger only_ended before delete on outboxd.submission
+  for each row execute function outboxd.refuse_delete();
+
+-- What stays of a submission that went: as much as keeps its row from being taken a second time.
+create table outboxd.pruned_submission (
+  outbox_id      text        not null,
+  outbox         smallint    not null references outboxd.outbox (id),
+  id             uuid        not null,
+  type           text        not null,
+  row_stamp      text,
+  recorded_at    timestamptz not null,
+  state          text        not null check (state in ('completed', 'discarded')),
+  ended_at       timestamptz not null,
+  transaction_id text,
+  pruned_at      timestamptz not null default clock_timestamp(),
+  -- When to look whether the row is still there: its id need not be known any more where it is gone, and was at the look before: a table
+  -- may be empty for a moment while it is loaded anew.
+  look_at        timestamptz not null default clock_timestamp() + interval '366 days',
+  was_gone       boolean     not null default false,
+  document       text,
+  request_digest text,
+  seq            bigint,
+  primary key (outbox_id, outbox)
+);
+create index pruned_submission_look on outboxd.pruned_submission (look_at);
+create index pruned_submission_document on outboxd.pruned_submission (hashtextextended(document, 0), seq) where document is not null;
+
+-- All rows that were ever taken, by what tells them again.
+create view outboxd.taken_row as
+  select outbox_id, outbox, type, row_stamp, recorded_at, state from outboxd.submission
+  union all
+  select outbox_id, outbox, type, row_stamp, recorded_at, state from outboxd.pruned_submission;
+
+-- What happened, when, why and by whose hand. Rows are only ever added, and go with their submission.
+create table outboxd.submission_event (
+  id              bigint      generated always as identity primary key,
+  submission_id   uuid        not null references outboxd.submission (id) on delete cascade,
+  at              timestamptz not null default clock_timestamp(),
+  from_state      text,
+  to_state        text        not null,
+  attempt         integer     not null,
+  cause           text        not null,
+  who             text        not null,
+  detail          jsonb,
+  -- The amounts of the request that a step made, as they are sent: by the fields' names, each digit as text. They stay when the request
+  -- itself is emptied. Null: the step made none.
+  amounts         jsonb,
+  -- What stood in an event and is gone, as the chain knows it: what a replay had noted of contents, and the rest. Null: it stands there.
+  contents_digest bytea,
+  detail_digest   bytea
+) with (
+  autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05
+);
+create index submission_event_submission on outboxd.submission_event (submission_id, id);
+-- What persons did, among all the steps that the daemons wrote.
+create index submission_event_person on outboxd.submission_event (id) where who like 'operator%';
+
+-- What a replay has kept of what was sent before goes as the submission's own does.
+create function outboxd.without_contents(detail jsonb) returns jsonb language sql immutable
+  return detail #- '{former,body}' #- '{former,payload}';
+-- What stays of a cause that is erased: what a person did, without why; a daemon's may have the service's words.
+create function outboxd.kept_cause(who text, cause text) returns text language sql immutable
+  return case when who like 'operator%' then split_part(cause, ':', 1) else 'erased' end;
+create function outboxd.digest_of(a text, b text) returns bytea language sql immutable
+  return sha256(convert_to(octet_length(coalesce(a, ''))::text || ':' || coalesce(a, '') || coalesce(b, ''), 'UTF8'));
+create function outboxd.contents_digest(detail jsonb) returns bytea language sql immutable
+  return outboxd.digest_of(detail #>> '{former,body}', detail #>> '{former,payload}');
+create function outboxd.detail_digest(cause text, detail jsonb) returns bytea language sql immutable
+  return outboxd.digest_of(cause, outboxd.without_contents(detail)::text);
+
+create function outboxd.refuse_change() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'DELETE' and not exists (select from outboxd.submission where id = old.submission_id) then
+    if old.id > coalesce((select last_event from outboxd.chain_block order by number desc limit 1), 0) then
+      raise exception 'event % is not deleted: it is not in the chain yet', old.id;
+    end if;
+    return old;
+  end if;
+  if tg_op = 'UPDATE' and exists (select from outboxd.submission where id = old.submission_id and erased_at is not null) then
+    -- Erased.
+    new.contents_digest := coalesce(old.contents_digest, outboxd.contents_digest(old.detail));
+    new.detail_digest := coalesce(old.detail_digest, outboxd.detail_digest(old.cause, old.detail));
+    old.contents_digest := new.contents_digest;
+    old.detail_digest := new.detail_digest;
+    old.cause := outboxd.kept_cause(old.who, old.cause);
+    old.detail := null;
+    if new is not distinct from old then
+      return new;
+    end if;
+  elsif tg_op = 'UPDATE' then
+    -- Emptied: what a replay has noted of contents goes.
+    new.contents_digest := coalesce(old.contents_digest, outboxd.contents_digest(old.detail));
+    old.contents_digest := new.contents_digest;
+    old.detail := outboxd.without_contents(old.detail);
+    if new is not distinct from old
+      and exists (select from outboxd.submission where id = old.submission_id and emptied_at is not null) then
+      return new;
+    end if;
+  end if;
+  raise exception 'the event log is append-only';
+end $$;
+create trigger append_only before update or delete on outboxd.submission_event
+  for each row execute function outboxd.refuse_change();
+
+-- What operators did that is no step of one submission: who, when, why, and until when. Rows are only ever added; what was done to a
+-- submission stands in its events.
+create table outboxd.operator_act (
+  id      bigint      generated always as identity primary key,
+  at      timestamptz not null default clock_timestamp(),
+  act     text        not null,   -- src/ledger/operator/operator.ts
+  who     text        not null,
+  account text,                   -- user@host that gave the command
+  reason  text,
+  until   timestamptz,            -- of a pause: when it ends by itself
+  detail  jsonb
+);
+
+create function outboxd.refuse_change_of_act() returns trigger language plpgsql as $$
+begin
+  raise exception 'the log of operators'' acts is append-only';
+end $$;
+create trigger append_only before update or delete on outboxd.operator_act
+  for each row execute function outboxd.refuse_change_of_act();
+
+-- The logs' chain (docs/run/retention.md, "The chain"): blocks of entries in the order of their ids, each with its predecessor's hash. What
+-- was chained and then went with its submission stays in it by its digest.
+create table outboxd.chain_block (
+  number         bigint      primary key,
+  made_at        timestamptz not null default clock_timestamp(),
+  last_event     bigint      not null,   -- events up to it are in this block, or in one before
+  last_act       bigint      not null,
+  events         integer     not null,
+  acts           integer     not null,
+  event_ids      bigint[],               -- null, as the next two: every one of its events is gone
+  submission_ids uuid[],
+  leaves         bytea,                  -- of 32 bytes: the digests of its events, then of its acts
+  act_ids        bigint[]    not null,
+  digest         bytea       not null,   -- sha256 of the leaves
+  hash           bytea       not null,   -- sha256 of the hash before, the number and the digest
+  look_at        timestamptz default clock_timestamp() + interval '30 days'   -- when to look whether its events are gone
+);
+create index chain_block_look on outboxd.chain_block (look_at) where look_at is not null;
+
+create function outboxd.refuse_change_of_chain() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'UPDATE' then
+    old.look_at := new.look_at;
+    if new.event_ids is null and new.submission_ids is null and new.leaves is null and new.acts = 0
+      and not exists (select from outboxd.submission_event where id = any(old.event_ids)) then
+      old.event_ids := null;
+      old.submission_ids := null;
+      old.leaves := null;
+    end if;
+    if new is not distinct from old then
+      return new;
+    end if;
+  end if;
+  raise exception 'the chain is append-only';
+end $$;
+create trigger append_only before update or delete on outboxd.chain_block
+  for each row execute function outboxd.refuse_change_of_chain();
+
+create table outboxd.instance (
+  id              uuid        primary key,
+  started_at      timestamptz not null default clock_timestamp(),
+  beat_at         timestamptz not null default clock_timestamp(),
+  version         text        not null,
+  host            text        not null,
+  types           text[],     -- the record types that it has mapping files for, written with its heartbeat
+  -- `outboxd reload` counts up what it has asked of each instance; an instance sees it after its next sign of life, reads its files
+  -- again, and says up to which question it has done so and what was wrong with them.
+  reload_asked    integer     not null default 0,
+  reload_answered integer     not null default 0,
+  reload_problem  text
+);
+
+-- What each instance was given. One that stops takes its row with it; one that is silent for a minute no longer counts.
+create table outboxd.instance_setting (
+  instance_id        uuid        primary key,
+  host               text        not null,
+  requests           integer     not null,
+  window_ms          bigint      not null,
+  request_timeout_ms bigint      not null,
+  key_on_failure     text        not null,
+  said_at            timestamptz not null default clock_timestamp(),
+  given              jsonb       not null default '{}'   -- what else, by the names of variables and files
+);
+
+-- What holds of the budget, for all instances: the smallest limit and the longest window that any of them was given.
+create table outboxd.budget (
+  id        boolean primary key default true check (id),   -- one row
+  requests  integer not null check (requests > 0),
+  window_ms bigint  not null check (window_ms > 0)
+);
 
 -- The budget: a slot is the right to make `permits` requests; it is taken until free_at (docs/why/budget.md has the proof).
 create table outboxd.slot (
-  id       integer     primary key,
-  permits  integer     not null check (permits >= 0),   -- 0: retired, the limit was lowered
-  free_at  timestamptz not null default '-infinity',
-  lease    bigint      not null default 0,              -- goes up with every taking: a late holder changes nothing
-  taken_by uuid,
-  spent_on_submissions integer not null default 0        -- of the requests last made with it
-) with (fillfactor = 50);
+  id                   integer     primary key,
+  permits              integer     not null check (permits >= 0),   -- 0: retired, the limit was lowered
+  free_at              timestamptz not null default '-infinity',
+  lease                bigint      not null default 0,              -- goes up with every taking: a late holder changes nothing
+  taken_by             uuid,
+  spent_on_submissions integer     not null default 0,              -- of the requests last made with it
+  -- Retired: how many requests it stood for; until free_at they count, should the limit be raised again.
+  retired_permits      integer     not null default 0 check (retired_permits >= 0),
+  -- When free_at was set: later than now, the clock has been set back since.
+  set_at               timestamptz not null default '-infinity',
+  -- What else its requests were last made for. A slot that is not free, is in nobody's hand and was spent on nothing is held back.
+  spent_on_polls       integer     not null default 0,
+  spent_on_others      integer     not null default 0               -- for tokens, trials without a transaction, outboxd check
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
+-- The database's clock as it was last seen, and what it was last seen to jump by.
+create table outboxd.clock (
+  id         boolean     primary key default true check (id),   -- one row
+  seen_at    timestamptz not null,
+  jumps      bigint      not null default 0,
+  jump_ms    float8,
+  jumped_at  timestamptz
+);
+
+-- A pause that a trial has ended stays until a record has got through as well: brought back by the first record after the
+-- trial, it goes on to its next step. For `history` everybody pauses until a person, or the proof that nothing was lost, says that it may go on.
 create table outboxd.pause (
   reason      text        primary key check (reason in
-                ('throttled', 'unavailable', 'unauthorized', 'unreachable', 'operator')),
+                ('throttled', 'unavailable', 'unauthorized', 'unreachable', 'operator', 'history')),
   since       timestamptz not null default clock_timestamp(),
-  until       timestamptz,                  -- null: until an operator resumes
+  until       timestamptz,                      -- null: until an operator resumes
   level       integer     not null default 0,   -- step of the backoff, from 0
   detail      text        not null,
-  probe_until timestamptz,                  -- until then the trial is somebody's
-  check (until is not null or reason = 'operator')
+  probe_until timestamptz,                      -- until then the trial is somebody's
+  cleared_at  timestamptz,
+  set_at      timestamptz not null default clock_timestamp(),   -- when until or probe_until was set
+  constraint pause_check check (until is not null or reason in ('operator', 'history'))
+);
+create function outboxd.note_set_at() returns trigger language plpgsql as $$
+begin
+  new.set_at := clock_timestamp();
+  return new;
+end $$;
+create trigger note_set_at before insert or update of until, probe_until on outboxd.pause
+  for each row execute function outboxd.note_set_at();
+
+-- How many records the service itself has answered, by what they had met before: a pause, or nothing ('').
+create table outboxd.passage (
+  resource text   not null check (resource in ('data', 'orders')),
+  met      text   not null,
+  count    bigint not null,
+  at       bigint not null,   -- of all passages of the resource, the number of its last
+  primary key (resource, met)
+) with (fillfactor = 50);
+
+-- Refusals in a row of one status and body, none of them the service's judgement under a code: ten records that share no
+-- key are not all wrong in the same way, so it is taken for something in between, or for our configuration.
+create table outboxd.refusal_run (
+  resource    text    primary key check (resource in ('data', 'orders')),
+  fingerprint text    not null,
+  said        text    not null,
+  submissions uuid[]  not null,                -- whose refusals make the run
+  is_mass     boolean not null default false   -- it was taken so: the next refusal like it says so at once
 );
 
-create table outboxd.instance (
-  id         uuid        primary key,
-  started_at timestamptz not null default clock_timestamp(),
-  beat_at    timestamptz not null default clock_timestamp(),
-  version    text        not null,
-  host       text        not null
+-- Refusals that an operator takes at their word for a while.
+create table outboxd.believed_refusal (
+  fingerprint text        primary key,
+  said        text        not null,
+  until       timestamptz not null
 );
+
+-- What is wrong and stays so until somebody, or time, mends it: `outboxd status` and the metrics say each of these.
+create table outboxd.problem (
+  kind     text        not null,   -- src/model.ts, problemKinds
+  subject  text        not null,   -- what it is about: a row's id, a type, a loop; empty for the whole
+  detail   text        not null,   -- for the operator: what was seen
+  since    timestamptz not null default clock_timestamp(),
+  seen_at  timestamptz not null default clock_timestamp(),
+  times    bigint      not null default 1,
+  retry_at timestamptz,             -- null: nothing is tried again by itself
+  primary key (kind, subject)
+);
+
+-- Requests made for records, by the minute, for the service's two targets (docs/reference/interface.md, section 8). Each instance writes
+-- rows of its own, so that none waits for another; rows older than two days are deleted.
+create table outboxd.request_count (
+  minute      timestamptz not null,   -- when it began
+  kind        text        not null check (kind in ('submit', 'status')),
+  instance_id uuid        not null,
+  requests    integer     not null,
+  failed      integer     not null,   -- answered 500 and above, or with E003, or not at all
+  answered    integer     not null,   -- answers and timeouts: all but connections that failed
+  slow        integer     not null,   -- of those, the ones that took longer than 2 s
+  primary key (minute, kind, instance_id),
+  check (failed between 0 and requests and answered between 0 and requests and slow between 0 and answered)
+) with (fillfactor = 50);
+
+-- The rows of request_count, added up when their hour is over: these are kept for 29 days.
+create table outboxd.request_hour (
+  hour     timestamptz not null,   -- when it began
+  kind     text        not null check (kind in ('submit', 'status')),
+  requests bigint      not null,
+  failed   bigint      not null,
+  answered bigint      not null,
+  slow     bigint      not null,
+  primary key (hour, kind)
+);
+
+-- What became of records, by the minute (two days of them) and by the hour (29 days): for the plots of `outboxd console`. One daemon
+-- at a time writes them when they are over; those that no daemon lived in are written later, from what the ledger still has.
+create table outboxd.period (
+  span        text        not null check (span in ('minute', 'hour')),
+  began_at    timestamptz not null,
+  -- Records that ended in it, by how they ended.
+  completed   integer     not null,
+  failed      integer     not null,
+  rejected    integer     not null,
+  uncertain   integer     not null,
+  discarded   integer     not null,
+  -- From the creation of their rows until they ended, but of those that a person discarded. Null: none did.
+  wait_p50_ms float8,
+  wait_p95_ms float8,
+  -- Rows that waited to be sent when the minute was over, in the outbox and captured; of an hour the most that they were. Null: not known.
+  waiting     bigint,
+  primary key (span, began_at)
+);
+
+-- What a ledger is known by, and the service that it belongs to: the first daemon says which, and `outboxd adopt --service` says when
+-- that changes.
+create table outboxd.ledger (
+  is_only       boolean     primary key default true check (is_only),
+  id            uuid        not null default gen_random_uuid(),
+  base_url      text,
+  auth_url      text,
+  client_hash   text,                      -- of the ledger's id and the client's
+  service_since timestamptz,
+  service_by    text,
+  check ((base_url is null) = (auth_url is null) and (auth_url is null) = (client_hash is null))
+);
+insert into outboxd.ledger default values;
+
+-- Which history of the ledger the daemons have agreed to: a database that was restored, or fails over to a standby that lacked the last
+-- commits, says `queued` of what was sent (docs/why/crashes.md, "A ledger that goes back in time"). One row.
+create table outboxd.history (
+  id                boolean     primary key default true check (id),
+  system_id         text,                     -- null, as the next: the server does not let our role know
+  timeline          bigint,
+  database_oid      bigint      not null,
+  ledger_oid        bigint      not null,     -- of the table of submissions: one that was restored from a dump is another
+  agreed_at         timestamptz not null default clock_timestamp(),
+  agreed_by         text        not null,
+  marked_at         timestamptz not null default clock_timestamp(),   -- when a daemon last found it so
+  marked_lsn        pg_lsn,
+  synchronous_until timestamptz,
+  found_at          timestamptz,              -- since when it is known that it is another, or went back; nothing is sent
+  found             text,
+  found_by          text,
+  may_go_on         boolean     not null default false,
+  doubtful_before   timestamptz,              -- rows that were recorded before may have been sent, and are captured as uncertain
+  -- Which transaction wrote the row last. Where it says another than the server does (xmin), somebody has put a backup's rows back into the
+  -- tables that stood, which changes neither timeline nor oids. A migration that rewrites the table has to update the row after it.
+  written_by        xid8,
+  -- The last event as a daemon found the history to be right. It is there for as long as nobody puts older rows back into the tables that
+  -- stand; pruning forgets it with its record.
+  marked_event      bigint,
+  check ((found_at is null) = (found is null) and (found_at is null) = (found_by is null)),
+  check (not may_go_on or found_at is not null)
+);
+
+create function outboxd.note_writer() returns trigger language plpgsql as $$
+begin
+  new.written_by := pg_catalog.pg_current_xact_id();
+  new.synchronous_until := null;
+  new.may_go_on := false;
+  return new;
+end $$;
+create trigger note_writer before update on outboxd.history for each row execute function outboxd.note_writer();
+
+-- What there is now. Asked for in parts: what our role may not execute is not to fail the rest.
+create function outboxd.history_now(out system_id text, out timeline bigint, out database_oid bigint, out ledger_oid bigint,
+  out safe_lsn pg_lsn, out has_target boolean) language plpgsql volatile as $$
+begin
+  select d.oid into database_oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database();
+  ledger_oid := pg_catalog.to_regclass('outboxd.submission')::oid;
+  if pg_catalog.has_function_privilege('pg_catalog.pg_control_system()', 'execute') then
+    select c.system_identifier::text into system_id from pg_catalog.pg_control_system() c;
+  end if;
+  if not pg_catalog.pg_is_in_recovery()
+    and pg_catalog.has_function_privilege('pg_catalog.pg_current_wal_insert_lsn()', 'execute')
+    and pg_catalog.has_function_privilege('pg_catalog.pg_current_wal_flush_lsn()', 'execute')
+    and pg_catalog.has_function_privilege('pg_catalog.pg_walfile_name(pg_catalog.pg_lsn)', 'execute') then
+    -- The checkpoint's timeline lags behind a promotion that need not wait for one.
+    timeline := ('x' || left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 8))::bit(32)::bigint;
+    safe_lsn := pg_catalog.pg_current_wal_flush_lsn();
+  end if;
+  -- Restored to a point in time, and not to the end.
+  has_target := pg_catalog.concat(pg_catalog.current_setting('recovery_target', true),
+    pg_catalog.current_setting('recovery_target_lsn', true), pg_catalog.current_setting('recovery_target_name', true),
+    pg_catalog.current_setting('recovery_target_time', true), pg_catalog.current_setting('recovery_target_xid', true)) <> '';
+end $$;
+
+insert into outboxd.history (system_id, timeline, database_oid, ledger_oid, marked_lsn, agreed_by, written_by)
+select system_id, timeline, database_oid, ledger_oid, safe_lsn, 'migrate', pg_catalog.pg_current_xact_id() from outboxd.history_now();

@@ -3,7 +3,7 @@ import type { Change } from '../src/model.ts'
 
 /**
  * Checks the types of changes with tsc (`npm run check`): a line that tsc accepts but should refuse is an error. The CHECK
- * constraints of migrations/0001_ledger.sql and 0007_arrivals.sql say the same of the rows.
+ * constraints of migrations/0001_ledger.sql say the same of the rows.
  */
 const poll = { pollInMs: 1_000, polledRarely: false, unknown: false }
 const done = { doneMs: 900, errorCode: null, error: 'no' }

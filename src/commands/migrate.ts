@@ -13,7 +13,6 @@ import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 import { withSearchPathOfRole } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { readEncodingWarningClause } from '../postgres/migrationSession.ts'
-import { printMigrationPlan } from './printMigrationPlan.ts'
 import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { openDatabasesOf } from './terminal/operator.ts'
@@ -28,7 +27,6 @@ export const command = defineCommand({
     ],
     ['--no-wake', 'leave out the trigger: rows wait up to a second'],
     ['--dry-run', 'show which migrations are missing'],
-    ['--plan', 'show what each missing migration changes and locks, and for how long; change nothing'],
     ['--print-grants <role>', 'print the SQL that grants a role what it needs'],
     ['--read-only', 'with --print-grants: only for commands that change nothing'],
     ['--json', 'print JSON'],
@@ -37,7 +35,6 @@ export const command = defineCommand({
 role still needs a password, or another way to sign in.
 
 Examples:
-  outboxd migrate --plan                                               before you upgrade a large ledger
   outboxd migrate --print-grants outboxd_run | psql "$DATABASE_URL"    if ledger and outbox are in one database
   outboxd migrate --print-grants outboxd_look --read-only              for those who only look`,
   async action(context, options): Promise<number> {
@@ -47,7 +44,6 @@ Examples:
       return printUsageErrors(context, [
         '--read-only needs --print-grants, such as: outboxd migrate --print-grants outboxd_look --read-only',
       ])
-    if (options.plan) return printMigrationPlan(context, { json })
     const config = readDatabaseConfig(context.env)
     const say = (line: string) => context.stderr.write(`${line}\n`)
     const applied = await (dryRun ? readMissingMigrations : migrateLedger)(config.stateDatabaseUrl)
@@ -68,7 +64,7 @@ Examples:
 
 const namedMax = 3
 
-/** Shortens a long list to the first and the last, because --json and --plan name each migration. */
+/** Shortens a long list to the first and the last, because --json names each migration. */
 function namesOf(migrations: readonly string[]): string {
   if (migrations.length <= namedMax) return migrations.join(', ')
   return `${migrations.length} migrations, ${migrations[0]} to ${migrations.at(-1)}`

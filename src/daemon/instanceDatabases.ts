@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import { assertLedgerBelongsToService, bindLedgerToServiceIfUnbound, readUniqueLedgerName } from '../ledger/binding.ts'
 import { createDataLossGuard } from '../ledger/history/createDataLossGuard.ts'
 import { openHeartbeatPool, openLedgerPool } from '../ledger/ledgerSessions.ts'
-import { assertMigrated, assertSchemaComplete } from '../ledger/migrations.ts'
+import { assertMigrated, assertSequencesAreAhead } from '../ledger/migrations.ts'
 import type { InstanceLedger } from '../ledger/outcomes.ts'
 import { createPauseBackoff } from '../ledger/pauses.ts'
 import { BindingMismatch, raiseProblems } from '../ledger/problems.ts'
@@ -141,7 +141,7 @@ async function openLedger(
   return withConnectionErrorsExplained('STATE_DATABASE_URL', config.stateDatabaseUrl, async () => {
     await assertEncodingIsUsable(ledger, 'STATE_DATABASE_URL', config.stateDatabaseUrl)
     await assertMigrated(ledger, config.stateDatabaseUrl)
-    await assertSchemaComplete(ledger, config.stateDatabaseUrl)
+    await assertSequencesAreAhead(ledger, config.stateDatabaseUrl)
     await raiseForeign(ledger, async () => {
       await bindLedgerToServiceIfUnbound(ledger, config.service, instance.who)
       await assertLedgerBelongsToService(ledger, config.service)

@@ -1,11 +1,10 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { type Database, DatabaseUnusable } from '../postgres/database.ts'
-import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { inMigrationSession } from '../postgres/migrationSession.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
-import { installPollQueue, type QueueVersions, readQueueVersions } from './queue.ts'
+import { installPollQueue } from './queue.ts'
 
 export const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
 
@@ -80,129 +79,6 @@ async function findMissing(db: Pick<Database, 'query'>, stateDatabaseUrl: string
   throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }
 
-type TableLock =
-  | 'AccessExclusiveLock'
-  | 'ExclusiveLock'
-  | 'ShareRowExclusiveLock'
-  | 'ShareLock'
-  | 'ShareUpdateExclusiveLock'
-  | 'RowExclusiveLock'
-  | 'RowShareLock'
-  | 'AccessShareLock'
-
-export interface TableCost {
-  table: string
-  lock: TableLock
-  /** How often the whole table is read. */
-  reads: number
-  indexes: number
-  isRewritten: boolean
-}
-
-/** Measured while the migration ran (test/ledger/migrationCosts.test.ts). */
-export interface MigrationCost {
-  name: string
-  /** Such as `index submission_done of submission`. */
-  adds: string[]
-  drops: string[]
-  tables: TableCost[]
-}
-
-export async function readMigrationCosts(): Promise<MigrationCost[]> {
-  return JSON.parse(await readFile(join(migrationsDir, 'costs.json'), 'utf8'))
-}
-
-/** Postgres's last estimate of a table's rows, and the table's bytes without indexes and TOAST. */
-export interface TableSize {
-  rows: number
-  bytes: number
-}
-
-export interface MigrationPlan {
-  missing: MigrationCost[]
-  sizes: ReadonlyMap<string, TableSize>
-  queue: QueueVersions
-}
-
-/** Locks nothing, and needs only the right to read outboxd.migration. */
-export function readMigrationPlan(stateDatabaseUrl: string): Promise<MigrationPlan> {
-  return inspectDatabase({
-    variable: 'STATE_DATABASE_URL',
-    url: stateDatabaseUrl,
-    async read(db) {
-      const missing = await findMissing(db, stateDatabaseUrl)
-      const costs = await readMigrationCosts()
-      return {
-        missing: costs.filter(({ name }) => missing.includes(name)),
-        sizes: await readSizes(db),
-        queue: await readQueueVersions(db),
-      }
-    },
-  })
-}
-
-async function readSizes(db: Database): Promise<Map<string, TableSize>> {
-  const { rows } = await db.query<TableSize & { table: string }>(
-    `select c.relname as table, greatest(c.reltuples, 0)::float8 as rows, pg_relation_size(c.oid)::float8 as bytes
-     from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'outboxd' and c.relkind = 'r'`,
-  )
-  return new Map(rows.map(({ table, ...size }) => [table, size]))
-}
-
-/** A constraint, an index or a trigger of the ledger. */
-export interface SchemaPart {
-  /** Such as `constraint clock_pkey of clock`. */
-  name: string
-  sql: string
-  /** True if only speed is lost without the part. */
-  isForSpeed: boolean
-}
-
-interface FoundSchemaPart extends SchemaPart {
-  /** SQL that makes an invalid or disabled part valid; null if the part is valid. */
-  mendedBy: string | null
-}
-
-/**
- * Reads constraints, indexes and triggers in the order in which they can be created. Leaves out NOT NULL, which is not
- * a constraint on older servers.
- */
-export async function readSchemaParts(db: Database): Promise<FoundSchemaPart[]> {
-  const { rows } = await db.query<FoundSchemaPart>(
-    `with mine as (select c.oid, c.relname from pg_catalog.pg_class c where c.relnamespace = to_regnamespace('outboxd')),
-     part as (
-       select case when n.contype = 'f' then 2 else 0 end as rank, 'constraint ' || n.conname || ' of ' || mine.relname as name, false as "isForSpeed",
-         'alter table outboxd.' || mine.relname || ' add constraint ' || n.conname || ' ' || pg_catalog.pg_get_constraintdef(n.oid) as sql,
-         case when not n.convalidated then 'alter table outboxd.' || mine.relname || ' validate constraint ' || n.conname end as "mendedBy"
-       from pg_catalog.pg_constraint n join mine on mine.oid = n.conrelid
-       where n.contype <> 'n'
-       union all
-       select 1, 'index ' || i.relname || ' of ' || mine.relname, not x.indisunique, pg_catalog.pg_get_indexdef(i.oid),
-         case when not x.indisvalid then 'reindex index outboxd.' || i.relname end
-       from pg_catalog.pg_index x join mine on mine.oid = x.indrelid join pg_catalog.pg_class i on i.oid = x.indexrelid
-       where not exists (select from pg_catalog.pg_constraint n where n.conindid = i.oid and n.contype in ('p', 'u', 'x'))
-       union all
-       select 3, 'trigger ' || t.tgname || ' of ' || mine.relname, false, pg_catalog.pg_get_triggerdef(t.oid),
-         case when t.tgenabled = 'D' then 'alter table outboxd.' || mine.relname || ' enable trigger ' || t.tgname end
-       from pg_catalog.pg_trigger t join mine on mine.oid = t.tgrelid
-       where not t.tgisinternal
-     )
-     select name, sql, "isForSpeed", "mendedBy" from part order by rank, name collate "C"`,
-  )
-  return rows
-}
-
-export async function findMissingOrBrokenSchemaParts(db: Database): Promise<SchemaPart[]> {
-  const expected: SchemaPart[] = JSON.parse(await readFile(join(migrationsDir, 'structure.json'), 'utf8'))
-  const there = new Map((await readSchemaParts(db)).map((part) => [part.name, part]))
-  return expected.flatMap((part) => {
-    const found = there.get(part.name)
-    if (found === undefined) return [part]
-    const { mendedBy } = found
-    return mendedBy === null || part.sql.endsWith(' NOT VALID') ? [] : [{ ...part, sql: mendedBy }]
-  })
-}
-
 const sequences = [
   ['submission', 'seq'],
   ['submission_event', 'id'],
@@ -211,9 +87,9 @@ const sequences = [
 
 /**
  * Finds sequences that are behind their tables, because logical replication copies rows but not sequences. Compares
- * only the two logs, because no index can find the highest `seq` of submissions.
+ * only the two logs, because no index can find the highest `seq` of submissions. @returns statements that set them
  */
-export async function findSequencesBehindTables(db: Database): Promise<SchemaPart[]> {
+export async function findSequencesBehindTables(db: Database): Promise<string[]> {
   const isBehind = (table: 'submission_event' | 'operator_act') =>
     `case when pg_catalog.has_sequence_privilege('outboxd.${table}_id_seq', 'select, usage')
        then coalesce((select max(id) from outboxd.${table}) > coalesce(pg_catalog.pg_sequence_last_value('outboxd.${table}_id_seq'::regclass), 0), false)
@@ -222,23 +98,15 @@ export async function findSequencesBehindTables(db: Database): Promise<SchemaPar
     `select ${isBehind('submission_event')} or ${isBehind('operator_act')} as lost`,
   )
   if (!rows[0]?.lost) return []
-  return sequences.map(([table, column]) => ({
-    name: `position of the sequence of ${table}.${column}`,
-    sql: `select setval('outboxd.${table}_${column}_seq', max(${column})) from outboxd.${table}`,
-    isForSpeed: false,
-  }))
+  return sequences.map(
+    ([table, column]) => `select setval('outboxd.${table}_${column}_seq', max(${column})) from outboxd.${table}`,
+  )
 }
 
-/** @throws DatabaseUnusable if a part is missing without which a record may be sent twice */
-export async function assertSchemaComplete(db: Database, stateDatabaseUrl: string): Promise<void> {
-  const parts = [...(await findMissingOrBrokenSchemaParts(db)), ...(await findSequencesBehindTables(db))]
-  const missing = parts.filter(({ isForSpeed }) => !isForSpeed)
-  if (missing.length === 0) return
-  const named = missing
-    .slice(0, 3)
-    .map(({ name }) => name)
-    .join(', ')
-  const more = missing.length > 3 ? ` and ${missing.length - 3} more` : ''
-  const why = `its schema outboxd lacks ${named}${more}. It was restored in part, or a part was dropped. \`outboxd check\` prints the statements that create what is missing`
+/** @throws DatabaseUnusable if sequences are behind their tables */
+export async function assertSequencesAreAhead(db: Database, stateDatabaseUrl: string): Promise<void> {
+  if ((await findSequencesBehindTables(db)).length === 0) return
+  const why =
+    'its sequences would give out numbers that its tables already have. `outboxd check` prints the statements that set them'
   throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }

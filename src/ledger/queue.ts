@@ -1,5 +1,4 @@
 import { PgBoss } from 'pg-boss'
-import packageJson from 'pg-boss/package.json' with { type: 'json' }
 import type { MovedPoll, PlannedPoll, PollJob } from '../model.ts'
 import { createPool, type Database } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
@@ -55,19 +54,6 @@ export async function installPollQueue(url: string): Promise<void> {
     await boss.stop({ graceful: false })
     await pool.end()
   }
-}
-
-export interface QueueVersions {
-  installed: number | null
-  needed: number
-}
-
-export async function readQueueVersions(db: Database): Promise<QueueVersions> {
-  const needed = packageJson.pgboss.schema
-  const { rows } = await db.query<{ exists: boolean }>(`select to_regclass('pgboss.version') is not null as exists`)
-  if (!rows[0]?.exists) return { installed: null, needed }
-  const { rows: versions } = await db.query<{ version: number }>('select version from pgboss.version')
-  return { installed: versions[0]?.version ?? null, needed }
 }
 
 function updatable({ policy: _, ...options }: typeof queueOptions) {

@@ -275,23 +275,6 @@ test('what was not checked is marked "-", and null in JSON', async () => {
   ])
 })
 
-test('a missing index or constraint of the ledger is a problem, and check prints the SQL that restores it', async () => {
-  const { pool } = fixture.ledger
-  await pool.query('drop index outboxd.submission_report; alter table outboxd.clock drop constraint clock_pkey')
-  const { code, printed } = await run()
-  expect(code).toBe(1)
-  expect(printed).toMatch(
-    /PROBLEM {2}ledger: the schema is incomplete \(.*constraint clock_pkey of clock, index submission_report of submission missing\)/,
-  )
-  await pool.query(
-    printed
-      .split('\n')
-      .filter((line) => /^ +(alter table|create index) /i.test(line))
-      .join('\n'),
-  )
-  expect((await run()).printed).toContain('all migrations are applied')
-})
-
 test('open problems that daemons reported are a warning', async () => {
   await raiseProblems(fixture.ledger.pool, [
     { kind: 'row_conflict', subject: '5', detail: 'another row', retryInMs: null },

@@ -12,7 +12,7 @@ export interface ProgramCopy extends AsyncDisposable {
   start(args: readonly string[], env: Record<string, string>, onLine?: (line: string) => void): Program
 }
 
-/** Version 0.1.0, whose ledger is kept in test/ledger/version-0.1.0. */
+/** Version 0.1.0. */
 const commitOf010 = '2f42af5dc39dbed5520e22280af8aa7ccc97f94c'
 
 /** Copies the program and applies patches that break it. @throws Error if a patch does not match */

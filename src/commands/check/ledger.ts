@@ -1,11 +1,6 @@
 import type { DatabaseConfig } from '../../config.ts'
 import { emptyInstanceMemory, isStandbyAwaited, readAndJudgeHistory } from '../../ledger/history/history.ts'
-import {
-  assertMigrated,
-  findMissingOrBrokenSchemaParts,
-  findSequencesBehindTables,
-  type SchemaPart,
-} from '../../ledger/migrations.ts'
+import { assertMigrated, findSequencesBehindTables } from '../../ledger/migrations.ts'
 import { readMissingGrantStatements } from '../../ledger/operator/grants.ts'
 import {
   findReadOnlyCause,
@@ -31,10 +26,8 @@ export function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: DatabaseCo
       await assertMigrated(db, url)
       const cause = await findReadOnlyCause(db)
       if (cause !== null) return problem(readOnlyMessage({ of: 'ledger', cause }))
-      const missing = await findMissingOrBrokenSchemaParts(db)
-      if (missing.length > 0) return problem(missingMessage(missing), ...missing.map(({ sql }) => statement(sql)))
       const behind = await findSequencesBehindTables(db)
-      if (behind.length > 0) return problem(positionsMessage, ...behind.map(({ sql }) => statement(sql)))
+      if (behind.length > 0) return problem(positionsMessage, ...behind.map(statement))
       const history = await readUnseenHistory(db, ledgerStandby)
       if (history !== null) return problem(history)
       if (await isStandbyAwaited(db)) return problem(standbyAwaitedMessage)
@@ -75,9 +68,6 @@ function judgeProblems(counts: Awaited<ReturnType<typeof countProblems>>): Findi
 }
 
 const grantMessage = 'the role lacks permissions in the schemas outboxd and pgboss. Their owner must run:'
-
-const missingMessage = (missing: readonly SchemaPart[]) =>
-  `the schema is incomplete (${missing.map(({ name }) => name).join(', ')} missing), perhaps because it was restored in part. Stop the daemons and run the statements below as the owner of the schema. If the statements fail, restore the schema again (pg_restore -1):`
 
 const positionsMessage =
   'the ledger’s sequences would give out numbers that its tables already have. This happens after logical replication or a partial restore. Stop the daemons and run the statements below as the owner of the schema. If records may have been sent since the copy was made, also run `outboxd recover --restored --as uncertain` before you start a daemon:'

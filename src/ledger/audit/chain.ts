@@ -117,7 +117,7 @@ export async function readActChainEntries(
 
 const sha256 = (data: string | Buffer): Buffer => createHash('sha256').update(data).digest()
 
-/** Must equal outboxd.digest_of in migrations/0024_chain.sql. */
+/** Must equal outboxd.digest_of in migrations/0001_ledger.sql. */
 const digestOf = (a: string | null, b: string | null): string =>
   sha256(`${Buffer.byteLength(a ?? '')}:${a ?? ''}${b ?? ''}`).toString('hex')
 
