@@ -180,14 +180,3 @@ test('once --budget is used up, the remaining questions are not asked and say wh
     why: expect.stringMatching(/the 3 requests of --budget were used up/),
   })
 })
-
-test('docs/why/contract.md names only questions that exist, and more than 30 of them', () => {
-  const whole = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'why', 'contract.md'), 'utf8')
-  const page = whole.slice(0, whole.indexOf('## What an answer means'))
-  const asked = [...page.matchAll(/^\| \d[^|]*(?:\|[^|]*){3}\|([^|]*)\|$/gm)].flatMap(([, cell = '']) =>
-    cell.split(/[,(]/),
-  )
-  const names = asked.map((each) => each.trim()).filter((each) => each !== '' && !each.startsWith('cannot'))
-  expect(names.filter((name) => !questions.some((question) => question.name === name))).toEqual([])
-  expect(new Set(names).size).toBeGreaterThan(30)
-})
