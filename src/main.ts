@@ -116,12 +116,10 @@ const commands: Record<string, () => Promise<{ command: CommandModule }>> = {
   demo: () => import('./commands/demo.ts'),
   config: () => import('./commands/config.ts'),
   completion: () => import('./commands/completion.ts'),
-  man: () => import('./commands/man.ts'),
 }
-/** These commands describe all others. */
-const ofAll = ['completion', 'man']
 
-const isAlone = Object.hasOwn(commands, wanted) && !ofAll.includes(wanted)
+// `completion` describes all others.
+const isAlone = Object.hasOwn(commands, wanted) && wanted !== 'completion'
 for (const [name, load] of Object.entries(commands)) {
   if (isAlone && name !== wanted) continue
   const { command } = await load()

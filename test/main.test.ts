@@ -64,7 +64,7 @@ test('on an older Node, the sandbox for tests names both versions before any of 
 })
 
 test('a reader that closes the pipe early, as | head does, causes no error', async () => {
-  const child = spawn(process.execPath, [sourceMain, 'man'], {
+  const child = spawn(process.execPath, [sourceMain, 'config'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env.PATH, NODE_ENV: 'production' },
   })

@@ -13,7 +13,7 @@ async function outboxd(...args: string[]): Promise<string> {
   return stdout
 }
 
-/** The commands that `--help` lists. Completion and the manual page must have all of them. */
+/** The commands that `--help` lists. Completion must have all of them. */
 let commands: string[]
 beforeAll(async () => {
   const help = await outboxd('--help')
@@ -66,24 +66,4 @@ test.each([
 test('an unknown shell exits with 2', async () => {
   await using program = startProgram({ args: ['completion', 'tcsh'] })
   expect(await program.ended()).toMatchObject({ code: 2, stderr: expect.stringContaining('bash, zsh, fish') })
-})
-
-const canFormat = spawnSync('groff', ['--version']).status === 0
-
-describe('the manual page', () => {
-  test('has the help of every command, every variable and the exit codes', async () => {
-    const page = await outboxd('man')
-    for (const name of commands.filter((each) => each !== 'help')) expect(page).toContain(`\n.SS ${name}\n`)
-    expect(page).toContain('.B RATE_LIMIT_REQUESTS')
-    expect(page).toContain('4 not confirmed')
-  })
-
-  test.runIf(canFormat)('passes groff without a warning', async () => {
-    const { stdout, stderr } = spawnSync('groff', ['-k', '-man', '-Tutf8', '-ww', '-rHY=0'], {
-      input: await outboxd('man'),
-      encoding: 'utf8',
-    })
-    expect(stderr).toBe('')
-    expect(stdout).toContain('outboxd completion bash > /etc/bash_completion.d/outboxd')
-  })
 })
