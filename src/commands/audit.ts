@@ -1,8 +1,6 @@
 import { once } from 'node:events'
 import { systemClock } from '../clock.ts'
-import type { ChainHead } from '../ledger/audit/chain.ts'
 import { readAuditEntries } from '../ledger/audit/readAuditEntries.ts'
-import { type ChainVerdict, verifyChain } from '../ledger/audit/verifyChain.ts'
 import {
   type AuditLine,
   type AuditSum,
@@ -22,13 +20,7 @@ import { parseTimeSpan } from '../operations/filters.ts'
 import { parseRecordOption } from '../operations/references.ts'
 import { pluralize } from '../plainText.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
-import {
-  type CommandContext,
-  createProgressPrinter,
-  exitCodes,
-  printJson,
-  printUsageErrors,
-} from './terminal/context.ts'
+import { type CommandContext, createProgressPrinter, exitCodes, printUsageErrors } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
@@ -42,8 +34,6 @@ export const command = defineCommand({
     ['--type <type>', 'only records of this type'],
     ['--containing <text>', 'only records with this text in payload, body or key'],
     ['--sum', 'print exact totals by month, type and outcome instead'],
-    ['--verify', "verify that no log entry was changed, and print the chain's head"],
-    ['--noted <number:hash>', 'with --verify: an earlier head that the chain must contain'],
     ['--csv', 'print CSV, with the time of each step'],
     ['--json', 'print a JSON array, one element a line'],
   ],
@@ -55,9 +45,7 @@ column amount_NAME for each amount, and columns for the customer and the currenc
 another. If it names several, or only an inner part names one, all that are possible stand there, such as EUR+USD.
 
 Dates and times without an offset are in UTC. --sum adds up amounts exactly, by month (UTC), type, outcome and currency. A total
-without a currency (text: unknown) may mix several: of erased records, and of those that an older version emptied. --verify
-computes the chain of all log entries again, and names the first that was changed, added or removed. The database's owner could
-rewrite the whole chain, so note its head elsewhere and give it with --noted: see docs/run/retention.md.
+without a currency (text: unknown) may mix several: of erased records, and of those that an older version emptied.
 
 In CSV cells control characters are written like \\u000a, and an apostrophe stands before = + - @ where a spreadsheet would
 calculate. So take exact keys from --json.
@@ -66,23 +54,15 @@ Examples:
   outboxd audit --since 2026-11-01 --until 2026-12-01 --csv > november.csv
   outboxd audit --key K-4711                        one customer's records, and who acted on them
   outboxd audit --since 2026-01-01 --until 2027-01-01 --sum --csv
-  outboxd audit --verify --noted 4711:9f86d081…     with a head from last month's log
   outboxd audit --since 7d --json | jq '.[] | select(.hands != [] or .kind == "act")'`,
   async action(context, options): Promise<number> {
     const span = parseTimeSpan(options, systemClock.nowMs())
     const problems = span.kind === 'invalid' ? span.problems : []
     if (options.csv && options.json) problems.push('give --csv or --json, not both')
     const record = parseRecordOption(options.record, problems)
-    if (options.noted !== undefined && !options.verify) problems.push('--noted needs --verify')
     if (options.containing?.trim() === '') problems.push('--containing needs a text, such as --containing PO-4711')
-    const { key, type, containing, since, until, csv, sum } = options
-    if (
-      options.verify &&
-      [key, options.record, type, containing, since, until, csv, sum].some((each) => each !== undefined)
-    )
-      problems.push('--verify reads the whole chain: it can be combined only with --noted and --json')
+    const { key, type, containing, sum } = options
     if (problems.length > 0 || span.kind === 'invalid') return printUsageErrors(context, problems)
-    if (options.verify) return verify(context, options)
     return withDatabases(context, async (databases, { mappingsDir }) => {
       const form = sum ? sumForm(options) : formOf(options, tryReadAmountFieldNames(mappingsDir))
       const counts = { record: 0, pruned: 0, act: 0 }
@@ -149,51 +129,4 @@ async function write({ stdout, signal }: CommandContext, text: string): Promise<
   await once(stdout, 'drain', { signal }).catch((error: unknown) => {
     if (!signal.aborted) throw error
   })
-}
-
-/** @returns 1 if the chain is broken, 3 if there is no chain */
-async function verify(context: CommandContext, options: AuditOptions): Promise<number> {
-  const noted = options.noted === undefined ? null : readHead(options.noted)
-  if (noted === undefined)
-    return printUsageErrors(context, [
-      '--noted needs a head from `outboxd audit --verify`, such as 4711:9f86d081… with all 64 digits',
-    ])
-  return withDatabases(context, async (databases) => {
-    const showProgress = createProgressPrinter(
-      context,
-      ({ blocks }: ChainVerdict) => `Verified ${pluralize(blocks, 'block')} so far …`,
-    )
-    const verdict = await verifyChain(databases.ledger, noted, showProgress)
-    if (options.json) printJson(context, verdict)
-    else if (verdict.head !== null) context.stdout.write(`${verdict.head.number}:${verdict.head.hash}\n`)
-    for (const line of messages(verdict, noted)) context.stderr.write(`${line}\n`)
-    if (verdict.broken !== null) return exitCodes.failed
-    return verdict.head === null ? exitCodes.nothing : exitCodes.done
-  })
-}
-
-function readHead(text: string): ChainHead | undefined {
-  const [, number, hash] = /^(\d{1,18}):([0-9a-f]{64})$/.exec(text.trim()) ?? []
-  return number === undefined || hash === undefined ? undefined : { number, hash }
-}
-
-function messages(verdict: ChainVerdict, noted: ChainHead | null): string[] {
-  const { broken, brokenBy, head, blocks, entries, reduced, gone, waiting } = verdict
-  const not = waiting === 0 ? '' : ` ${waiting} newer entries are not in the chain yet.`
-  if (broken !== null)
-    return [
-      `The chain is broken: ${broken}.`,
-      brokenBy === 'log'
-        ? 'Entries that are left are unchanged. Other entries may be missing, too.'
-        : `${brokenBy === 'noted' ? `Any entry up to block ${noted?.number} may have been rewritten` : 'Entries before it are unchanged'}. Entries after it were not verified.`,
-      ...(brokenBy === 'noted' ? [] : ['Find out who may write to the schema outboxd, and keep an earlier backup.']),
-    ]
-  if (head === null) return [`There is no chain yet.${not} A running daemon creates the chain within a minute.`]
-  const less = reduced + gone === 0 ? '' : `; ${reduced} emptied or erased, and ${gone} pruned`
-  return [
-    `The chain is intact: ${pluralize(blocks, 'block')}, ${entries} unchanged entries${less}.${not}`,
-    noted === null
-      ? 'Note the head, printed above, outside of the database. Given to --noted later, it proves that older entries were not rewritten.'
-      : `The chain contains the noted head (block ${noted.number}).`,
-  ]
 }

@@ -18,10 +18,9 @@ export const command = defineCommand({
     ['--yes', 'do not ask for confirmation'],
     ['--json', 'print JSON'],
   ],
-  help: `Erases payload, body, result, error and key, and what the log noted with each step. Ids, types, states, times and amounts stay,
-so \`outboxd audit --verify\` still succeeds. Erased data cannot be brought back. Only completed and discarded records are
-erased. If the key has other records, the command lists them and exits with 1. Outbox rows, logs and backups you erase
-yourself: see docs/run/retention.md, "Erasure".
+  help: `Erases payload, body, result, error and key, and what the log noted with each step. Ids, types, states, times and amounts stay.
+Erased data cannot be brought back. Only completed and discarded records are erased. If the key has other records, the command
+lists them and exits with 1. Outbox rows, logs and backups you erase yourself: see docs/run/retention.md, "Erasure".
 
 Examples:
   outboxd erase --key K-4711 --reason "request 2026-17 by the person" --dry-run

@@ -1,5 +1,4 @@
 import type { DatabaseConfig } from '../config.ts'
-import { appendLogsToChain } from '../ledger/audit/chain.ts'
 import { logOperatorAct, type Operator } from '../ledger/operator/operator.ts'
 import {
   countPrunableSubmissions,
@@ -57,10 +56,7 @@ Examples:
 
 const nothing: PrunedCounts = { submissions: 0, emptied: 0, forgotten: 0 }
 
-/**
- * Logs the act before it deletes anything, so that a killed command leaves it, too. Only chained entries may be
- * deleted. A second act has the counts.
- */
+/** Logs the act before it deletes anything, so that a killed command leaves it, too. A second act has the counts. */
 async function pruneLedger(
   databases: Databases,
   { ledger, actor }: Operator,
@@ -74,7 +70,6 @@ async function pruneLedger(
     ({ submissions, emptied }: PrunedCounts) => `Deleted ${submissions}, emptied ${emptied} so far …`,
   )
   await logOperatorAct(ledger, actor, 'prune', { ...retention, begun: true })
-  await appendLogsToChain(ledger, goOn)
   let pruned = nothing
   const logCounts = async () => {
     if (pruned !== nothing) await logOperatorAct(ledger, actor, 'prune', { ...retention, ...pruned })
@@ -125,7 +120,7 @@ function doneMessage({ submissions, emptied }: PrunedCounts, end: PruneRoundResu
   const rest =
     end === 'through'
       ? ''
-      : ' The rest is left, because the command was interrupted, another instance prunes, or log entries are not in the audit chain yet: run the command again.'
+      : ' The rest is left, because the command was interrupted, another instance prunes, or sessions have locked records: run the command again.'
   return `Deleted ${pluralize(submissions, 'record')}, emptied ${emptied}.${rest}`
 }
 

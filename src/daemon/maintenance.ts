@@ -1,6 +1,4 @@
 import cron from 'node-cron'
-import { appendLogsToChain } from '../ledger/audit/chain.ts'
-import { createChainVerifier } from '../ledger/audit/verifyChain.ts'
 import { moveDueTimesIfClockSetBack } from '../ledger/clockWatch.ts'
 import {
   deleteStaleInstanceProblems,
@@ -11,7 +9,7 @@ import {
 import { releaseUnblockedRecords } from '../ledger/keyOrder.ts'
 import { dropReportsToFormerOutboxes } from '../ledger/operator/adoptOutbox.ts'
 import { type WrittenOutcomes, writeStepsAndReleaseKeys } from '../ledger/outcomes.ts'
-import { readProblemSubjects, replaceProblems } from '../ledger/problems.ts'
+import { replaceProblems } from '../ledger/problems.ts'
 import { recreateMissingPollJobs } from '../ledger/queue.ts'
 import { pruneRequestCounts, sumRequestCountsByHour } from '../ledger/requestCounts.ts'
 import { type PrunedCounts, readPruneOverdueMs, runPruneRound } from '../ledger/retention.ts'
@@ -21,7 +19,7 @@ import type { Answer, Submission, Transition } from '../model.ts'
 import { createPeriodicTableComparison } from '../outbox/comparison.ts'
 import { findExistingIds } from '../outbox/readRows.ts'
 import { recordTableStorageLocation } from '../outbox/tableStorageLocation.ts'
-import { classifyDatabaseError, type Database, inTransaction } from '../postgres/database.ts'
+import { classifyDatabaseError, inTransaction } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
 import type { DispatchPart } from './createDispatchPart.ts'
 import { createDatabaseObservation } from './databaseObservation.ts'
@@ -51,7 +49,6 @@ export function createMaintenanceParts(daemon: Context, options: MaintenancePart
     reconcile: createReconciling(daemon, options.stopping),
     compare: createComparing(daemon, options.stopping),
     prune: createPruning(daemon, options.stopping),
-    chain: createChaining(daemon, options.stopping),
     history: createHistoryWatch(daemon),
     observe: createDatabaseObservation(daemon, options.onBacklog),
   } satisfies Record<string, LoopPart>
@@ -221,40 +218,9 @@ function createPruning({ config, clock, databases, metrics, telemetry }: Context
       metrics.pruneOverdue.set(overdueMs)
       const days = Math.floor(overdueMs / 86_400_000)
       const detail = `the oldest record should have been deleted or emptied ${days} ${days === 1 ? 'day' : 'days'} ago (RETENTION_DAYS, RETENTION_PAYLOAD_DAYS)`
-      await replaceProblem(ledger, 'prune_behind', overdueMs > pruneBehindMs ? detail : null)
+      const problems = overdueMs > pruneBehindMs ? [{ subject: '', detail, retryInMs: null }] : []
+      await replaceProblems(ledger, 'prune_behind', problems)
       return end === 'begun' ? 0 : pruneEveryMs
-    },
-  }
-}
-
-const replaceProblem = (ledger: Database, kind: 'prune_behind' | 'chain_broken', detail: string | null) =>
-  replaceProblems(ledger, kind, detail === null ? [] : [{ subject: '', detail, retryInMs: null }])
-
-const chainEveryMs = 30_000
-
-function createChaining(
-  { clock, databases: { ledger }, metrics, telemetry }: Context,
-  stopping: AbortSignal,
-): LoopPart {
-  const isBroken = async () => (await readProblemSubjects(ledger, 'chain_broken')).size > 0
-  let verify: ReturnType<typeof createChainVerifier> | null = createChainVerifier(ledger, async () => false)
-  return {
-    async runOnce() {
-      const elapsedMs = clock.stopwatch()
-      const goOn = () => !stopping.aborted && elapsedMs() < roundMaxMs
-      const round = await appendLogsToChain(ledger, goOn)
-      if (round.endOfDay !== null) {
-        telemetry.auditDayEnded(round.endOfDay)
-        verify = createChainVerifier(ledger, isBroken)
-      }
-      metrics.chainBehind.set(round.behindMs)
-      if (round.end === 'begun' || verify === null) return round.end === 'begun' ? 0 : chainEveryMs
-      const verified = await verify(goOn)
-      if (verified.end === 'begun') return 0
-      // Only the whole chain shows that a problem has passed, because its block may be older than a day.
-      if (verified.broken !== null || verified.isWhole) await replaceProblem(ledger, 'chain_broken', verified.broken)
-      verify = null
-      return chainEveryMs
     },
   }
 }

@@ -158,10 +158,8 @@ export async function claimQueuedSubmissions(
        from ready where s.id = ready.id
        returning s.*, extract(epoch from clock_timestamp() - ready.due_at)::float8 * 1000 as waited_ms
      ), event as (
-       -- the chain covers the digest, so a changed body is noticed
-       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
-       select id, 'queued', 'sending', attempt, 'slot', $4, jsonb_build_object('bodySha256', encode(sha256(convert_to(body, 'UTF8')), 'hex'))
-       from s order by seq
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
+       select id, 'queued', 'sending', attempt, 'slot', $4 from s order by seq
      )
      select ${submissionColumnsSql}, s.waited_ms as "waitedMs", pg_current_xact_id()::text as xid from s order by s.seq`,
     [claim.id, claim.instanceId, claim.limit, claim.who],

@@ -104,9 +104,6 @@ async function takeTurn(db: Database, turn: PruneRound['turn']): Promise<boolean
 
 export const mayBePrunedSql = `state in ('completed', 'discarded') and not report_due`
 
-const isChained = `not exists (select from outboxd.submission_event e where e.submission_id = submission.id
-  and e.id > coalesce((select last_event from outboxd.chain_block order by number desc limit 1), 0))`
-
 /** Excludes records whose transaction id an operator gave, because such a record may have to be sent again. */
 export const mayBeEmptiedSql = `${mayBePrunedSql} and not id_by_person and emptied_at is null`
 
@@ -114,8 +111,6 @@ interface PruneLimits {
   olderThanDays: number
   limit: number
 }
-
-const oldestPerRow = 10
 
 const isOld = `ended_at < now() - $1 * interval '1 day'`
 
@@ -127,16 +122,8 @@ const isOld = `ended_at < now() - $1 * interval '1 day'`
  */
 export async function pruneOldSubmissions(db: Database, { olderThanDays, limit }: PruneLimits): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
-    // Checks only the oldest submissions for events outside the audit chain. A check of all took seconds while the
-    // chain was behind.
-    `with oldest as materialized (
-       select id from outboxd.submission where ${mayBePrunedSql} and ${isOld}
-       order by ended_at limit ${oldestPerRow} * $2
-     ), chained as materialized (
-       select id from oldest submission where ${isChained} limit $2
-     ), due as (
-       select s.id from chained join outboxd.submission s using (id)
-       where ${mayBePrunedSql} and ${isOld} for update of s skip locked
+    `with due as (
+       select id from outboxd.submission where ${mayBePrunedSql} and ${isOld} order by ended_at limit $2 for update skip locked
      ), gone as (
        delete from outboxd.submission s using due where s.id = due.id
        returning s.outbox_id, s.outbox, s.id, s.type, s.row_stamp, s.recorded_at, s.state, s.ended_at, s.transaction_id,

@@ -28,7 +28,6 @@ export const problemKinds = [
   'credentials_broken',
   'prune_behind',
   'ledger_history',
-  'chain_broken',
 ] as const
 export type ProblemKind = (typeof problemKinds)[number]
 

@@ -26,7 +26,6 @@ export const loopNames = [
   'schedule',
   'compare',
   'prune',
-  'chain',
   'history',
 ] as const
 export type LoopName = (typeof loopNames)[number]
@@ -242,11 +241,6 @@ export const metricRows = {
     kind: 'gauge',
     name: 'outboxd_prune_overdue_seconds',
     help: 'Seconds since the oldest submission became due to be deleted or emptied; 0 for none.',
-  },
-  chainBehind: {
-    kind: 'gauge',
-    name: 'outboxd_audit_chain_behind_seconds',
-    help: 'Age in seconds of the oldest log entry that is not in the audit chain yet; 0 for none.',
   },
   problems: {
     kind: 'shown',

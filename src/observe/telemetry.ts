@@ -130,9 +130,6 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
     orphansRescued(count: number) {
       if (count > 0) log.warn('records that a dead instance was sending were settled', { count })
     },
-    auditDayEnded({ number, hash }: { number: string; hash: string }) {
-      log.info('day of the audit chain ended', { detail: `outboxd audit --verify --noted ${number}:${hash}` })
-    },
     pruned({ submissions, emptied, forgotten }: Pruned) {
       metrics.pruned.add(submissions, { what: 'submission' })
       metrics.pruned.add(emptied, { what: 'contents' })

@@ -75,8 +75,6 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
     history?.subject === 'standby'
       ? `${history.detail}.`
       : `The ledger may have lost committed data (its database was restored or failed over): ${history?.detail}.`,
-  chain_broken: ([found]) =>
-    `The logs were changed in the database: ${found?.detail}. \`outboxd audit --verify\` checks the whole chain. Find out who may write to the schema outboxd, and keep an earlier backup.`,
   outbox_history: ([history]) =>
     `${history?.detail}. To leave these rows out, run \`outboxd pause --reason TEXT\`, \`outboxd adopt --start now\`, and \`outboxd resume\`: rows not captured yet are then ignored.`,
 }

@@ -49,12 +49,11 @@ export function eventDetails({
   cause,
 }: Pick<LoggedEvent, 'detail' | 'cause'>): [name: string, value: string][] {
   if (detail === null) return []
-  // Only daemons need the claim, and only `audit` the digest and the currency.
+  // Only daemons need the claim, and only `audit` the currency.
   const {
     former,
     claim: _,
-    bodySha256: __,
-    currency: ___,
+    currency: __,
     ...rest
   } = detail as Record<string, unknown> & {
     former?: Record<string, unknown>

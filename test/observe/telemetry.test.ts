@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import type { Answer, AttemptResult, Breach, Submission } from '../../src/model.ts'
-import { createLog } from '../../src/observe/log.ts'
 import { createTelemetry } from '../../src/observe/telemetry.ts'
 import { requestOutcomeOf } from '../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../support/answers.ts'
@@ -246,13 +245,4 @@ describe('written outcomes:', () => {
     expect(counted).toEqual(['breaches(rate_limit_lower)'])
     expect(lines).toMatchObject([{ level: 'warn', fields: { count: 12 } }])
   })
-})
-
-test('the head of the chain at the end of a day is logged whole, with the command that checks it', () => {
-  const written: string[] = []
-  const log = createLog('info', { write: (line: string) => void written.push(line), writeKept() {} } as never)
-  const { auditDayEnded } = createTelemetry({ log, metrics: {}, outcomeOf: requestOutcomeOf, contract: null } as never)
-  auditDayEnded({ number: '4711', hash: 'a3'.repeat(32) })
-  log.flush()
-  expect(written.join('')).toContain(`outboxd audit --verify --noted 4711:${'a3'.repeat(32)}`)
 })

@@ -1,5 +1,4 @@
 import type pg from 'pg'
-import { appendLogsToChain } from '../../src/ledger/audit/chain.ts'
 import { type PruneDeps, type PrunedCounts, type PruneRoundResult, runPruneRound } from '../../src/ledger/retention.ts'
 
 /** An outbox whose rows are never deleted. */
@@ -11,7 +10,6 @@ export async function pruneAll(
   retention: { days: number | null; payloadDays: number | null },
   outbox: PruneDeps['outbox'] = allThere,
 ): Promise<PrunedCounts & { end: PruneRoundResult }> {
-  await chainAll(pool)
   let pruned: PrunedCounts = { submissions: 0, emptied: 0, forgotten: 0 }
   const end = await runPruneRound(
     { ledger: pool, outbox },
@@ -33,7 +31,6 @@ export async function endAgo(pool: pg.Pool, days: number, where = 'true'): Promi
     `update outboxd.submission set ended_at = now() - $1 * interval '1 day', report_due = false where ended_at is not null and ${where}`,
     [days],
   )
-  await chainAll(pool)
 }
 
 /** Completes all queued submissions as of `days` ago, and marks them as written back. */
@@ -43,8 +40,4 @@ export async function completeAgo(pool: pg.Pool, days: number): Promise<void> {
        ended_at = now() - $1 * interval '1 day', report_due = false where state = 'queued'`,
     [days],
   )
-  await chainAll(pool)
 }
-
-/** Entries outside the audit chain are not pruned. In production, a daemon has chained them long before. */
-const chainAll = (pool: pg.Pool) => appendLogsToChain(pool, () => true)

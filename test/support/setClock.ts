@@ -4,9 +4,9 @@ const deadlock = '40P01'
 
 /**
  * Sets the database's clock back as seen by stored times, because the clock of a running Postgres cannot be set: moves
- * each time that the ledger and the queue have stored into the future. Not moved are the logs, whose chain would show it,
- * the times of outbox rows, which the ERP wrote, and times compared with them. Nor are the minutes of request counts,
- * because a minute moved onto another is refused.
+ * each time that the ledger and the queue have stored into the future. Not moved are the append-only logs, the times of
+ * outbox rows, which the ERP wrote, and times compared with them. Nor are the minutes of request counts, because a minute
+ * moved onto another is refused.
  */
 export async function setClockBack(pool: pg.Pool, ms: number): Promise<void> {
   const { rows } = await pool.query<{ table: string; column: string }>(

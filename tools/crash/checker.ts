@@ -90,7 +90,6 @@ function overall(evidence: History, cases: Case[]): Violation[] {
     ...(evidence.requestsMost > evidence.requestsAllowed
       ? [violation(`${evidence.requestsMost} requests in a window, ${evidence.requestsAllowed} are allowed`)]
       : []),
-    ...(evidence.chainBroken !== null ? [violation(`the chain of the logs: ${evidence.chainBroken}`)] : []),
     ...(evidence.throttledUnasked > 0
       ? [violation(`the service had to throttle ${evidence.throttledUnasked} times`)]
       : []),

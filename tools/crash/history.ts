@@ -1,6 +1,4 @@
 import type pg from 'pg'
-import { appendLogsToChain } from '../../src/ledger/audit/chain.ts'
-import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
 import { unprunedCausePrefix } from '../../src/ledger/retention.ts'
 import { rateLimit, type Surroundings } from './environment.ts'
 import type { Written } from './workload.ts'
@@ -98,8 +96,6 @@ export interface History {
   requestsAllowed: number
   /** Number of 429 because the limit was exceeded. Does not count those that a fault caused. */
   throttledUnasked: number
-  /** What is wrong with the audit chain; null if it is intact. */
-  chainBroken: string | null
   requests: number
   /** Submissions whose payload was pruned. */
   emptied: number
@@ -107,20 +103,6 @@ export interface History {
   problems: string[]
   /** Missing if no commit was lost. */
   lost?: readonly LostSpan[]
-}
-
-/** Chains the remaining entries, then checks that each event is in the chain once and unchanged. */
-async function findChainBreak(ledger: pg.Pool, events: number, isPruned: boolean): Promise<string | null> {
-  await appendLogsToChain(ledger, () => true)
-  const { broken, entries, gone } = await verifyChain(ledger, null)
-  const { rows } = await ledger.query<{ acts: number }>('select count(*)::int as acts from outboxd.operator_act')
-  const expected = events + (rows[0]?.acts ?? 0)
-  return (
-    broken ??
-    (entries === expected && gone > 0 === isPruned
-      ? null
-      : `it has ${entries} entries of ${expected}, ${gone} are gone`)
-  )
 }
 
 const us = (column: string) => `(extract(epoch from ${column}) * 1000000)::float8`
@@ -192,11 +174,6 @@ export async function gatherHistory(
     requestsMost: rate.maxArrived,
     requestsAllowed: rateLimit.requests,
     throttledUnasked: counts[0]?.throttledUnasked ?? 0,
-    chainBroken: await findChainBreak(
-      environment.ledger,
-      events.length,
-      ledger.some((row) => row.isPruned),
-    ),
     requests: counts[0]?.requests ?? 0,
     emptied: emptied[0]?.n ?? 0,
     problems: problems.map(({ problem }) => problem),

@@ -133,8 +133,8 @@ export async function readRecordsOfKey(db: Database, key: string): Promise<Recor
 }
 
 /**
- * Erases key, payload, body, result, error and the details of events. Times, states, ids, amounts and digests stay, so
- * the audit chain stays valid, and an unchanged document is not sent again.
+ * Erases key, payload, body, result, error and the details of events. Times, states, ids, amounts and the request's
+ * digest stay, so that an unchanged document is not sent again.
  */
 export function eraseRecords(
   { ledger, actor }: Operator,

@@ -47,7 +47,6 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.skipped_row': { acts: all, holds: 'skipped rows' },
   'outboxd.edited_row': { acts: ['insert', 'delete'], holds: 'rows that the ERP edited after capture' },
   'outboxd.operator_act': { acts: ['insert'], holds: 'acts of operators' },
-  'outboxd.chain_block': { acts: ['insert', 'update'], holds: 'the audit chain; a trigger refuses to change blocks' },
   'outboxd.history': {
     acts: ['insert', 'update'],
     holds: 'when daemons last found the ledger complete, and who accepted a loss',

@@ -3,7 +3,6 @@ import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type CaptureDeps, createBatchCapture } from '../../../src/daemon/capture/capture.ts'
 import { toCaptureFault } from '../../../src/daemon/createCapturePart.ts'
-import { appendLogsToChain } from '../../../src/ledger/audit/chain.ts'
 import { failResubmissionsOfOvertakenDocuments, readNewerVersionsAmong } from '../../../src/ledger/documents.ts'
 import { discardSeenSubmissions, eraseRecords } from '../../../src/ledger/operator/decisions.ts'
 import { queueReplays, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
@@ -534,7 +533,6 @@ describe('an older version of a document is not sent after a newer one:', () => 
       `update outboxd.submission set report_due = false, ended_at = now() - interval '9 days' where outbox_id = $1`,
       [second],
     )
-    await appendLogsToChain(ledger.pool, () => true)
     expect(await inTransaction(ledger.pool, (db) => pruneOldSubmissions(db, { olderThanDays: 1, limit: 10 }))).toBe(1)
     expect(await newer()).toBe(second)
   })
@@ -577,7 +575,6 @@ test('an unchanged document is not sent again after its record was emptied or pr
   await note(5)
   await captureAll()
   expect((await submissions()).at(-1)).toEqual(unchanged)
-  await appendLogsToChain(ledger.pool, () => true)
   const pruned = await inTransaction(ledger.pool, (db) => pruneOldSubmissions(db, old))
   expect(pruned).toBe(1)
   await note(5)
@@ -601,7 +598,6 @@ test('a record that comes back after pruning does not count as the newest of its
   await captureAll()
   await end('completed')
   await ledger.pool.query(`update outboxd.submission set ended_at = now() - interval '9 days'`)
-  await appendLogsToChain(ledger.pool, () => true)
   await inTransaction(ledger.pool, (db) => pruneOldSubmissions(db, { olderThanDays: 1, limit: 10 }))
   await setPrice(5, '2')
   const second = await note(5)

@@ -156,6 +156,6 @@ function evidence({
       requestsMost: 0,
     },
     lost: change.lost ?? [],
-    ...{ requestsAllowed: 0, throttledUnasked: 0, chainBroken: null, requests: 0, emptied: 0, problems: [] },
+    ...{ requestsAllowed: 0, throttledUnasked: 0, requests: 0, emptied: 0, problems: [] },
   }
 }
