@@ -75,6 +75,7 @@ async function refusals(env: Record<string, string>, statements: readonly string
 }
 
 const insufficientPrivilege = '42501'
+const raisedByTrigger = 'P0001'
 
 test('only the printed grants: everything works, nothing is refused', async () => {
   const denied: string[] = []
@@ -144,12 +145,8 @@ test('the role owns nothing: it changes only the outbox columns that are ours', 
     'alter table outbox disable trigger all',
     'create table outboxd.more ()',
     'drop table outboxd.submission_event',
-    'alter table outboxd.submission_event disable trigger append_only',
-    'truncate outboxd.submission_event',
     `delete from outboxd.migration`,
     'delete from outboxd.history',
-    'delete from outboxd.submission_event',
-    `update outboxd.operator_act set who = 'another'`,
     'delete from pgboss.queue',
     'insert into pgboss.schedule (name) values (null)',
     'select lo_create(0)',
@@ -158,6 +155,29 @@ test('the role owns nothing: it changes only the outbox columns that are ours', 
     'create schema more',
   ]
   expect(await refusals(runs, statements)).toEqual(statements.map(() => insufficientPrivilege))
+})
+
+test('the role can neither change nor delete an entry of the log', async () => {
+  const ofErased = 'where submission_id in (select id from outboxd.submission where erased_at is not null)'
+  const refusedByTrigger = [
+    `update outboxd.submission_event set who = 'another'`,
+    `update outboxd.submission_event set cause = outboxd.kept_cause(who, cause), detail = null`,
+    `update outboxd.submission_event set at = at - interval '1 day' ${ofErased}`,
+    `update outboxd.submission_event set detail = '{"reason": "ordered"}' ${ofErased}`,
+  ]
+  expect(await refusals(runs, refusedByTrigger)).toEqual(refusedByTrigger.map(() => raisedByTrigger))
+  const refusedByGrant = [
+    'delete from outboxd.submission_event',
+    'truncate outboxd.submission_event',
+    `update outboxd.operator_act set who = 'another'`,
+    'delete from outboxd.operator_act',
+    'truncate outboxd.operator_act',
+    'alter table outboxd.submission_event disable trigger append_only',
+    'alter table outboxd.operator_act disable trigger append_only',
+    'create or replace function outboxd.refuse_change() returns trigger language plpgsql as $$ begin return new; end $$',
+    'set session_replication_role = replica',
+  ]
+  expect(await refusals(runs, refusedByGrant)).toEqual(refusedByGrant.map(() => insufficientPrivilege))
 })
 
 test.each([

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readDatabaseConfig } from '../../../src/config.ts'
 import { discardSeenSubmissions } from '../../../src/ledger/operator/decisions.ts'
-import type { Operator } from '../../../src/ledger/operator/operator.ts'
+import { logOperatorAct, type Operator } from '../../../src/ledger/operator/operator.ts'
 import { queueReplays, type Replay, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { resolveAsArrived, resolveAsNotArrived } from '../../../src/ledger/operator/resolveSubmission.ts'
 import { findSubmissions } from '../../../src/ledger/operator/selectSubmissions.ts'
@@ -114,6 +114,14 @@ test('a completed record can be neither replayed nor discarded', async () => {
   const submission = await seen(await fixture.end({ state: 'completed' }))
   expect(await queueReplays(operator, [replayOf(submission)], false)).toEqual([])
   expect(await discardSeenSubmissions(operator, [submission])).toEqual([])
+})
+
+test.each([
+  `update outboxd.operator_act set who = 'another'`,
+  'delete from outboxd.operator_act',
+])('the log of acts is append-only: %s is refused', async (statement) => {
+  await logOperatorAct(databases.ledger, operator.actor, 'pause', null)
+  await expect(fixture.ledger.pool.query(statement)).rejects.toThrow('append-only')
 })
 
 test('opening a database that was not migrated names the command to run', async () => {
