@@ -8,7 +8,7 @@ import { type VariableReader, variables } from './variables.ts'
 /** The validated variables. Durations are in milliseconds, although the variables are in seconds. */
 export type Config = ReturnType<typeof readConfig>
 export type DatabaseConfig = ReturnType<typeof readDatabaseConfig>
-export type ServiceSettings = Config['service']
+type ServiceSettings = Config['service']
 export type DiscoverConfig = ReturnType<typeof readDiscoverConfig>
 export type ConsoleConfig = ReturnType<typeof readConsoleConfig>
 export type { Contract }

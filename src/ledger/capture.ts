@@ -257,7 +257,7 @@ function stored({ fieldErrors: _, ...record }: CapturedRecord, ord: number, isRe
   }
 }
 
-export class TooManyRowsSkipped extends Error {
+class TooManyRowsSkipped extends Error {
   override name = 'TooManyRowsSkipped'
   constructor() {
     super(
@@ -266,7 +266,7 @@ export class TooManyRowsSkipped extends Error {
   }
 }
 
-export class TooManyRowConflicts extends Error {
+class TooManyRowConflicts extends Error {
   override name = 'TooManyRowConflicts'
   constructor() {
     super(

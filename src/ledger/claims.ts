@@ -212,7 +212,7 @@ const requeueUncertainSql = `
       and e.to_state = 'uncertain' and e.detail ->> 'claim' = $1::text
   ) returning id, 'uncertain' as from_state, attempt`
 
-export async function readPolledSubmissions(db: Database, polls: readonly DuePoll[]): Promise<Submission[]> {
+async function readPolledSubmissions(db: Database, polls: readonly DuePoll[]): Promise<Submission[]> {
   const { rows } = await db.query<Submission>(
     `select ${submissionColumnsSql} from outboxd.submission s
      join unnest($1::uuid[], $2::uuid[]) poll(id, job_id) on s.id = poll.id and s.job_id = poll.job_id`,

@@ -28,7 +28,7 @@ export async function lockKeys(db: Database, keys: readonly string[]): Promise<v
 }
 
 /** Releases each key's first held record if no earlier record blocks it. */
-export async function releaseFirstRecordsOfKeys(
+async function releaseFirstRecordsOfKeys(
   db: Database,
   keys: readonly string[],
   onFailure: KeyOnFailure,

@@ -105,7 +105,7 @@ async function takeTurn(db: Database, turn: PruneRound['turn']): Promise<boolean
 export const mayBePrunedSql = `state in ('completed', 'discarded') and not report_due`
 
 /** Excludes records whose transaction id an operator gave, because such a record may have to be sent again. */
-export const mayBeEmptiedSql = `${mayBePrunedSql} and not id_by_person and emptied_at is null`
+const mayBeEmptiedSql = `${mayBePrunedSql} and not id_by_person and emptied_at is null`
 
 interface PruneLimits {
   olderThanDays: number
@@ -169,7 +169,7 @@ export async function removeContentsOfOldSubmissions(
 /** A pruned record's id is kept for these days, and longer while its row is in the outbox. */
 const knownDays = 366
 
-export const firstGoneRowCheckTimeSql = `s.ended_at + interval '${knownDays} days'`
+const firstGoneRowCheckTimeSql = `s.ended_at + interval '${knownDays} days'`
 
 const lookAgainDays = 30
 

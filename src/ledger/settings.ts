@@ -109,13 +109,13 @@ export interface InstanceSettings {
   given: Readonly<Record<string, string>>
 }
 
-export interface Agreement {
+interface Agreement {
   requests: number
   windowMs: number
   differences: { subject: string; detail: string }[]
 }
 
-export interface FileInUse {
+interface FileInUse {
   digest: string
   sinceMs: number
   by: string
@@ -124,7 +124,7 @@ export interface FileInUse {
 /** The key in `given` under which an instance has the digest of its outbox.yaml. */
 export const outboxFileSettingName = 'outbox.yaml'
 
-export function computeAgreement(instances: readonly InstanceSettings[], fileInUse: FileInUse | null): Agreement {
+function computeAgreement(instances: readonly InstanceSettings[], fileInUse: FileInUse | null): Agreement {
   const requests = Math.min(...instances.map((each) => each.requests))
   const windowMs = Math.max(...instances.map((each) => each.windowMs))
   const inUse: Record<string, string> = {

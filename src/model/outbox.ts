@@ -37,7 +37,7 @@ export interface RowsRequest {
 
 export type RowOrder = Pick<RowsRequest, 'exceptKeys' | 'skipped'>
 
-export interface KnownTypes {
+interface KnownTypes {
   known: readonly string[]
   /** Types that only other instances know. Null if a live instance has not published its types. */
   knownToOthers: readonly string[] | null
@@ -156,7 +156,7 @@ export interface InsertResult {
   discarded: ReadonlyMap<string, string>
 }
 
-export interface WaitingKey {
+interface WaitingKey {
   key: string
   length: number
   isHeld: boolean

@@ -125,7 +125,7 @@ export interface PauseStreak {
 /** True if the service last answered a POST of the record with 503 or E003, and so may have stored the record. */
 export const wasAnsweredUnavailable = ({ met }: Pick<Submission, 'met'>): boolean => met?.reason === 'unavailable'
 
-export interface RefusedPolls {
+interface RefusedPolls {
   times: number
   othersThrough: boolean
 }

@@ -1,5 +1,5 @@
 /** Repeats that were counted and not written. `lastMs` is in epoch milliseconds. */
-export interface CountedRepeats {
+interface CountedRepeats {
   times: number
   lastMs: number
 }

@@ -34,7 +34,7 @@ type Condition = (status: CombinedStatus) => readonly string[]
  * All is well if no condition returns a message. The most urgent condition comes first. Each needs a case in
  * test/operations/diagnose.test.ts.
  */
-export const healthConditionChecks = {
+const healthConditionChecks = {
   'no COMMIT hangs': ({ isStandbyAwaited }) => (isStandbyAwaited ? [sentence(standbyAwaitedMessage)] : []),
   'no pause for the ledger’s history': (status) => paused(status, isForHistory),
   'the ledger’s history is as agreed': ({ standing }) => problemMessages(standing.filter(isOfHistory)),

@@ -119,7 +119,7 @@ async function readFree(db: DatabasePool, free: string, outboxIds: readonly stri
 }
 
 /** A longer lock is a problem, because saving a form takes a moment. */
-export const longLockMs = 60_000
+const longLockMs = 60_000
 
 /**
  * Watches for rows that a session of the ERP keeps locked, because capture leaves them out silently.

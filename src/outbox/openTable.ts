@@ -24,7 +24,7 @@ export async function readTableShapeAndIdentity(pool: pg.Pool, table: OutboxTabl
 }
 
 /** Keys whose rows wait, if the last claim passed its most rows and found no row to take. The next claim passes them. */
-export interface PassedKeys {
+interface PassedKeys {
   types: string
   keyHashes: ReadonlySet<string>
 }

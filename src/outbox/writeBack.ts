@@ -57,7 +57,7 @@ function refusal<R extends RowStatus>({ statuses, error }: Failed<R>): WriteBack
 const isLock = (error: Error) => /^(55P03|40P01)$/.test(String(errorCodeOf(error)))
 
 /** The daemon has Postgres cancel a longer statement. */
-export const writeBackMaxMs = 10_000
+const writeBackMaxMs = 10_000
 
 interface Failed<R extends RowStatus> {
   kind: 'failed'

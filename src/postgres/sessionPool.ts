@@ -154,7 +154,7 @@ async function releasingIfFailed(client: pg.PoolClient, work: () => Promise<void
   }
 }
 
-export class RoleSearchPathSessions {
+class RoleSearchPathSessions {
   readonly #pool: SessionPool
   constructor(pool: SessionPool) {
     this.#pool = pool

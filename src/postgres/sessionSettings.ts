@@ -31,7 +31,7 @@ export const statementMeaningSettings = {
 } as const
 
 /** Older versions of Postgres lack some of the last three. */
-export const sessionSettings = {
+const sessionSettings = {
   ...statementMeaningSettings,
   ...textFormatSettings,
   idle_session_timeout: '0',

@@ -6,7 +6,7 @@ export type EnvironmentResult =
   | { kind: 'value'; settings: SandboxSettings; borrowed: FallbackVariable[] }
   | { kind: 'invalid'; problems: string[] }
 
-export interface FallbackVariable {
+interface FallbackVariable {
   from: string
   own: string
 }

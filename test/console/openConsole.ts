@@ -25,7 +25,7 @@ export interface OpenedConsole extends Visitor, AsyncDisposable {
   stop(): Promise<number>
 }
 
-export interface Asked {
+interface Asked {
   method?: string
   headers?: Record<string, string | string[]>
   body?: string

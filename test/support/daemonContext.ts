@@ -8,7 +8,7 @@ import { createFixedDatabaseAddress } from '../../src/postgres/databaseAddress.t
 import { daemonEnvironment } from './daemon.ts'
 
 /** A call that a part of the daemon made, such as `log.warn` or `metrics.setSnapshot`, with its arguments. */
-export type Told = [name: string, ...args: unknown[]]
+type Told = [name: string, ...args: unknown[]]
 
 type Context = Pick<DaemonContext, 'config' | 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases' | 'wakeups'>
 

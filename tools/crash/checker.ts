@@ -34,7 +34,7 @@ export function findViolations(evidence: History): Violation[] {
   ]
 }
 
-export function casesOf(history: History): Case[] {
+function casesOf(history: History): Case[] {
   const requests = Map.groupBy(history.arrivals, ({ marker }) => marker)
   const caseOf = createCaseCollector(history)
   return history.outbox.map((row) => {

@@ -5,7 +5,7 @@ import { until } from '../../test/support/until.ts'
 import type { ProgramCopy } from './programCopy.ts'
 
 /** A place in the fleet for a daemon. When the daemon ends, the next one takes the place. */
-export interface Berth {
+interface Berth {
   readonly number: number
   /** True if the daemon has logged that it runs, and is not stopped. */
   atWork(): boolean

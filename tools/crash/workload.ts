@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { SeededRandom } from './seededRandom.ts'
 
 /** The outcome that a record must have if it is not uncertain. */
-export type Outcome =
+type Outcome =
   | 'completed'
   | 'unmappable'
   | 'unreadable'

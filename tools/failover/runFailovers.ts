@@ -33,7 +33,7 @@ export interface FailoverOptions {
   signal: AbortSignal
 }
 
-export interface FailoverReport {
+interface FailoverReport {
   failovers: number
   /** Failovers after which sending went on without an operator. */
   wentOn: number

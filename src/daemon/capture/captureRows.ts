@@ -117,7 +117,7 @@ async function mark(
   return rows.isUnmarkable ? [] : unmarked
 }
 
-export type MappedRecord =
+type MappedRecord =
   | { kind: 'mapped'; resource: Resource; tracked: boolean; sendsOwnId: boolean; body: string; amounts: Amounts }
   | { kind: 'refused'; resource: Resource | null; reason: string; fieldErrors?: readonly FieldFault[] }
 
@@ -152,7 +152,7 @@ export function toRejectedRecord(
 }
 
 /** If the ledger had the record before, the report corrects the mark. */
-export function toCaptureMark({ outboxId, stamp, error }: CapturedRecord, discardReason: string | null): RowStatus {
+function toCaptureMark({ outboxId, stamp, error }: CapturedRecord, discardReason: string | null): RowStatus {
   const state = discardReason !== null ? 'discarded' : error === null ? 'queued' : 'rejected'
   return { outboxId, stamp, state, transactionId: null, errorCode: null, error: discardReason ?? error }
 }

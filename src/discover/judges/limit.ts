@@ -99,7 +99,7 @@ function bothLimits({ requests: limit, windowMs }: RateLimit, second: number): S
 }
 
 /** Counted after a window without requests. */
-export interface RequestsUntilLimit {
+interface RequestsUntilLimit {
   letIn: number
   /** False if the limit was not reached within a window. */
   isLimitReached: boolean

@@ -32,7 +32,7 @@ export interface AuditedAct {
   records: RecordOfAct[]
 }
 
-export interface ActFilter {
+interface ActFilter {
   key: string | null
   record: RecordName | null
 }

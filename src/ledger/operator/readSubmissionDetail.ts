@@ -16,7 +16,7 @@ export interface LoggedEvent {
   detail: Record<string, unknown> | null
 }
 
-export interface Blocker {
+interface Blocker {
   id: string
   outboxId: string
   state: State

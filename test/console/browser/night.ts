@@ -101,7 +101,7 @@ export async function startNight(): Promise<Night> {
 }
 
 /** Starts `outboxd console` as a process on a free port. Resolves when it listens. */
-export async function startConsoleProcess(
+async function startConsoleProcess(
   env: Record<string, string>,
   args: readonly string[],
 ): Promise<{ console: Program; origin: string }> {

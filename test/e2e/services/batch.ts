@@ -24,7 +24,7 @@ interface Payload {
   field2?: string
 }
 
-export type RecordName = keyof typeof records | 'renewed' | 'later'
+type RecordName = keyof typeof records | 'renewed' | 'later'
 
 /** For each record its state, its code, and how many transactions or orders the service made of it. */
 export type Outcomes = Record<RecordName, string>

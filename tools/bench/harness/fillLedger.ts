@@ -1,7 +1,7 @@
 import type { BenchDatabase } from './postgres.ts'
 
 /** Numbers of records on their way and of records that wait for a person. They are small in a ledger of any size. */
-export const standing = { queued: 1_000, accepted: 500, failed: 300, rejected: 200, uncertain: 50 } as const
+const standing = { queued: 1_000, accepted: 500, failed: 300, rejected: 200, uncertain: 50 } as const
 const underWay = Object.values(standing).reduce((sum, count) => sum + count, 0)
 const rowsAtOnce = 250_000
 const fillers = 2

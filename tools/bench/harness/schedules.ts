@@ -4,7 +4,7 @@ import type { BenchDatabase } from './postgres.ts'
  * The schedules that the learned one is compared with, each as SQL: when to ask next, from the row `new` of a submission
  * whose poll is being planned. `unit` stands for one second of uncompressed time.
  */
-export const schedules = {
+const schedules = {
   'every 5 s': `clock_timestamp() + 5 * unit`,
   'every 10 s': `clock_timestamp() + 10 * unit`,
   'every 30 s': `clock_timestamp() + 30 * unit`,

@@ -19,7 +19,7 @@ export interface BurstFigures {
   readonly refused: number
 }
 
-export const burstWindowMs = 60_000
+const burstWindowMs = 60_000
 const idleWindows = 30
 const idlePerWindow = 6
 /** A backlog of a thousand needs 20 windows, and slow transactions more. */
