@@ -31,10 +31,10 @@ export default defineConfig({
     globalSetup: ['support/globalSetup.ts'],
     reporters: ['default', new ClosingLine()],
     sequence: { sequencer: LongestFirst },
-    // Generous, for machines with two busy cores: a wait ends as soon as its condition is true.
-    expect: { poll: { timeout: 60_000 } },
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    // Far more than any test needs, for busy machines: a wait ends as soon as its condition is true.
+    expect: { poll: { timeout: 120_000 } },
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     // Most tests here time real processes on a machine that CI shares: a failed test is tried once more, and shown as such.
     retry: process.env.CI ? 1 : 0,
     projects: [

@@ -339,7 +339,7 @@ test('if a daemon has taken every slot, the service is not asked, which is not a
   )
   expect(code).toBe(0)
   expect(messages).toBe('No problem found; 1 warning; not checked: service.\n')
-}, 60_000)
+})
 
 test('a mapping whose body does not fit the interface is only a warning', async () => {
   const dir = mappingFiles({

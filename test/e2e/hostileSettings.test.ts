@@ -46,7 +46,7 @@ test('with hostile settings of its role, outboxd migrates, checks and completes 
     `select sum(delta)::text as count from outboxd.state_delta where state = 'completed'`,
   )
   expect(counted).toEqual([{ count: '3' }]) // counted by a trigger
-}, 120_000)
+})
 
 test('a role with triggers turned off, which may not turn them on, is refused with what to do', async () => {
   const database = await createDatabase()
@@ -113,7 +113,7 @@ test('planted operators and functions that fit better than the catalog’s are n
   const described = testContext(harness.env)
   await describe.action(described, 'outbox', {})
   expect(await callers(), 'describe').toEqual([])
-}, 120_000)
+})
 
 /**
  * Creates namesakes of Postgres's polymorphic functions and operators for types that fit better, and of operators
@@ -201,4 +201,4 @@ test('no session on the ledger or the standard outbox runs namesakes that anothe
   const described = testContext(harness.env)
   await describe.action(described, 'outbox', {})
   expect(await callers(), 'describe').toEqual([])
-}, 120_000)
+})

@@ -197,7 +197,7 @@ for (const end of ['rollback', 'select'])
     expect(await capture(2)).toEqual(['1', '2'])
     const isSettled =
       'select from source where xmin::text::bigint < pg_snapshot_xmin(pg_current_snapshot())::text::bigint'
-    await expect.poll(async () => (await pool.query(isSettled)).rowCount, { timeout: 50_000 }).toBe(5)
+    await expect.poll(async () => (await pool.query(isSettled)).rowCount).toBe(5)
     expect(await capture(1, ['k'])).toEqual([])
     // The DELETE overwrites the number that the INSERT had within its transaction (cmin).
     await erp.query('begin')
@@ -212,7 +212,7 @@ test('the order of transactions: the cursor passes the full pages of a large tra
   await markKnown(pool, 1, 4_499)
   const isSettled =
     'select from source where xmin::text::bigint < pg_snapshot_xmin(pg_current_snapshot())::text::bigint'
-  await expect.poll(async () => (await pool.query(isSettled)).rowCount, { timeout: 50_000 }).toBe(4_500)
+  await expect.poll(async () => (await pool.query(isSettled)).rowCount).toBe(4_500)
   expect(await capture()).toEqual(['4500'])
   const { rows } = await pool.query('select position[3] as id from outboxd.outbox_cursor')
   expect(rows).toEqual([{ id: '4000' }])

@@ -1,6 +1,6 @@
 import { until } from './until.ts'
 
-/** Repeats `look` until it throws no more. The bound is long enough for busy machines. */
+/** Repeats `look` until it throws no more, at most as long as `until`. */
 export async function eventually(look: () => Promise<void> | void, mostMs = 60_000): Promise<void> {
   let missed: unknown
   const holds = async () => {

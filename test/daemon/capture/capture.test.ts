@@ -249,7 +249,7 @@ test('40 orders of 0.9 MB are captured in batches of at most 16 MB', async () =>
   await captureAll({ onCaptured: ({ length }) => batches.push(length) })
   expect(await statuses()).toEqual({ queued: 40 })
   expect(Math.max(...batches)).toBe(17)
-}, 120_000)
+})
 
 test('a row that can be neither captured nor rejected is `row_skipped`, and its key waits', async () => {
   await insert(1)

@@ -37,26 +37,25 @@ test.concurrent('a foreign lock on a queue job: heartbeats go on', async (contex
   )
   const letGo = await lock(`select from pgboss.job where state = 'completed' for update`)
   await harness.fault({ kind: 'delay', delayMs: 20_000, endpoint: 'submit', bodyContains: 'slow-' })
-  await start({ REQUEST_TIMEOUT_SECONDS: '60' })
+  await start()
   await harness.insert('slow-')
   await until(
     () => harness.outcome('slow-'),
     ({ state, posts }) => state === 'sending' && posts.length === 1,
   )
-  await start({ REQUEST_TIMEOUT_SECONDS: '60' })
+  await start()
   await until(
     () => harness.outcome('slow-'),
     ({ state }) => state !== 'sending',
-    60_000,
   )
   await letGo()
   expect(await harness.becomes('slow-', 'completed', 'uncertain')).toMatchObject({ state: 'completed', posts: [200] })
-}, 120_000)
+})
 
 test.concurrent("a foreign lock on a poll's job: only that record waits", async (context) => {
   const { harness, start, lock } = await setting(context)
-  await harness.fault({ kind: 'delay', delayMs: 3_000, endpoint: 'status', times: 1 })
-  await start({ REQUEST_TIMEOUT_SECONDS: '20' })
+  await harness.fault({ kind: 'delay', delayMs: 10_000, endpoint: 'status', times: 1 })
+  await start()
   await harness.insert('held-')
   const job = `select from pgboss.job where state = 'active' and name = 'outboxd_poll'`
   await until(
@@ -77,19 +76,19 @@ test.concurrent("a foreign lock on a poll's job: only that record waits", async 
   expect(await harness.outcome('held-')).toMatchObject({ state: 'accepted' })
   await letGo()
   expect(await harness.becomes('held-', 'completed')).toMatchObject({ effects: 1 })
-}, 120_000)
+})
 
 test.concurrent('a lock holds up an outcome: `loop_failing` says so', async (context) => {
   const { harness, start, lock, says } = await setting(context)
-  await harness.fault({ kind: 'delay', delayMs: 3_000, endpoint: 'submit', bodyContains: 'locked-' })
-  const daemon = await start({ REQUEST_TIMEOUT_SECONDS: '20' })
+  await harness.fault({ kind: 'delay', delayMs: 10_000, endpoint: 'submit', bodyContains: 'locked-' })
+  const daemon = await start()
   await harness.insert('locked-')
   await until(
     () => harness.outcome('locked-'),
     ({ state, posts }) => state === 'sending' && posts.length === 1,
   )
   const letGo = await lock(`select from outboxd.submission where state = 'sending' for update`)
-  const told = await until(says, (text) => /outcomes of [0-9a-f]{8}/.test(text), 25_000)
+  const told = await until(says, (text) => /outcomes of [0-9a-f]{8}/.test(text))
   expect(told).not.toContain('All is well')
   expect(told).toMatch(/1 outcome not written, the oldest \(of submission [0-9a-f-]{36}\) since .*lock timeout/s)
   expect(told).toContain('55P03')
@@ -102,7 +101,7 @@ test.concurrent('a lock holds up an outcome: `loop_failing` says so', async (con
   await letGo()
   expect(await harness.becomes('locked-', 'completed', 'uncertain')).toMatchObject({ state: 'completed', posts: [200] })
   await until(says, (text) => text.startsWith('All is well'))
-}, 120_000)
+})
 
 test.concurrent('a table lock cancels claims before their COMMIT: made again', async (context) => {
   const { harness, start, lock, says } = await setting(context)
@@ -111,7 +110,7 @@ test.concurrent('a table lock cancels claims before their COMMIT: made again', a
   await harness.becomes('unlocked-', 'completed')
   const letGo = await lock('lock table outboxd.passage')
   await harness.insert('behind-')
-  const told = await until(says, (text) => /dispatch of [0-9a-f]{8}/.test(text), 60_000)
+  const told = await until(says, (text) => /dispatch of [0-9a-f]{8}/.test(text))
   expect(told).toContain('lock timeout')
   // The problem is reported with each heartbeat. Waits until the backoff is longer than a COMMIT may go unanswered.
   const { rows } = await until(
@@ -125,7 +124,7 @@ test.concurrent('a table lock cancels claims before their COMMIT: made again', a
   expect(rows).toEqual([{ kind: 'loop_failing' }])
   await letGo()
   expect(await harness.becomes('behind-', 'completed')).toMatchObject({ effects: 1 })
-}, 120_000)
+})
 
 test.concurrent('an instance cannot write its heartbeat: it claims nothing', async (context) => {
   const { harness, start, lock, says } = await setting(context)
@@ -135,7 +134,7 @@ test.concurrent('an instance cannot write its heartbeat: it claims nothing', asy
   const letGo = await lock('select from outboxd.instance for update')
   const heartbeatFails = (text: string) => /heartbeat of [0-9a-f]{8}/.test(text)
   const told = await until(says, heartbeatFails)
-  expect(told).toContain('statement timeout')
+  expect(told).toContain('timeout')
   expect(told).not.toContain('All is well')
   await until(
     () => scrape(daemon),

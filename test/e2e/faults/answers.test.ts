@@ -74,16 +74,6 @@ const rows: Row[] = [
     becomes: { state: 'uncertain', posts: [200], effects: 1 },
   },
   {
-    says: '200 that drips past the deadline: uncertain',
-    fault: { kind: 'drip', intervalMs: 150 },
-    becomes: { state: 'uncertain', posts: [200], effects: 1 },
-  },
-  {
-    says: 'an answer after the deadline: uncertain',
-    fault: { kind: 'delay', delayMs: 13_500 },
-    becomes: { state: 'uncertain', posts: [200], effects: 1 },
-  },
-  {
     says: 'the connection closed before it was stored: uncertain',
     fault: { kind: 'drop' },
     becomes: { state: 'uncertain', posts: [null], effects: 0 },
@@ -209,7 +199,7 @@ beforeAll(async () => {
   const data = readFileSync(join(mappingsDir, 'data.yaml'), 'utf8')
   writeFileSync(join(folder, 'data.yaml'), data)
   writeFileSync(join(folder, 'untracked.yaml'), `${data.replace('type: data ', 'type: untracked ')}\ntrack: false\n`)
-  await harness.start({ MAX_IN_FLIGHT: '50', REQUEST_TIMEOUT_SECONDS: '12', MAPPINGS_DIR: folder })
+  await harness.start({ MAX_IN_FLIGHT: '50', MAPPINGS_DIR: folder })
 })
 afterAll(async () => {
   await harness[Symbol.asyncDispose]()

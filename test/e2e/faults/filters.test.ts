@@ -46,4 +46,4 @@ test('the filter fails for one row: `row_skipped`', async () => {
   onTestFinished(() => void vi.restoreAllMocks())
   await arrive(3)
   await eventually(async () => expect((await readLedgerSnapshot(pool)).problems).toEqual({}))
-}, 150_000)
+})

@@ -81,7 +81,7 @@ test('SIGTERM while COMMITs hang: waits, nothing in doubt, exit 0', async () => 
     expect(outcome).toMatchObject({ state: 'completed', posts: [200], effects: 1 })
     expect(outcome.steps).not.toContain('sending uncertain')
   }
-}, 180_000)
+})
 
 test("a claim's COMMIT succeeds late: given back, completed", async () => {
   await harness.start()
@@ -104,4 +104,4 @@ test("a claim's COMMIT succeeds late: given back, completed", async () => {
   }
   expect(outcomes.flatMap(({ causes }) => causes)).toContain('never sent: the claim was lost')
   await until(says, (text) => text.startsWith('All is well'))
-}, 180_000)
+})

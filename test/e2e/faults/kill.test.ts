@@ -13,8 +13,7 @@ test('kill -9 of the only daemon among 200 records: each ends once', async () =>
   const markers = Array.from({ length: records }, (_, i) => `kill-${i}-`)
   for (const [i, marker] of markers.entries()) await harness.insert(marker, { type: i % 4 === 0 ? 'order' : 'data' })
 
-  // A timeout long enough for a busy machine, because a request that times out is uncertain too.
-  const env = { ...harness.env, MAX_IN_FLIGHT: String(maxInFlight), REQUEST_TIMEOUT_SECONDS: '20' }
+  const env = { ...harness.env, MAX_IN_FLIGHT: String(maxInFlight) }
   await using killed = await startDaemonProcess(env)
   const count = async (where: string) => {
     const { rows } = await harness.pool.query<{ n: number }>(
@@ -36,7 +35,6 @@ test('kill -9 of the only daemon among 200 records: each ends once', async () =>
   await until(
     () => harness.pool.query(`select status, count(*)::int as n from outbox group by status order by status`),
     ({ rows }) => rows.every(({ status }) => status === 'completed' || status === 'uncertain'),
-    45_000,
   )
   const outcomes = await Promise.all(markers.map(harness.outcome))
   expect(outcomes.filter(({ effects }) => effects > 1)).toEqual([])

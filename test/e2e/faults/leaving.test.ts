@@ -46,7 +46,7 @@ test('a TLS handshake outlasts the permit: nothing leaves, queued again', async 
   onTestFinished(() => proxy.close())
   const clock = suspendableClock()
   const base = { SERVICE_BASE_URL: `https://localhost:${proxy.port}`, SERVICE_CA_FILE: tls('cert.pem') }
-  await harness.start({ ...base, REQUEST_TIMEOUT_SECONDS: '10' }, clock)
+  await harness.start(base, clock)
   await harness.insert('before-')
   await harness.becomes('before-', 'completed')
 

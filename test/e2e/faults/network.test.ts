@@ -47,6 +47,15 @@ test.each<Row>([
   expect((await harness.outcome(`${name}-struck-`)).posts).toHaveLength(arrived)
 })
 
+test.each([
+  { name: 'late', fault: { kind: 'delay', delayMs: 60_000 } },
+  { name: 'dripping', fault: { kind: 'drip', intervalMs: 5_000 } },
+])('an answer is not whole at the deadline ($name): uncertain, not sent again', async ({ name, fault }) => {
+  await harness.fault({ ...fault, endpoint: 'submit', bodyContains: `${name}-` })
+  await harness.insert(`${name}-`)
+  expect(await harness.becomes(`${name}-`, 'uncertain')).toMatchObject({ posts: [expect.anything()], effects: 1 })
+})
+
 test('an answer in pieces: completed', async () => {
   await harness.service.setFault({ kind: 'slice', bytes: 7 })
   await harness.insert('sliced-')

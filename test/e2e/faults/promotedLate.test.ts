@@ -44,4 +44,4 @@ test('a lagging or undeclared standby is promoted: all stops', async () => {
   await replicas.redirect(standby)
   await until(says, (text) => text.includes('a standby was promoted, or a backup recovered'))
   expect(await recover.action(testContext(harness.env), { as: 'new', yes: true })).toBe(0)
-}, 180_000)
+})

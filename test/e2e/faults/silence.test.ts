@@ -58,7 +58,6 @@ test.concurrent.for<Fault>([
   await until(
     () => level(harness),
     (n) => n >= 2,
-    30_000,
   )
   expect(await count(harness, 'uncertain')).toBeLessThanOrEqual(maxInFlight)
   expect(await count(harness, 'sending')).toBe(0)
@@ -75,7 +74,6 @@ test.concurrent.for<Fault>([
   await until(
     () => count(harness, 'completed'),
     (n) => n === records + 1 - doubtful,
-    40_000,
   )
   expect(await count(harness, 'uncertain')).toBe(doubtful)
   expect(await harness.pauses()).toEqual([])

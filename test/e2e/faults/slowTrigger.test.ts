@@ -37,4 +37,4 @@ test('with a trigger of 0.3 s per row all rows are written, and status names no 
     'sending',
   ])
   expect(sent).toHaveLength(rows)
-}, 200_000)
+})

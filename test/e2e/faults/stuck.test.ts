@@ -40,7 +40,6 @@ test('a thousand transactions never end: they get a twentieth of the slots', asy
   await until(
     () => harness.pool.query(`select from outbox where status = 'completed'`),
     ({ rowCount }) => rowCount === records,
-    45_000,
   )
   const windows = Math.ceil((performance.now() - startMs) / 6_000)
   const { rows } = await harness.pool.query<{ asked: number }>(

@@ -41,7 +41,6 @@ const ends = (id: string) =>
   until(
     () => statusOf(id),
     (row) => ['completed', 'rejected'].includes(row.status),
-    60_000,
   )
 
 /** Does not wait for the outcome to be written back; reports.test.ts tests that. */
@@ -49,7 +48,6 @@ const isTakenAndSent = (marker: string) =>
   until(
     () => harness.outcome(marker),
     (outcome) => outcome.status !== 'new' && outcome.state === 'completed',
-    60_000,
   )
 
 const skippedNow = () => readMetric(daemon, 'outboxd_problems{kind="row_skipped"}')
