@@ -2,7 +2,9 @@ import { parse } from 'csv-parse/sync'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { command as audit } from '../../src/commands/audit.ts'
 import { command as discard } from '../../src/commands/discard.ts'
+import { command as erase } from '../../src/commands/erase.ts'
 import { command as pause } from '../../src/commands/pause.ts'
+import { command as prune } from '../../src/commands/prune.ts'
 import { command as replay } from '../../src/commands/replay.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { type Fixture, failedE003, openFixture, payloadOf } from '../commands/fixture.ts'
@@ -63,6 +65,29 @@ test('several pages list each act once', async () => {
   }
   expect(seen).toHaveLength(130)
   expect(new Set(seen).size).toBe(130)
+})
+
+test('an erased record keeps who acted on it but not why, and a pruned one leaves only the acts of erase and prune', async () => {
+  const id = await fixture.end(failedE003, { outboxId: '7', key: 'Erika' })
+  await discard.action(fixture.context(), [id], { as: 'alice', reason: 'Erika called', yes: true })
+  const { pool } = fixture.ledger
+  await pool.query('update outboxd.submission set report_due = false where id = $1', [id])
+  await erase.action(fixture.context(), { as: 'officer', key: 'Erika', reason: 'request 1', yes: true })
+  const erased = await served.get('/audit')
+  const [erasure, discarded, ...others] = rowsOf(erased.text)
+  expect(others).toEqual([])
+  expect(erasure).toMatch(/officer<.*erase.*request 1/s)
+  expect(discarded).toMatch(new RegExp(`alice<.*discard.*/records/${id}">outbox:7</a>`, 's'))
+  expect(erased.text).not.toContain('Erika')
+  const record = await served.get(`/records/${id}`)
+  expect(record.text).toContain('erased')
+  expect(record.text).not.toContain('Erika')
+
+  await pool.query(`update outboxd.submission set ended_at = now() - interval '100 days' where id = $1`, [id])
+  expect(await prune.action(fixture.context(), { as: 'zoe' })).toBe(0)
+  const pruned = rowsOf((await served.get('/audit')).text)
+  expect(pruned.map((row) => /(officer|alice|zoe)</.exec(row)?.[1])).toEqual(['zoe', 'zoe', 'officer'])
+  expect((await served.get(`/records/${id}`)).status).toBe(404)
 })
 
 test('the CSV equals the output of the command', async () => {
