@@ -131,8 +131,7 @@ for (const [name, load] of Object.entries(commands)) {
 
 for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError('(--help tells more)')
 try {
-  // Up to 0.2 `-V` was the option that printed the version, so it still works.
-  await program.parseAsync(process.argv.map((word, at) => (at === 2 && word === '-V' ? '-v' : word)))
+  await program.parseAsync(process.argv)
 } catch (error) {
   process.exitCode = error instanceof CommanderError ? (error.exitCode === 0 ? 0 : wrongUsage) : complain(error)
   if (process.exitCode !== 0) printOutcome(process.exitCode)

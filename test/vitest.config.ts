@@ -16,7 +16,6 @@ const e2e = [
   'discover/{alternatives,foreignServices,overTime,services}.test.ts',
   'observe/alertRules.test.ts',
   'sandbox/embedded.test.ts',
-  'ledger/upgrade.test.ts',
   'outbox/cursorScanManyRows.test.ts',
   'daemon/capture/changeCaptureManyNotes.test.ts',
 ]

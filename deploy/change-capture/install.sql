@@ -28,9 +28,6 @@ declare
 begin
   if current_setting('search_path') <> 'pg_catalog, pg_temp' then
     raise exception 'This file must run in one transaction: psql --single-transaction (-1).';
-  elsif exists (select from pg_namespace s join pg_class c on relnamespace = s.oid join pg_attribute on attrelid = c.oid
-    where nspname = 'outboxd_capture' and relname = 'installed' and attname = 'by_row') then
-    raise exception 'Change capture of outboxd 0.2 is installed.' using hint = 'Move it as docs/start/change-capture.md says, under "Upgrading from 0.2".';
   elsif (select rolsuper from pg_roles where rolname = current_user) then
     raise exception 'A superuser must not install change capture: its trigger functions run with the rights of the role that installs it.'
       using hint = E'Run these statements, and this file again in the same session:\n'
@@ -65,16 +62,13 @@ begin
       number      int not null,
       table_name  text not null,
       document_id text,                                -- null: documents were changed, and it is not known which
-      key         text,                                -- of its outbox row; null: noted by a trigger of an earlier version
+      key         text,                                -- of its outbox row; null if document_id is null
       operation   text not null,
       sqlstate    text not null,
       message     text not null,
       noted_at    timestamptz not null default clock_timestamp()
     );
     create index on outboxd_capture.error (number, id);
-  elsif not exists (select from pg_attribute where attrelid = 'outboxd_capture.installed'::regclass and attname = 'document') then
-    alter table outboxd_capture.installed add column document text;
-    update outboxd_capture.installed set document = table_name;
   end if;
 end $$;
 
@@ -323,7 +317,6 @@ end $drop$;
 create or replace function outboxd_capture.install(
   erp_table regclass,
   type      text,
-  watched   name[]   default null,   -- of 0.2; ignored, because the daemon leaves out a document that is the same as before
   key       name     default null,
   payload   text[]   default null,
   condition text     default null,
@@ -419,9 +412,6 @@ begin
     continue when ids is null;
     erp_table := told.table_name; captured := 0; failed := 0; reason := null;
     begin
-      if told.key is not null and array_position(keys, null) is not null then
-        raise exception 'triggers of an earlier version noted no key: install the table again, update the noted documents, then dismiss';
-      end if;
       perform outboxd_capture.write(told, ids, keys);
       delete from outboxd_capture.error where id = any (notes);
       captured := cardinality(ids);
@@ -548,7 +538,7 @@ create or replace view outboxd_capture.trouble as
         -- Functions for these kinds leave blanks or zeros out, so they read no id as it is.
         when r.is_document and document.kind in ('character', 'numeric') and exists (select from pg_proc
             where pronamespace = home.oid and starts_with(proname, format('document_%s_', i.number)) and strpos(prosrc, 'select format(') > 0)
-          then format('%s.%I had another type when it was installed, or an earlier version installed it, so one document counts as several: install it again',
+          then format('%s.%I had another type when it was installed, so one document counts as several: install it again',
             r.name, r.pointer)
         -- A subscription's worker fires no triggers for each statement.
         when subscription is not null then format('rows that the subscription %I writes to %s', subscription, r.id::regclass)
@@ -580,22 +570,12 @@ create or replace view outboxd_capture.trouble as
   union all
   select table_name, 0, false, null, reason from uncovered where reason is not null;
 
--- Last, because it keeps triggers from noting until the COMMIT.
-do $$
-begin
-  if not exists (select from pg_attribute where attrelid = 'outboxd_capture.error'::regclass and attname = 'key') then
-    perform set_config('lock_timeout', '100ms', true);
-    alter table outboxd_capture.error add column key text;
-    drop function outboxd_capture.write(outboxd_capture.installed, text[]);
-  end if;
-end $$;
-
 -- Notes documents; only that some were changed, if they are too many or unknown, or if there are 100 MB of notes. At 200 MB one such
 -- note suffices; one that `dismiss` is deleting does not count. Stricter isolation levels cannot look, and end at 300 MB.
 create or replace function outboxd_capture.note(number int, table_name text, ids text[], operation text, why_state text, why text, keys text[])
 returns void language sql set search_path = pg_catalog, pg_temp as $$
   insert into outboxd_capture.error (number, table_name, document_id, key, operation, sqlstate, message)
-    select $1, $2, id, case when $7 is not null then coalesce(key, id) end, $4, $5, left($6, 1000)
+    select $1, $2, id, coalesce(key, id), $4, $5, left($6, 1000)
     from pg_relation_size('outboxd_capture.error') size cross join lateral (select cardinality(ids) <= 100000 and size < 100000000) room(is_enough),
       unnest(case when is_enough then ids else array[null] end, case when is_enough then keys end) each(id, key)
     where case when size < 200000000 then true
@@ -603,12 +583,6 @@ returns void language sql set search_path = pg_catalog, pg_temp as $$
       else not exists (
         select from outboxd_capture.error e where e.number = $1 and e.document_id is null limit 1 for key share skip locked)
     end
-$$;
-
--- For triggers of an earlier version.
-create or replace function outboxd_capture.note(number int, table_name text, ids text[], operation text, why_state text, why text)
-returns void language sql set search_path = pg_catalog, pg_temp as $$
-  select outboxd_capture.note($1, $2, $3, $4, $5, $6, null)
 $$;
 
 do $$

@@ -174,7 +174,7 @@ export interface ChangeCaptureFault {
   hasUnknown: boolean
   since: string | null
   reason: string
-  /** True if a trigger function gives other roles its owner's rights. */
+  /** True if reading the faults would run code of another role. */
   insecure: boolean
 }
 

@@ -63,7 +63,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
     `A clock is off: ${problem?.detail}. \`outboxd check\` compares the clocks. Correct the wrong one with NTP.`,
   change_capture: (tables) =>
     tables.some(({ detail }) => detail?.startsWith('SECURITY'))
-      ? `Change capture lets other roles act with the rights of the role that installed it. Install it again, as docs/start/change-capture.md says under “Upgrading from 0.2”.`
+      ? `The view outboxd_capture.trouble may run code of another role, so outboxd does not read it. Remove change capture with remove.sql, and install it again.`
       : `The trigger did not capture all changes of ${pluralize(tables.length, 'table')} of the ERP (${first(tables)}): \`select * from outboxd_capture.trouble\` says why. Fix it. ${noteAdvice}`,
   files_broken: (all) =>
     `The mapping files or outbox.yaml cannot be used: ${firstDetails(all)}. Running daemons go on with the previous files; no daemon can start with these. Fix them, then run \`outboxd reload\`.`,

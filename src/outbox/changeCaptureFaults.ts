@@ -16,20 +16,17 @@ export async function replaceChangeCaptureProblems(ledger: Database, erp: pg.Poo
 
 async function readTrouble(db: Database): Promise<ChangeCaptureFault[]> {
   const { isForeign, rows } = await readView(db)
-  const { rows: insecure } = await db.query<{ table: string }>(insecureSql)
-  const because = (table: string, reason: string): ChangeCaptureFault => ({
-    table,
-    notes: 0,
-    hasUnknown: false,
-    since: null,
-    reason,
-    insecure: true,
-  })
-  return [
-    ...(isForeign ? [because('outboxd_capture.trouble', foreignReason)] : []),
-    ...insecure.map(({ table }) => because(table, insecureReason)),
-    ...rows,
-  ]
+  return isForeign ? [foreignView] : rows
+}
+
+const foreignView: ChangeCaptureFault = {
+  table: 'outboxd_capture.trouble',
+  notes: 0,
+  hasUnknown: false,
+  since: null,
+  reason:
+    'the view may run code of another role with the rights of each role that reads it, so outboxd does not read it',
+  insecure: true,
 }
 
 /**
@@ -51,23 +48,9 @@ async function readView(db: Database): Promise<{ isForeign: boolean; rows: Chang
   return { isForeign: Boolean(foreign), rows }
 }
 
-/** Reads the rights of functions from the catalog, because the view of version 0.2 does not show rights. */
-const insecureSql = `
-  select distinct coalesce(t.tgrelid::regclass::text, 'its functions') as table from pg_proc p left join pg_trigger t on t.tgfoid = p.oid
-  where p.pronamespace = to_regnamespace('outboxd_capture') and p.prosecdef
-    and to_regclass('outboxd_capture.trouble') is not null
-    and ((select rolsuper from pg_roles where oid = p.proowner)
-      or exists (select from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) where grantee = 0))`
-
-const insecureReason =
-  'its trigger function lets other roles act with the rights of the role that installed it, perhaps a superuser’s'
-
 const troubleSql = `select table_name as table, notes::float8 as notes, has_unknown as "hasUnknown",
     to_char(since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since, reason, false as insecure
   from outboxd_capture.trouble order by table_name, reason limit 100`
-
-const foreignReason =
-  'the view may run code of another role with the rights of each role that reads it, so outboxd does not read it'
 
 /**
  * Finds code of other roles that the view `trouble` could run. The view needs only built-in objects, on which Postgres
@@ -108,8 +91,7 @@ export function toChangeCaptureProblems(
 }
 
 function sentence({ notes, hasUnknown, since, reason, insecure }: ChangeCaptureFault): string {
-  if (insecure)
-    return `SECURITY: ${reason}. Install change capture again, as docs/start/change-capture.md says under “Upgrading from 0.2”`
+  if (insecure) return `SECURITY: ${reason}. Remove change capture with remove.sql, and install it again`
   if (notes === 0) return `changes are not captured: ${reason}`
   const which = hasUnknown ? ', not all of them known' : ''
   return `changes since ${since} were not captured (${notes} noted${which}): ${reason}`

@@ -3,20 +3,20 @@ import { startBenchPostgres } from './harness/postgres.ts'
 import { readOptions } from './harness/readOptions.ts'
 import { percentile, printTable, say, sayWhere } from './harness/report.ts'
 
-const options = readOptions('bench:capture: what the triggers of change capture cost the ERP, beside those of 0.2.', {
+const options = readOptions('bench:capture: what the triggers of change capture cost the ERP.', {
   orders: { default: '2000', help: 'orders in each round' },
   rounds: { default: '9', help: 'rounds' },
 })
 const orders = Number(options.orders)
 const rounds = Number(options.rounds)
 
-const captures = ['none', '0.2', 'this one'] as const
+const captures = ['without', 'with'] as const
 type Capture = (typeof captures)[number]
 
 sayWhere('bench:capture')
 say(
   `The server's time for an order and its four lines, written and confirmed by six statements in a transaction, ${orders} times in a row ` +
-    'without waiting for the disk: without triggers, with those of 0.2 (on the order alone), and with those of documents (on both tables). ' +
+    'without waiting for the disk: without triggers, and with those of change capture on both tables. ' +
     `Then for one update of 10,000 orders. In turns, ${rounds} rounds, the order turned each time.`,
 )
 
@@ -26,9 +26,9 @@ await pool.query(`create table sale (id bigint generated always as identity prim
   create table line (id bigint generated always as identity primary key, sale bigint not null references sale, amount numeric);
   create index on line (sale); create role outboxd_capture`)
 
-const orderUs: Record<Capture, number[]> = { none: [], '0.2': [], 'this one': [] }
-const bulkMs: Record<Capture, number[]> = { none: [], '0.2': [], 'this one': [] }
-await measure('none') // warms the caches
+const orderUs: Record<Capture, number[]> = { without: [], with: [] }
+const bulkMs: Record<Capture, number[]> = { without: [], with: [] }
+await measure('without') // warms the caches
 for (let round = 0; round < rounds; round++)
   for (let turn = 0; turn < captures.length; turn++) {
     const capture = captures[(round + turn) % captures.length] as Capture
@@ -81,12 +81,7 @@ async function elapsedMs(act: () => Promise<unknown>): Promise<number> {
 
 async function install(capture: Capture): Promise<void> {
   await pool.query('drop schema if exists outboxd_capture cascade')
-  if (capture === 'none') return
-  if (capture === '0.2') {
-    await pool.query(readFileSync('test/daemon/capture/version-0.2.0/install.sql', 'utf8'))
-    await pool.query(`select outboxd_capture.install('sale', 'order', '{state, total}')`)
-    return
-  }
+  if (capture === 'without') return
   await pool.query(`create schema outboxd_capture authorization outboxd_capture;
     grant trigger on sale, line to outboxd_capture; grant insert on outbox to outboxd_capture`)
   const client = await pool.connect()

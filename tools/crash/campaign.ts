@@ -9,21 +9,18 @@ import type { History } from './history.ts'
 import { createLedgerFaults } from './ledgerFaults.ts'
 import { type MutationName, mutations } from './mutations.ts'
 import { causeFaults, letOperatorAct, type NemesisReport } from './nemesis.ts'
-import { copyProgram, copyVersion010 } from './programCopy.ts'
+import { copyProgram } from './programCopy.ts'
 import { createRetentionFaults } from './retentionFaults.ts'
 import { createSeededRandom } from './seededRandom.ts'
 import { createServerFaults } from './serverFaults.ts'
 import { createServiceFaults } from './serviceFaults.ts'
 import { startStrangerFaults } from './strangerFaults.ts'
-import { upgrade } from './upgrade.ts'
 
 export interface CampaignOptions {
   kills: number
   seed: number
   mutation: MutationName | null
   daemons: number
-  /** True if the daemons start as version 0.1.0 and are upgraded during the campaign. */
-  upgrade: boolean
   /** Folder with binaries of a different PostgreSQL; null for those from npm. */
   postgresDir: string | null
   pace: Pace
@@ -53,19 +50,13 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
   const idempotency = mutation?.idempotency ?? (seed % 3 === 0 ? 'e002' : 'ignore')
   const begun = performance.now()
   await using program = await copyProgram(mutation?.patches ?? [])
-  await using before = options.upgrade ? await copyVersion010() : null
-  const oldest = before ?? program
-  // 0.1.0 knows no `source`.
-  if (!options.upgrade) await addDocumentMapping(program)
-  await using environment = await openEnvironment(program, { idempotency, seed, migratedBy: oldest, postgresDir })
-  const fleet = launchFleet({ program: oldest, env: environment.env, size: options.daemons })
+  await addDocumentMapping(program)
+  await using environment = await openEnvironment(program, { idempotency, seed, postgresDir })
+  const fleet = launchFleet({ program, env: environment.env, size: options.daemons })
   try {
     const random = (name: string) => createSeededRandom(seed, name)
-    const service = createServiceFaults(environment.sandboxUrl, random('service'), {
-      idempotency,
-      upgrade: options.upgrade,
-    })
-    if (!options.upgrade) await installDocuments(environment.outbox)
+    const service = createServiceFaults(environment.sandboxUrl, random('service'), idempotency)
+    await installDocuments(environment.outbox)
     const erp = await installErpFaults(environment.outbox, environment.config.databaseUrl)
     const ledger = createLedgerFaults(environment)
     const retention = createRetentionFaults(program, environment)
@@ -73,10 +64,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     await using strangers = await startStrangerFaults(program, environment)
     const nemesis = await causeFaults(
       { environment, fleet, service, erp, ledger, retention, server, strangers },
-      {
-        ...{ program, kills, pace, random, say, signal },
-        upgrade: before && (() => upgrade(environment, fleet, program, say)),
-      },
+      { program, kills, pace, random, say, signal },
     )
     say(`the nemesis is done after ${Math.round((performance.now() - begun) / 1000)} s; waiting for every record's end`)
     const concluded = await conclude({

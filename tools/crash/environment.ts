@@ -31,8 +31,6 @@ export interface SurroundingsOptions {
   /** With `ignore`, a record that was sent twice has two effects. */
   idempotency: 'ignore' | 'e002'
   seed: number
-  /** The program that migrates the databases. */
-  migratedBy: ProgramCopy
   /** The daemons' setting for the server's standby. */
   standby: DatabaseConfig['ledgerStandby']
 }
@@ -42,7 +40,7 @@ export interface EnvironmentOptions extends Omit<SurroundingsOptions, 'standby'>
   postgresDir: string | null
 }
 
-/** @param program runs the sandbox */
+/** @param program runs the sandbox and migrates the databases */
 export async function openEnvironment(program: ProgramCopy, options: EnvironmentOptions): Promise<Environment> {
   await using stack = new AsyncDisposableStack()
   const cluster = await startCluster({ isSynchronous: true, postgresDir: options.postgresDir })
@@ -58,7 +56,7 @@ export async function openEnvironment(program: ProgramCopy, options: Environment
 export async function openSurroundings(
   program: ProgramCopy,
   serverUrl: string,
-  { idempotency, seed, migratedBy, standby }: SurroundingsOptions,
+  { idempotency, seed, standby }: SurroundingsOptions,
 ): Promise<Surroundings> {
   await using stack = new AsyncDisposableStack()
   // If only the server is killed, the kernel still writes its data. fsync matters only if the machine loses power.
@@ -87,7 +85,7 @@ export async function openSurroundings(
     UNAUTHORIZED_PAUSE_SECONDS: '1',
     MAPPINGS_DIR: `${program.dir}/mappings`,
   })
-  await runToEnd(migratedBy, ['migrate', '--outbox'], env)
+  await runToEnd(program, ['migrate', '--outbox'], env)
   const owned = stack.move()
   return {
     outbox,

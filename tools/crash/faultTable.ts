@@ -15,8 +15,6 @@ export interface Fault {
   what: string
   /** Mean time between two such faults, milliseconds. */
   everyMs: number
-  /** `this version` if daemons of 0.1.0 do not survive the fault: then it begins when all daemons are upgraded. */
-  from: '0.1.0' | 'this version'
   /** Causes the fault. @returns the number of faults, 0 if none was possible */
   strike(random: SeededRandom): Promise<number> | number
 }
@@ -90,7 +88,6 @@ export function createFaultTable(
     {
       what: kills,
       everyMs: pace.killMs,
-      from: '0.1.0',
       strike(random) {
         const victims = fleet.berths.filter(
           (berth) => berth.atWork() && (berth.number !== anchor || random.chance(anchorKilledShare)),
@@ -103,7 +100,6 @@ export function createFaultTable(
     {
       what: 'SIGSTOP past the lease',
       everyMs: pace.stopMs,
-      from: '0.1.0',
       strike(random) {
         const victims = fleet.berths.filter((berth) => berth.atWork() && berth.number !== anchor)
         if (victims.length === 0) return 0
@@ -114,13 +110,11 @@ export function createFaultTable(
     {
       what: 'Postgres immediate restarts',
       everyMs: pace.restartMs,
-      from: '0.1.0',
       strike: once(() => changed(cluster.alone(() => cluster.primary().restartImmediately()))),
     },
     {
       what: 'backends terminated',
       everyMs: pace.restartMs / 3,
-      from: '0.1.0',
       async strike() {
         const { rowCount } = await retryPatiently(() =>
           environment.ledger.query(
@@ -134,61 +128,51 @@ export function createFaultTable(
     {
       what: 'faults of the service switched on',
       everyMs: 1_500,
-      from: 'this version',
       strike: () => service.stir(),
     },
     {
       what: 'faults of the ERP',
       everyMs: pace.erpMs,
-      from: 'this version',
       strike: once((random) => erp.strike(random)),
     },
     {
       what: 'times that COMMIT hung',
       everyMs: pace.hangMs,
-      from: 'this version',
       strike: once((random) => ledger.hangCommits(random)),
     },
     {
       what: 'times that the clock was set back',
       everyMs: pace.clockMs,
-      from: 'this version',
       strike: once((random) => ledger.setClockBack(random)),
     },
     {
       what: 'records made old enough to go',
       everyMs: pace.pruneMs,
-      from: 'this version',
       strike: (random) => retention.age(random),
     },
     {
       what: 'outboxd prune, half of them killed',
       everyMs: pace.pruneMs,
-      from: 'this version',
       strike: once((random) => retention.prune(random)),
     },
     {
       what: 'rows of ended records set back',
       everyMs: pace.pruneMs,
-      from: 'this version',
       strike: (random) => retention.setBack(random),
     },
     {
       what: 'primaries killed, standbys promoted',
       everyMs: pace.failOverMs,
-      from: 'this version',
       strike: () => changed(server.failOver()),
     },
     {
       what: 'ledgers restored from a backup',
       everyMs: pace.restoreMs,
-      from: 'this version',
       strike: once((random) => server.restore(random)),
     },
     {
       what: 'daemons of a second ledger tried',
       everyMs: pace.strangerMs,
-      from: 'this version',
       // Locks of running daemons keep a second ledger out. After a restart of the server, they need seconds to come
       // back.
       strike: () =>
@@ -204,7 +188,6 @@ export function createFaultTable(
     {
       what: 'daemons of a second service tried',
       everyMs: pace.strangerMs,
-      from: 'this version',
       strike: () => strangers.secondService(),
     },
   ]

@@ -1,7 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { saysRunning } from '../../test/support/daemon.ts'
 import type { Program } from '../../test/support/program.ts'
-import { until } from '../../test/support/until.ts'
 import type { ProgramCopy } from './programCopy.ts'
 
 /** A place in the fleet for a daemon. When the daemon ends, the next one takes the place. */
@@ -13,13 +12,11 @@ interface Berth {
   kill(): void
   /** Sends SIGSTOP, and SIGCONT after `ms`. Resolves when the daemon goes on or has been killed. */
   stopFor(ms: number): Promise<void>
-  /** Ends the daemon by a signal. Resolves when the next one runs, which has the given program. */
-  replace(program: ProgramCopy, signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
 }
 
 export interface Fleet {
   readonly berths: readonly Berth[]
-  /** Last output of daemons that ended by themselves, or with an exit code other than 0 after SIGTERM. */
+  /** Last output of daemons that ended by themselves. */
   readonly deserters: string[]
   /** Number of starts that found no database. */
   readonly failedStarts: () => number
@@ -42,12 +39,11 @@ export function launchFleet(options: { program: ProgramCopy; env: Record<string,
   const berths = Array.from({ length: options.size }, (_, number) => man(number))
 
   function man(number: number): Berth {
-    let { program } = options
+    const { program } = options
     let daemon: Program
     let running = false
     let stopped = false
     let killed = false
-    let terminated = false
 
     function launch(): void {
       if (recalled) return
@@ -60,18 +56,16 @@ export function launchFleet(options: { program: ProgramCopy; env: Record<string,
       running = false
       stopped = false
       killed = false
-      terminated = false
       void launched.ended().then(({ code, signal }) => {
         daemons.delete(number)
         if (recalled) return
-        const isExpected = killed || (terminated && code === 0)
-        if (!isExpected && running) deserters.push(`berth ${number}: ${code ?? signal}\n${launched.lastLines()}`)
-        if (!isExpected && !running) failedStarts += 1
+        if (!killed && running) deserters.push(`berth ${number}: ${code ?? signal}\n${launched.lastLines()}`)
+        if (!killed && !running) failedStarts += 1
         setTimeout(launch, restartMs)
       })
     }
 
-    const atWork = () => running && !stopped && !killed && !terminated
+    const atWork = () => running && !stopped && !killed
 
     launch()
     return {
@@ -89,14 +83,6 @@ export function launchFleet(options: { program: ProgramCopy; env: Record<string,
         if (victim !== daemon) return
         victim.signal('SIGCONT')
         stopped = false
-      },
-      async replace(next, signal) {
-        await until(atWork, Boolean)
-        program = next
-        if (signal === 'SIGKILL') killed = true
-        else terminated = true
-        daemon.signal(signal)
-        await until(atWork, Boolean)
       },
     }
   }

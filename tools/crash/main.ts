@@ -3,12 +3,11 @@ import { runCampaign } from './campaign.ts'
 import { isMutation, mutations } from './mutations.ts'
 import { printResult } from './printReport.ts'
 
-const usage = `npm run crash -- [--kills N] [--seed S] [--daemons N] [--mutation NAME] [--upgrade] [--postgres DIR]
+const usage = `npm run crash -- [--kills N] [--seed S] [--daemons N] [--mutation NAME] [--postgres DIR]
   --kills     kill -9 so many daemons; it goes on until each fault has struck (default 200)
   --seed      of all chances (default 1); a multiple of 3 makes the service answer a repeated key with E002
   --daemons   at once (default 6)
   --mutation  break the guarantee on purpose, in a copy of the source: ${Object.keys(mutations).join(', ')}
-  --upgrade   the daemons are of version 0.1.0 at first; migrated and restarted one by one while all goes on
   --postgres  another PostgreSQL for outbox and ledger: the folder of its binaries, such as /usr/lib/postgresql/15/bin
 Leaves with 0 where the guarantee held, with 1 where it was broken.
 `
@@ -19,7 +18,6 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     daemons: { type: 'string', default: '6' },
     mutation: { type: 'string' },
-    upgrade: { type: 'boolean', default: false },
     postgres: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
@@ -42,7 +40,6 @@ if (values.help || wrong) {
     seed,
     daemons,
     mutation,
-    upgrade: values.upgrade,
     postgresDir: values.postgres ?? null,
     pace: {
       killMs: many ? 1_500 : 450,

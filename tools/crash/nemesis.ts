@@ -25,8 +25,6 @@ export interface NemesisOptions {
   kills: number
   pace: Pace
   random: (name: string) => SeededRandom
-  /** Upgrades daemons of 0.1.0 after a third of the kills. Null if they have this version. */
-  upgrade: (() => Promise<void>) | null
   say(text: string): void
   signal: AbortSignal
 }
@@ -36,15 +34,13 @@ const backlogMost = 300
 /** Causes faults under load until `kills` daemons were killed and each fault has happened. Leaves no fault behind. */
 export async function causeFaults(
   adversaries: Adversaries,
-  { program, kills: killsWanted, pace, random, upgrade, say, signal }: NemesisOptions,
+  { program, kills: killsWanted, pace, random, say, signal }: NemesisOptions,
 ): Promise<NemesisReport> {
   const { environment, service, erp, ledger } = adversaries
   const done: NemesisReport = { struck: new Map(), discarded: 0, resolved: 0, recovered: 0, written: new Map() }
   const over = new AbortController()
   signal.addEventListener('abort', () => over.abort())
   const stopped: Promise<void>[] = []
-  let version: Fault['from'] = upgrade === null ? 'this version' : '0.1.0'
-  let upgrading: Promise<void> | null = null
 
   /** Repeats `work` at random times, `everyMs` apart on average. */
   async function again(name: string, everyMs: number, work: (random: SeededRandom) => Promise<void>): Promise<void> {
@@ -56,56 +52,37 @@ export async function causeFaults(
     }
   }
 
-  async function strike({ what, from, strike }: Fault, chance: SeededRandom): Promise<void> {
-    if (from === 'this version' && version === '0.1.0') return
+  async function strike({ what, strike }: Fault, chance: SeededRandom): Promise<void> {
     const before = done.struck.get(what) ?? 0
     // Faults that have not happened yet may need running daemons.
-    if (what === kills && before >= killsWanted && version === 'this version') return
+    if (what === kills && before >= killsWanted) return
     const now = before + (await strike(chance))
     done.struck.set(what, now)
-    if (what === kills && now > before) afterKill(now)
+    if (what === kills && now > before && now % 100 === 0) say(`${now} kills, ${done.written.size} records`)
     if (isEnough()) over.abort()
   }
 
   const isEnough = () =>
-    version === 'this version' &&
-    (done.struck.get(kills) ?? 0) >= killsWanted &&
-    [...done.struck.values()].every((times) => times > 0)
-
-  function afterKill(killed: number): void {
-    if (killed % 100 === 0) say(`${killed} kills, ${done.written.size} records`)
-    if (upgrade !== null && upgrading === null && killed >= killsWanted / 3) {
-      upgrading = upgrade().then(() => {
-        version = 'this version'
-      })
-      upgrading.catch(() => over.abort()) // rejects below
-    }
-  }
+    (done.struck.get(kills) ?? 0) >= killsWanted && [...done.struck.values()].every((times) => times > 0)
 
   const make = createRecordMaker(random('records'))
   const writeSale = createSaleWriter(environment.config.databaseUrl)
   const faults = createFaultTable(adversaries, pace, stopped)
   for (const { what } of faults) done.struck.set(what, 0)
-  if (version === '0.1.0') await service.slow()
   await Promise.all([
     ...faults.map((fault) => again(fault.what, fault.everyMs, (chance) => strike(fault, chance))),
     again('insert', pace.insertMs, async (chance) => {
       if ((await backlog(environment)) > backlogMost) return
-      const rows = Array.from({ length: chance.whole(1, 4) }, make).filter(
-        ({ outcome }) => version === 'this version' || outcome !== 'unreadable', // 0.1.0 stopped at such a row
-      )
+      const rows = Array.from({ length: chance.whole(1, 4) }, make)
       for (const { marker, outcome, amount } of rows) done.written.set(marker, { marker, outcome, amount })
       await insertRecords(environment.outbox, rows).catch(() => {})
     }),
     again('document', pace.insertMs, async (chance) => {
-      if (upgrade === null && (await backlog(environment)) <= backlogMost) await writeSale(chance)
+      if ((await backlog(environment)) <= backlogMost) await writeSale(chance)
     }),
     // Under so many faults, pauses grow to a minute, and kills would not meet any request.
-    again('operator', 2_000, async (chance) => {
-      if (version === 'this version') await letOperatorAct(environment, program, done, chance)
-    }),
+    again('operator', 2_000, (chance) => letOperatorAct(environment, program, done, chance)),
   ])
-  await upgrading
   signal.throwIfAborted()
   await service.clear()
   await ledger.clear()

@@ -43,7 +43,7 @@ function figures({
     ['mutation', options.mutation ?? 'none'],
     ['service takes a repeated key', idempotency === 'ignore' ? 'as a new record' : 'as E002'],
     ['seconds', seconds],
-    ['daemons', `${options.daemons}${options.upgrade ? ', of version 0.1.0 at first' : ''}`],
+    ['daemons', options.daemons],
     ['PostgreSQL', options.postgresDir ?? 'of the registry'],
     ...report.struck,
     ['recovered by an operator', report.recovered],

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,39 +11,14 @@ export interface ProgramCopy extends AsyncDisposable {
   start(args: readonly string[], env: Record<string, string>, onLine?: (line: string) => void): Program
 }
 
-/** Version 0.1.0. */
-const commitOf010 = '2f42af5dc39dbed5520e22280af8aa7ccc97f94c'
-
 /** Copies the program and applies patches that break it. @throws Error if a patch does not match */
-export function copyProgram(patches: readonly Patch[]): Promise<ProgramCopy> {
-  return copyInto(async (dir) => {
-    for (const part of ['assets', 'bin', 'src', 'migrations', 'mappings', 'package.json'])
-      await cp(join(checkout, part), join(dir, part), { recursive: true })
-    for (const patch of patches) await apply(dir, patch)
-  })
-}
-
-/** Copies the program of version 0.1.0, which runs with today's packages. @throws Error if the repository does not have it */
-export function copyVersion010(): Promise<ProgramCopy> {
-  return copyInto(async (dir) => {
-    try {
-      const archive = execFileSync('git', ['archive', commitOf010, 'src', 'migrations', 'mappings', 'package.json'], {
-        cwd: checkout,
-        maxBuffer: 1e9,
-        stdio: ['ignore', 'pipe', 'pipe'],
-      })
-      execFileSync('tar', ['-x', '-C', dir], { input: archive })
-    } catch (cause) {
-      throw new Error(`version 0.1.0 is not here: it takes a git repository that has ${commitOf010}`, { cause })
-    }
-  })
-}
-
-async function copyInto(fill: (dir: string) => Promise<void>): Promise<ProgramCopy> {
+export async function copyProgram(patches: readonly Patch[]): Promise<ProgramCopy> {
   const dir = await mkdtemp(join(tmpdir(), 'outboxd-crash-'))
   const remove = () => rm(dir, { recursive: true, force: true })
   try {
-    await fill(dir)
+    for (const part of ['assets', 'bin', 'src', 'migrations', 'mappings', 'package.json'])
+      await cp(join(checkout, part), join(dir, part), { recursive: true })
+    for (const patch of patches) await apply(dir, patch)
     await symlink(join(checkout, 'node_modules'), join(dir, 'node_modules'))
     const cache = join(dir, 'cache')
     await mkdir(cache)

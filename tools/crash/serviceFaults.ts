@@ -33,10 +33,7 @@ const bad: Spec[] = [
   { kind: 'unknown_status', endpoint: polls },
   { kind: 'wrong_id', endpoint: polls },
   { kind: 'delay', endpoint: polls, delayMs: 2_600 },
-]
-
-/** The service performs the request and redirects. Version 0.1.0 sends such a record again. */
-const performed: Spec[] = [
+  // The service performs the request and redirects.
   { kind: 'redirect', endpoint: posts, status: 303, when: 'after' },
   { kind: 'redirect', endpoint: posts, status: 303, when: 'after', location: '/status/{id}' },
   { kind: 'answer', endpoint: posts, status: 300, when: 'after' },
@@ -71,15 +68,13 @@ const storedAnd500: Spec = { kind: 'answer', endpoint: posts, status: 500, when:
 export interface ServiceFaults {
   /** Replaces all faults: makes requests slow, and sometimes adds a few faults. @returns how many */
   stir(): Promise<number>
-  /** Replaces all faults: only makes requests slow. */
-  slow(): Promise<void>
   clear(): Promise<void>
 }
 
 export function createServiceFaults(
   sandboxUrl: string,
   random: SeededRandom,
-  { idempotency, upgrade }: { idempotency: 'ignore' | 'e002'; upgrade: boolean },
+  idempotency: 'ignore' | 'e002',
 ): ServiceFaults {
   const call = async (method: string, path: string, body?: object) => {
     const response = await fetch(`${sandboxUrl}/_sandbox/${path}`, {
@@ -88,8 +83,7 @@ export function createServiceFaults(
     })
     if (!response.ok) throw new Error(`the sandbox refuses ${method} ${path}: ${await response.text()}`)
   }
-  const known = upgrade ? bad : [...bad, ...performed]
-  const choice = idempotency === 'e002' ? [...known, storedAnd500, storedAnd500, storedAnd500] : known
+  const choice = idempotency === 'e002' ? [...bad, storedAnd500, storedAnd500, storedAnd500] : bad
   let round = 0
   return {
     async stir() {
@@ -104,7 +98,6 @@ export function createServiceFaults(
       if (random.chance(0.1)) await call('POST', 'tokens/revoke')
       return faults.length
     },
-    slow: () => call('POST', 'faults', random.pick(slow)),
     clear: () => call('DELETE', 'faults'),
   }
 }

@@ -1,12 +1,7 @@
 import type pg from 'pg'
 
-/** Versions in sandbox.steps: of the newest schema, and of outboxd 0.2.0's schema, which has no column `hits`. */
-const [newest, withoutHits] = [8, 7]
-
-const hitsSql = `
-  -- How many requests the fault was applied to. Stored here, because the table ledger can be emptied.
-  alter table sandbox.faults add column hits bigint not null default 0;
-`
+/** The schema's version, in sandbox.steps. */
+const newest = 8
 
 const schemaSql = `
   create table sandbox.state (
@@ -74,7 +69,8 @@ const schemaSql = `
 
   create table sandbox.faults (
     id   bigint generated always as identity primary key,
-    spec jsonb not null
+    spec jsonb not null,
+    hits bigint not null default 0 -- how many requests it was applied to, because the table ledger can be emptied
   );
 
   -- How often a record with a script was sent.
@@ -84,7 +80,7 @@ const schemaSql = `
   );
 `
 
-/** @param session holds the serving lock @throws Error if the schema is newer, or older than 0.2.0 */
+/** @param session holds the serving lock @throws Error if another version made the schema */
 export async function prepareSchema(session: pg.ClientBase): Promise<void> {
   await session.query(`
     create schema if not exists sandbox;
@@ -93,13 +89,11 @@ export async function prepareSchema(session: pg.ClientBase): Promise<void> {
   const { rows } = await session.query<{ done: number }>('select coalesce(max(number), 0) as done from sandbox.steps')
   const done = rows[0]?.done ?? 0
   if (done === newest) return
-  if (done !== 0 && done !== withoutHits)
+  if (done !== 0)
     throw new Error(
       `the schema sandbox was made by ${done > newest ? 'a newer' : 'an older'} outboxd. Drop it (\`drop schema sandbox, sandbox_queue cascade\`), or use another database`,
     )
-  await session.query(
-    `begin; ${done === 0 ? schemaSql : ''} ${hitsSql} insert into sandbox.steps (number) values (${newest}); commit`,
-  )
+  await session.query(`begin; ${schemaSql} insert into sandbox.steps (number) values (${newest}); commit`)
 }
 
 type StateName = 'signing_key' | 'revocations' | 'client_settings' | 'clock' | 'scenario'

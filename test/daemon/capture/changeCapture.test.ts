@@ -149,11 +149,11 @@ describe('one transaction is one row for each document', () => {
 })
 
 describe('install', () => {
-  test('takes the arguments of 0.2: `watched` is ignored, `key` and `payload` are kept', async () => {
+  test('keeps `key`, `payload` and the condition', async () => {
     const { pool, captured } = await setup({
       tables: 'create table item (id int primary key, customer_no text, amount numeric, note json)',
       document: 'item',
-      options: `key => 'customer_no', watched => '{amount}', payload => '{customerId, customer_no, amount, amount}', condition => $$n.amount > 0$$`,
+      options: `key => 'customer_no', payload => '{customerId, customer_no, amount, amount}', condition => $$n.amount > 0$$`,
     })
     await pool.query(`insert into item values (1, 'C1', 5), (2, null, 5)`)
     expect(await captured()).toEqual([
@@ -553,7 +553,7 @@ describe('the ERP is never harmed', () => {
     expect((await captured()).map(({ key, payload }) => [key, payload])).toEqual(
       ['1', '2', '2.5', '1000', '1', '2', '2.5', '1000'].map((id) => [id, `{"id": ${id}, "document": "public.sale"}`]),
     )
-    // Rows of triggers of an earlier version.
+    // Rows that a program wrote.
     await pool.query(`truncate outbox; insert into outbox (type, key, payload)
       select 'order', id, jsonb_build_object('document', 'public.sale', 'id', id::jsonb) from unnest('{1.00,2.00,2,2.5,1000.00}'::text[]) id`)
     const read = await readContents(pool)

@@ -24,7 +24,6 @@ test('kill -9, SIGSTOP, Postgres crashes, failovers, restores and service faults
       restoreMs: 14_000,
       strangerMs: 10_000,
     },
-    upgrade: false,
     postgresDir: null,
     say: () => {},
     signal: ended.signal,
