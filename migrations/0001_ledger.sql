@@ -399,8 +399,6 @@ create table outboxd.slot (
   lease                bigint      not null default 0,              -- goes up with every taking: a late holder changes nothing
   taken_by             uuid,
   spent_on_submissions integer     not null default 0,              -- of the requests last made with it
-  -- Retired: how many requests it stood for; until free_at they count, should the limit be raised again.
-  retired_permits      integer     not null default 0 check (retired_permits >= 0),
   -- When free_at was set: later than now, the clock has been set back since.
   set_at               timestamptz not null default '-infinity',
   -- What else its requests were last made for. A slot that is not free, is in nobody's hand and was spent on nothing is held back.
@@ -502,25 +500,6 @@ create table outboxd.request_hour (
   primary key (hour, kind)
 );
 
--- What became of records, by the minute (two days of them) and by the hour (29 days): for the plots of `outboxd console`. One daemon
--- at a time writes them when they are over; those that no daemon lived in are written later, from what the ledger still has.
-create table outboxd.period (
-  span        text        not null check (span in ('minute', 'hour')),
-  began_at    timestamptz not null,
-  -- Records that ended in it, by how they ended.
-  completed   integer     not null,
-  failed      integer     not null,
-  rejected    integer     not null,
-  uncertain   integer     not null,
-  discarded   integer     not null,
-  -- From the creation of their rows until they ended, but of those that a person discarded. Null: none did.
-  wait_p50_ms float8,
-  wait_p95_ms float8,
-  -- Rows that waited to be sent when the minute was over, in the outbox and captured; of an hour the most that they were. Null: not known.
-  waiting     bigint,
-  primary key (span, began_at)
-);
-
 -- What a ledger is known by, and the service that it belongs to: the first daemon says which, and `outboxd adopt --service` says when
 -- that changes.
 create table outboxd.ledger (
@@ -546,12 +525,9 @@ create table outboxd.history (
   agreed_at         timestamptz not null default clock_timestamp(),
   agreed_by         text        not null,
   marked_at         timestamptz not null default clock_timestamp(),   -- when a daemon last found it so
-  marked_lsn        pg_lsn,
-  synchronous_until timestamptz,
   found_at          timestamptz,              -- since when it is known that it is another, or went back; nothing is sent
   found             text,
   found_by          text,
-  may_go_on         boolean     not null default false,
   doubtful_before   timestamptz,              -- rows that were recorded before may have been sent, and are captured as uncertain
   -- Which transaction wrote the row last. Where it says another than the server does (xmin), somebody has put a backup's rows back into the
   -- tables that stood, which changes neither timeline nor oids. A migration that rewrites the table has to update the row after it.
@@ -559,15 +535,12 @@ create table outboxd.history (
   -- The last event as a daemon found the history to be right. It is there for as long as nobody puts older rows back into the tables that
   -- stand; pruning forgets it with its record.
   marked_event      bigint,
-  check ((found_at is null) = (found is null) and (found_at is null) = (found_by is null)),
-  check (not may_go_on or found_at is not null)
+  check ((found_at is null) = (found is null) and (found_at is null) = (found_by is null))
 );
 
 create function outboxd.note_writer() returns trigger language plpgsql as $$
 begin
   new.written_by := pg_catalog.pg_current_xact_id();
-  new.synchronous_until := null;
-  new.may_go_on := false;
   return new;
 end $$;
 create trigger note_writer before update on outboxd.history for each row execute function outboxd.note_writer();
@@ -595,5 +568,5 @@ begin
     pg_catalog.current_setting('recovery_target_time', true), pg_catalog.current_setting('recovery_target_xid', true)) <> '';
 end $$;
 
-insert into outboxd.history (system_id, timeline, database_oid, ledger_oid, marked_lsn, agreed_by, written_by)
-select system_id, timeline, database_oid, ledger_oid, safe_lsn, 'migrate', pg_catalog.pg_current_xact_id() from outboxd.history_now();
+insert into outboxd.history (system_id, timeline, database_oid, ledger_oid, agreed_by, written_by)
+select system_id, timeline, database_oid, ledger_oid, 'migrate', pg_catalog.pg_current_xact_id() from outboxd.history_now();

@@ -7,7 +7,9 @@ create table if not exists :table (
   payload        jsonb not null,
   created_at     timestamptz not null default now(),
   -- From here on the columns are outboxd's to write.
-  status         text not null default 'new',   -- new, then the submission's state
+  status         text not null default 'new'    -- new, then the submission's state; one that nobody knows is never sent
+                   constraint outboxd_knows_status check (status in ('new', 'queued', 'sending', 'accepted', 'completed',
+                     'failed', 'rejected', 'uncertain', 'discarded')),
   transaction_id text,
   error_code     text,
   error          text,
@@ -19,11 +21,5 @@ begin
   if not exists (select from pg_index i join pg_class c on c.oid = i.indexrelid
       where i.indrelid = to_regclass(:tableName) and c.relname = (parse_ident(:indexName))[1]::name) then
     create index if not exists :index on :table (id) where status = 'new';
-  end if;
-  -- A status that nobody knows is never sent. Not valid: rows of before are left as they are, `outboxd status` names them.
-  if not exists (select from pg_constraint where conrelid = to_regclass(:tableName) and conname = 'outboxd_knows_status')
-    and exists (select from pg_class where oid = to_regclass(:tableName) and pg_has_role(relowner, 'USAGE')) then
-    alter table :table add constraint outboxd_knows_status check (status in
-      ('new', 'queued', 'sending', 'accepted', 'completed', 'failed', 'rejected', 'uncertain', 'discarded')) not valid;
   end if;
 end $$

@@ -45,7 +45,7 @@ column amount_NAME for each amount, and columns for the customer and the currenc
 another. If it names several, or only an inner part names one, all that are possible stand there, such as EUR+USD.
 
 Dates and times without an offset are in UTC. --sum adds up amounts exactly, by month (UTC), type, outcome and currency. A total
-without a currency (text: unknown) may mix several: of erased records, and of those that an older version emptied.
+without a currency (text: unknown) may mix several, of erased records.
 
 In CSV cells control characters are written like \\u000a, and an apostrophe stands before = + - @ where a spreadsheet would
 calculate. So take exact keys from --json.

@@ -74,8 +74,8 @@ async function createOutbox(
   config: DatabaseConfig,
   { wake = null }: { wake?: boolean | null | undefined },
 ): Promise<string> {
-  const { hasWakeTrigger, preparedMax } = await migrateOutbox(config.databaseUrl, config.outboxTable, wake)
-  return `the outbox table ${config.outboxTable} exists; ${wakeTriggerMessage({ wakes: hasWakeTrigger ? 'sleepers' : 'never', preparedMax })}`
+  const trigger = await migrateOutbox(config.databaseUrl, config.outboxTable, wake)
+  return `the outbox table ${config.outboxTable} exists; ${wakeTriggerMessage(trigger)}`
 }
 
 async function describeHistory(config: DatabaseConfig): Promise<string | null> {

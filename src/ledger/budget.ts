@@ -48,7 +48,7 @@ async function readBudget(db: Database): Promise<SeenBudget> {
 
 async function readSlots(db: Database): Promise<SlotRow[]> {
   const { rows } = await db.query<SlotRow>(
-    `select id, permits, retired_permits as "retiredPermits",
+    `select id, permits,
        case when free_at > clock_timestamp() then extract(epoch from free_at - clock_timestamp())::float8 * 1000 else 0 end
          as "freeInMs"
      from outboxd.slot order by id`,
@@ -58,12 +58,12 @@ async function readSlots(db: Database): Promise<SlotRow[]> {
 
 async function writeSlots(db: Database, rows: readonly SlotRow[]): Promise<void> {
   await db.query(
-    `insert into outboxd.slot as s (id, permits, retired_permits, free_at, set_at, spent_on_others)
-     select id, permits, "retiredPermits", case when "freeInMs" > 0
+    `insert into outboxd.slot as s (id, permits, free_at, set_at, spent_on_others)
+     select id, permits, case when "freeInMs" > 0
        then clock_timestamp() + "freeInMs" * interval '1 ms' else '-infinity' end, clock_timestamp(),
        case when "freeInMs" > 0 then permits else 0 end
-     from json_to_recordset($1) as r(id int, permits int, "retiredPermits" int, "freeInMs" float8)
-     on conflict (id) do update set permits = excluded.permits, retired_permits = excluded.retired_permits,
+     from json_to_recordset($1) as r(id int, permits int, "freeInMs" float8)
+     on conflict (id) do update set permits = excluded.permits,
        free_at = excluded.free_at, set_at = excluded.set_at, lease = s.lease + 1, taken_by = null,
        spent_on_submissions = 0, spent_on_polls = 0, spent_on_others = excluded.spent_on_others`,
     [JSON.stringify(rows)],
@@ -149,8 +149,6 @@ export interface SlotRow {
   id: number
   /** 0 if the limit needs fewer slots. */
   permits: number
-  /** Permits of version 0.2 that a lower limit dropped. They count until the slot is free. */
-  retiredPermits: number
   freeInMs: number
 }
 
@@ -172,7 +170,7 @@ export function fitSlotsToNewLimit(
   target: { requests: number; windowLengthenedByMs: number },
 ): SlotRow[] {
   const freeInMs = rows
-    .flatMap((row) => Array<number>(row.permits + row.retiredPermits).fill(row.freeInMs + target.windowLengthenedByMs))
+    .flatMap((row) => Array<number>(row.permits).fill(row.freeInMs + target.windowLengthenedByMs))
     .sort((a, b) => b - a)
   let kept = 0
   const fitted = dividePermitsIntoSlots(target.requests).map((permits) => {
@@ -181,7 +179,7 @@ export function fitSlotsToNewLimit(
     return slot
   })
   while (fitted.length < rows.length) fitted.push({ permits: 0, freeInMs: 0 })
-  return fitted.map((row, n) => ({ id: n + 1, retiredPermits: 0, ...row }))
+  return fitted.map((row, n) => ({ id: n + 1, ...row }))
 }
 
 export function sumPermitsInHandAndTaken(wanted: WantedRequests, takenSlots: readonly { permits: number }[]): number {

@@ -21,7 +21,6 @@ import {
   isAcceptedEditSql,
   mayBeSameRowSql,
   type RowConflict,
-  wasRowUnreadableSql,
 } from './rowConflicts.ts'
 
 export type CaptureLedger = Pick<InstanceLedger, 'ledger' | 'instance' | 'keyOnFailure'> & {
@@ -162,7 +161,7 @@ async function leave(client: Database, { instances }: Standing, types: readonly 
 
 function whoKnows(type: string, instances: Standing['instances']): string {
   const knowing = instances.filter(({ types }) => types?.includes(type)).map(({ name }) => name)
-  return knowing.length === 0 ? 'a daemon of an older version may know this type' : `known by ${knowing.join(', ')}`
+  return knowing.length === 0 ? 'a daemon that has just started may know this type' : `known by ${knowing.join(', ')}`
 }
 
 /**
@@ -206,9 +205,7 @@ export async function insertCapturedRecords(
        returning s.id, s.state
      ), known as (
        select s.id, s.outbox_id, s.state, s.recorded_at, r.stamp,
-         (${mayBeSameRowSql} or ${isAcceptedEditSql})
-         and (${wasRowUnreadableSql} or s.row_stamp is not null or r."createdAt" is not null or s.emptied_at is not null
-           or s.payload is not distinct from r.payload) as same
+         (${mayBeSameRowSql} or ${isAcceptedEditSql}) as same
        from record r join outboxd.submission s
          on s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox() and s.id <> r.id
      ), seen as (

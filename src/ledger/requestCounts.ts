@@ -100,13 +100,10 @@ export async function sumRequestCountsByHour(db: Database): Promise<void> {
   )
 }
 
-/** Also deletes the outcome counts that older versions wrote for the console's plots. */
 export async function pruneRequestCounts(db: Database): Promise<void> {
   await db.query(
     `with minutes as (
        delete from outboxd.request_count where minute < clock_timestamp() - interval '2 days'
-     ), periods as (
-       delete from outboxd.period where began_at < clock_timestamp() - interval '29 days'
      )
      delete from outboxd.request_hour where hour < clock_timestamp() - interval '29 days'`,
   )

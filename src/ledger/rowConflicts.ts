@@ -6,7 +6,7 @@ const kind = (stamp: string) => `split_part(${word(stamp, 1)}, ':', 1)`
 /** True if the words `n` of two stamps are equal, or come from different columns and cannot be compared. */
 function agree(one: string, other: string, n: 2 | 3): string {
   const [its, others] = [one, other].map((stamp) => `split_part(${word(stamp, 1)}, ':', ${n})`)
-  return `(${word(one, n)} = ${word(other, n)} or ${its} <> '' and ${others} <> '' and ${its} <> ${others})`
+  return `(${word(one, n)} = ${word(other, n)} or ${its} <> ${others})`
 }
 
 export const stampsMayAgreeSql = (one: string, other: string): string =>
@@ -15,7 +15,7 @@ export const stampsMayAgreeSql = (one: string, other: string): string =>
 export const haveSameStampKindSql = (one: string, other: string): string => `${kind(one)} = ${kind(other)}`
 
 /** True if submission `s` was captured without its type and key. */
-export const wasRowUnreadableSql = `(s.row_stamp is null and s.type = '')`
+const wasRowUnreadableSql = `(s.row_stamp is null and s.type = '')`
 
 /**
  * True if submission `s` was captured from row `r` (`stamp`, `"createdAt"`). Also true if the stamps have different
@@ -24,7 +24,6 @@ export const wasRowUnreadableSql = `(s.row_stamp is null and s.type = '')`
 export const mayBeSameRowSql = `case
   when ${wasRowUnreadableSql} then true
   when ${haveSameStampKindSql('s.row_stamp', 'r.stamp')} then ${stampsMayAgreeSql('s.row_stamp', 'r.stamp')}
-  when s.row_stamp is null and r."createdAt" is not null then s.recorded_at = r."createdAt"::timestamptz
   else true end`
 
 /** True if only the contents differ: the row was edited, or a different row has the same id and time. */
@@ -49,7 +48,7 @@ export const isAcceptedEditSql = `(${stampsMayDifferByEditSql('s.row_stamp', 'r.
 export function stampTimesDiffer(one: string, other: string): boolean {
   const [[its = '', at], [others = '', otherAt]] = [one.split(' '), other.split(' ')]
   const isByTime = [its, others].every((made) => made.split(':')[0] === 'at')
-  return isByTime && at !== otherAt && (its === others || !its.includes(':') || !others.includes(':'))
+  return isByTime && at !== otherAt && its === others
 }
 
 export interface RowConflict {

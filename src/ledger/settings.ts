@@ -105,7 +105,7 @@ export interface InstanceSettings {
   windowMs: number
   requestTimeoutMs: number
   keyOnFailure: KeyOnFailure
-  /** Other settings that instances should share, by variable or file. An instance of 0.2.0 has none. */
+  /** Other settings that instances should share, by variable or file. */
   given: Readonly<Record<string, string>>
 }
 
@@ -148,7 +148,6 @@ function computeAgreement(instances: readonly InstanceSettings[], fileInUse: Fil
   return { requests, windowMs, differences }
 }
 
-/** An instance of 0.2.0 has only the first four settings. */
 const settingsOf = ({
   requests,
   windowMs,

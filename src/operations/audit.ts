@@ -1,4 +1,3 @@
-import { readCurrency } from '../ledger/audit/currency.ts'
 import type { AuditEntry, AuditedRecord, AuditStep, PrunedRecord } from '../ledger/audit/readAuditEntries.ts'
 import type { AuditedAct } from '../ledger/audit/readOperatorActs.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
@@ -16,10 +15,8 @@ type AuditedLine = Omit<AuditedRecord, 'body'>
 export function toAuditLine(entry: AuditEntry): AuditLine {
   if (entry.kind !== 'record') return entry
   const { body, ...record } = entry
-  const made = entry.steps.findLast((step) => step.amounts !== null)
-  const amounts = made?.amounts ?? null
-  // Older versions kept no currency.
-  const currency = made?.currency ?? readCurrency(body, amounts)
+  const amounts = entry.steps.findLast((step) => step.amounts !== null)?.amounts ?? null
+  const currency = entry.steps.findLast((step) => step.currency !== null)?.currency ?? null
   return { ...record, amounts, customer: customerOf(body), currency, hands: entry.steps.filter(isByPerson) }
 }
 
@@ -48,7 +45,7 @@ export interface AuditSum {
   outcome: State
   currency: string | null
   records: number
-  /** Records that were pruned, never mapped, or emptied before amounts were kept. */
+  /** Records that were pruned or never mapped. */
   withoutAmounts: number
   amounts: Amounts
 }

@@ -86,17 +86,17 @@ export function initialBacklogMessage(backlog: InitialBacklog | null): string | 
   return `nothing was captured yet, and ${count} wait${rows === 1 ? 's' : ''}${times}. The daemon will send ${rows === 1 ? 'it' : 'all of them'}. To begin later, run \`outboxd adopt --start now\` (or id:N, since:D) first`
 }
 
-export function wakeTriggerMessage({ wakes, preparedMax }: Pick<OutboxTableState, 'wakes' | 'preparedMax'>): string {
+export function wakeTriggerMessage({
+  hasWakeTrigger,
+  preparedMax,
+}: Pick<OutboxTableState, 'hasWakeTrigger' | 'preparedMax'>): string {
   const fails = `max_prepared_transactions is ${preparedMax}, so the ERP may use PREPARE TRANSACTION, which fails after the trigger's NOTIFY`
-  if (wakes === 'sleepers') {
+  if (hasWakeTrigger) {
     const risk = `, but ${fails}. If the ERP uses that, run \`outboxd migrate --outbox --no-wake\``
     return `inserts wake a sleeping daemon${preparedMax === 0 ? '' : risk}`
   }
-  const trigger =
-    wakes === 'never'
-      ? 'no trigger wakes the daemon, so rows wait up to a second'
-      : 'the trigger that wakes the daemon is of an earlier version: with it, COMMITs of inserts wait for each other in the whole cluster'
+  const missing = 'no trigger wakes the daemon, so rows wait up to a second'
   return preparedMax === 0
-    ? `${trigger}. \`outboxd migrate --outbox\` ${wakes === 'never' ? 'creates' : 'renews'} it`
-    : `${trigger}. ${fails}. \`outboxd migrate --outbox --wake\` creates it anyway`
+    ? `${missing}. \`outboxd migrate --outbox\` creates it`
+    : `${missing}. ${fails}. \`outboxd migrate --outbox --wake\` creates it anyway`
 }

@@ -71,10 +71,8 @@ async function outboxStatements(outboxTable: string, schema: string, wakes: bool
 
 export interface OutboxTableState {
   exists: boolean
-  /**
-   * `sleepers`: wakes only a daemon that sleeps. `always`: an earlier version's trigger. `never`: missing or disabled.
-   */
-  wakes: 'sleepers' | 'always' | 'never'
+  /** False if the trigger is missing or disabled. */
+  hasWakeTrigger: boolean
   preparedMax: number
   columns: string[]
 }
@@ -84,14 +82,13 @@ export async function inspectOutboxTable(db: Database, table: string): Promise<O
   const { rows } = await db.query<OutboxTableState>(
     `with t as (select to_regclass($1)::oid as id)
      select id is not null as exists,
-       coalesce((select case when p.prosrc like '%pg_try_advisory%' then 'sleepers' else 'always' end
-         from pg_trigger g join pg_proc p on p.oid = g.tgfoid
-         where g.tgrelid = t.id and p.proname = 'outboxd_wake' and g.tgenabled <> 'D' limit 1), 'never') as wakes,
+       exists (select from pg_trigger g join pg_proc p on p.oid = g.tgfoid
+         where g.tgrelid = t.id and p.proname = 'outboxd_wake' and g.tgenabled <> 'D') as "hasWakeTrigger",
        current_setting('max_prepared_transactions')::int as "preparedMax",
        array(select attname::text from pg_attribute where attrelid = t.id and attnum > 0 and not attisdropped
          order by attnum) as columns
      from t`,
     [qualifiedNameSql(await addTableSchemaIfFound(db, splitTableName(table)))],
   )
-  return rows[0] ?? { exists: false, wakes: 'never', preparedMax: 0, columns: [] }
+  return rows[0] ?? { exists: false, hasWakeTrigger: false, preparedMax: 0, columns: [] }
 }

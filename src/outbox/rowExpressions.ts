@@ -205,7 +205,7 @@ export const typeCountsSql = (fromSql: string, typeSql: string, conditionSql: st
  *     both:MADE:MADE TIME HASH         if only the description promises that ids are unique
  *
  * An edit by the ERP changes the last hash only. MADE is a digest of the columns and types from which a word is made.
- * Words of different MADE cannot be compared. A stamp without MADE, or of the kind `row`, is from an older version.
+ * Words of different MADE cannot be compared.
  *
  * `hashtextextended` never changes, because hash partitions depend on it.
  */

@@ -36,14 +36,6 @@ test('the unused permits of a slot for several requests count as held back', () 
   expect(free).toBe(88)
 })
 
-test('a slot never counts for more requests than its permits, even with counts of an older version', () => {
-  expect(countsOf(slot({ submissions: 1, polls: 1, others: 1 })).counts).toMatchObject({
-    submissions: 1,
-    polls: 0,
-    others: 0,
-  })
-})
-
 test('a share below the target is marked in words, and without requests there is no share', () => {
   const none = { requests: 0, failed: 0, answered: 0, slow: 0 }
   const empty = { submit: none, status: none }

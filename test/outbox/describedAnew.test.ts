@@ -83,12 +83,3 @@ test('after one more payload column, a row with a different key under a known id
     problems: [{ kind: 'row_conflict' }],
   })
 })
-
-test('stamps of a version that did not store the description are compared as they are', async () => {
-  const given = await underWay(plain)
-  await given.ledger.query(`update outboxd.submission set row_stamp = regexp_replace(row_stamp, '^(\\w+):\\S*', '\\1')`)
-  await given.pool.query(`update source set reference = 'edited' where id = 2`)
-  const { kinds, problems } = await complete(given, plain)
-  expect(kinds).toEqual(['written', 'differs'])
-  expect(problems).toMatchObject([{ kind: 'row_conflict', detail: expect.stringContaining('outbox.yaml was changed') }])
-})

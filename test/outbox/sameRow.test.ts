@@ -281,7 +281,7 @@ for (const [name, createdAt] of [
     const { pool, capture } = given
     await pool.query(`${fill('first', 2)}; insert into source (id, f) values (1000, 'imported')`)
     await rests(capture)
-    await pool.query(`update outboxd.outbox_cursor set position = '{1000}'; ${fill('second', 1)}`) // as an earlier version left it
+    await pool.query(`update outboxd.outbox_cursor set position = '{1000}'; ${fill('second', 1)}`)
     await expect(capture()).rejects.toThrow('its sequence stands at 3')
     await adoptAs(given, 'same')
     expect(await capture()).toEqual(['3'])
@@ -352,18 +352,6 @@ test.each(
     delete from outboxd.outbox_cursor; update source set taken = false, payload = '{"n": 2}'`)
   await capture()
   expect((await pool.query(problems)).rows).toEqual([])
-})
-
-test('records of an earlier version, without a stamp, are recognised by created_at', async () => {
-  const { pool, capture } = await setup(tableForm(forms['rows with a mark and created_at']))
-  await pool.query(`${insert(1, '2026-11-01', 1)}; ${insert(2, '2026-11-01', 1)}`)
-  await capture()
-  await pool.query('update outboxd.submission set row_stamp = null')
-  await pool.query(`update source set taken = false; update source set created_at = '2026-11-02' where id = 2`)
-  expect(await capture()).toEqual(['1'])
-  expect((await pool.query(problems)).rows).toMatchObject([{ kind: 'row_conflict', subject: '2' }])
-  const { rows } = await pool.query(`select row_stamp from outboxd.submission where outbox_id = '1'`)
-  expect(rows).toEqual([{ row_stamp: expect.stringMatching(/^at:\w{8} 2026-11-01T00:00:00.000000Z$/) }])
 })
 
 test.each([

@@ -127,19 +127,9 @@ test('the sleep flag cannot be set without a table or a connection', async () =>
   await becomes(listener, 'marked') // on a new connection
 })
 
-test('migrating again replaces the trigger of an earlier version, without locking the table', async () => {
-  const { database, pool, ready, writer } = await setup()
-  await pool.query(`create or replace function outboxd_wake() returns trigger language plpgsql as $$
-    begin perform pg_notify('outboxd_outbox', ''); return null; end $$`)
-  const heard = await eavesdrop(database.url)
-  const listener = await ready()
-  await pool.query(insert)
-  await until(heard, (count) => count === 1)
+test('migrating again does not lock the table', async () => {
+  const { database, writer } = await setup()
   const busy = await writer()
   await busy.query('begin; update outbox set key = null') // this lock prevents any change of the table
   expect(await migrateOutbox(database.url, 'outbox')).toEqual({ hasWakeTrigger: true, preparedMax: 0 })
-  await busy.query('commit')
-  await pool.query(insert)
-  expect(await listener.setSleepFlag()).toBe('marked')
-  expect(heard()).toBe(1)
 })

@@ -82,7 +82,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
     async reset() {
       await pool.query(`truncate outboxd.submission, outboxd.submission_event, outboxd.state_delta, outboxd.slot,
         outboxd.budget, outboxd.instance_setting, outboxd.pause, outboxd.instance, outboxd.problem, outboxd.passage,
-        outboxd.request_count, outboxd.request_hour, outboxd.period, outboxd.refusal_run, outboxd.believed_refusal, outboxd.skipped_row, outboxd.edited_row, outboxd.pruned_submission,
+        outboxd.request_count, outboxd.request_hour, outboxd.refusal_run, outboxd.believed_refusal, outboxd.skipped_row, outboxd.edited_row, outboxd.pruned_submission,
         outboxd.operator_act, outbox`)
       await pool.query('delete from pgboss.job')
       // An operator agrees to the history, so that guards forget their last claims and any suspected loss.

@@ -29,14 +29,12 @@ export function budgetSection(slots: BudgetSlots): HtmlSafeString {
 export function summarizeBudget({ nowMs, capacity, busy }: BudgetSlots) {
   const counts = { submissions: 0, polls: 0, others: 0, inHand: 0, heldBack: 0 }
   for (const slot of busy) {
-    let left = slot.permits
-    for (const kind of slot.isTaken ? [] : (['submissions', 'polls', 'others'] as const)) {
-      // A daemon of an older version writes only its submissions, so a slot may have stale counts of polls.
-      const requests = Math.min(slot[kind], left)
-      counts[kind] += requests
-      left -= requests
+    if (slot.isTaken) {
+      counts.inHand += slot.permits
+      continue
     }
-    counts[slot.isTaken ? 'inHand' : 'heldBack'] += left
+    for (const kind of ['submissions', 'polls', 'others'] as const) counts[kind] += slot[kind]
+    counts.heldBack += slot.permits - slot.submissions - slot.polls - slot.others
   }
   const taken = busy.reduce((sum, { permits }) => sum + permits, 0)
   const nextFreeInMs = busy.length === 0 ? null : Math.max(0, Math.min(...busy.map(({ freeMs }) => freeMs)) - nowMs)

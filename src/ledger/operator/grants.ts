@@ -36,7 +36,6 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.believed_refusal': { acts: all, holds: 'refusals that an operator confirmed' },
   'outboxd.request_count': { acts: all, holds: 'requests by minute' },
   'outboxd.request_hour': { acts: ['insert', 'delete'], holds: 'requests by hour, for 28 days' },
-  'outboxd.period': { acts: ['delete'], holds: 'outcomes by minute and hour, written by older versions' },
   'outboxd.instance': { acts: all, holds: 'heartbeats' },
   'outboxd.instance_setting': { acts: all, holds: 'settings that instances compare' },
   'outboxd.clock': { acts: ['insert', 'update'], holds: 'the latest time, to notice a clock set back' },
@@ -107,7 +106,6 @@ export async function readLedgerPrivilegeStatements(db: Database, role: string, 
      granted_schema as (select name from ours),
      granted_table as (select schema, name, act, nth from wanted),
      granted_sequence as (select schema from sequence),
-     -- 0.2.0 granted more
      needless as (
        select schema, name, lower(a.privilege_type) as act from ours_table t cross join aclexplode(t.relacl) a
        join pg_roles r on r.oid = a.grantee and r.rolname = $4 and r.oid <> t.relowner

@@ -513,35 +513,6 @@ describe('the ERP is never harmed', () => {
     ])
   })
 
-  test('after install.sql of a later version, notes of old triggers are not captured, because they lack the key', async () => {
-    const { pool, captured } = await setup({
-      tables: 'create table sale (id int primary key, customer text); create table item (id int primary key)',
-      options: `key => 'customer'`,
-    })
-    await asInstaller(pool, `select outboxd_capture.install('item', 'item')`)
-    await asInstaller(
-      pool,
-      `alter table outboxd_capture.installed drop column document cascade; alter table outboxd_capture.error drop column key; drop function outboxd_capture.note(int, text, text[], text, text, text, text[]);
-      create function outboxd_capture.write(told outboxd_capture.installed, ids text[]) returns void language sql as ''`,
-    )
-    await pool.query(`do $$ declare body text; begin
-      for body in select pg_get_functiondef(p.oid) from pg_proc p where proname like 'document\\_%' loop execute replace(body, 'why, keys)', 'why)'); end loop; end $$`)
-    await asInstaller(pool, captureFile('install'))
-    await pool.query(
-      `alter table outbox rename to away; insert into sale values (1, 'a'); insert into item values (7); alter table away rename to outbox`,
-    )
-    expect(await noted(pool)).toHaveLength(2)
-    expect(await retry(pool)).toMatchObject([
-      { erp_table: 'public.item', captured: 1, reason: null },
-      { erp_table: 'public.sale', captured: 0, failed: 1, reason: expect.stringContaining('install the table again') },
-    ])
-    await asInstaller(pool, `select outboxd_capture.install('sale', 'order', key => 'customer')`)
-    await pool.query('update sale set customer = customer')
-    await asInstaller(pool, `select outboxd_capture.dismiss('sale')`)
-    expect((await captured()).map(({ key }) => key)).toEqual(['7', 'a'])
-    expect(await trouble(pool)).toEqual([])
-  })
-
   test('a numeric key without a scale: 1 and 1.00 are one document with one key', async () => {
     const { pool, captured } = await setup({
       tables: `create domain code as numeric; create table sale (id code primary key, state text);

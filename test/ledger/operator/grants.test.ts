@@ -46,8 +46,8 @@ test('every table in the list of allowed changes exists', async () => {
   expect(rows).toEqual([])
 })
 
-test('a role with the rights of 0.2.0 loses those that it does not need', async () => {
-  const role = `older_${randomBytes(4).toString('hex')}`
+test('a role with more rights than it needs loses them', async () => {
+  const role = `wide_${randomBytes(4).toString('hex')}`
   const { pool } = database
   await pool.query(`create role ${role} login; grant usage on schema outboxd, pgboss to ${role};
     grant select, insert, update, delete on all tables in schema outboxd to ${role};
