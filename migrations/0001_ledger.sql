@@ -18,9 +18,6 @@ create table outboxd.outbox (
   file_digest   text,                       -- of what outbox.yaml means, by which the daemons read and write the table
   file_since    timestamptz,
   file_by       text,
-  -- Where it lay when the ledger was last found right: cluster, timeline, database and table. If the ledger goes back in time and the
-  -- outbox still lies there, rows that wait were not sent (docs/run/restore.md, "Backup and restore").
-  place         text,
   check ((database_name is null) = (table_name is null) and (table_name is null) = (id_column is null))
 );
 create unique index outbox_current on outboxd.outbox (is_current) where is_current;

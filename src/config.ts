@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ConfigInvalid, createVariableReader, type Environment } from './createVariableReader.ts'
 import { findAuthorityFileProblemSuffix, findCertificateKeyProblem } from './pem.ts'
+import { withLedgerSchema } from './postgres/ledgerSchema.ts'
 import { type Contract, isUrlOnLoopback } from './variableSchemas.ts'
 import { type VariableReader, variables } from './variables.ts'
 
@@ -57,8 +58,8 @@ export function readDiscoverConfig(env: Environment) {
     payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
     uncertainPolicy: value('UNCERTAIN_POLICY'),
     discoveredContract: value('DISCOVERED_CONTRACT') ?? null,
-    /** The ledger whose slots discover takes; null if no database is named. */
-    stateDatabaseUrl: value('STATE_DATABASE_URL') ?? (isNamed ? value('DATABASE_URL') : null),
+    /** The database of the ledger whose slots discover takes; null if none is named. */
+    databaseUrl: isNamed ? ledgerAddress(reader) : null,
   })
 }
 
@@ -85,7 +86,7 @@ function createReader(env: Environment): VariableReader {
 function databaseConfig(reader: VariableReader, env: Environment) {
   const { value } = reader
   return {
-    ...databaseUrls(reader),
+    databaseUrl: ledgerAddress(reader),
     outboxTable: value('OUTBOX_TABLE'),
     keyOnFailure: value('KEY_ON_FAILURE'),
     payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
@@ -96,6 +97,12 @@ function databaseConfig(reader: VariableReader, env: Environment) {
     retention: { days: value('RETENTION_DAYS') || null, payloadDays: value('RETENTION_PAYLOAD_DAYS') || null },
     ledgerStandby: value('LEDGER_STANDBY'),
   }
+}
+
+function ledgerAddress({ value }: VariableReader): string {
+  const [url, schema] = [value('DATABASE_URL'), value('LEDGER_SCHEMA')]
+  // A wrong variable has no value. The reader reports it later, with all others.
+  return url && schema && withLedgerSchema(url, schema)
 }
 
 const rateLimit = ({ value }: VariableReader) => ({
@@ -176,14 +183,11 @@ type VariablesProblem = string
 export const readCredentials = (env: Environment, kind: CredentialKind): Partial<Credentials> | VariablesProblem =>
   readAgain<Partial<Credentials>>(env, credentialReaders[kind])
 
-export type DatabaseUrls = ReturnType<typeof databaseUrls>
-
-const databaseUrls = ({ value }: VariableReader) => {
-  const databaseUrl = value('DATABASE_URL')
-  return { databaseUrl, stateDatabaseUrl: value('STATE_DATABASE_URL') ?? databaseUrl }
+/** Returns the address, or the problem of the variable. */
+export const readDatabaseUrl = (env: Environment): { url: string } | { problem: VariablesProblem } => {
+  const read = readAgain(env, (reader) => ({ url: ledgerAddress(reader) }))
+  return typeof read === 'string' ? { problem: read } : read
 }
-
-export const readDatabaseUrls = (env: Environment): DatabaseUrls | VariablesProblem => readAgain(env, databaseUrls)
 
 function readAgain<T>(env: Environment, read: (reader: VariableReader) => T): T | VariablesProblem {
   const reader = createVariableReader(variables, env)

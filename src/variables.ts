@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { createVariableReader, Variable } from './createVariableReader.ts'
+import { defaultLedgerSchema, ledgerSchemaPattern } from './postgres/ledgerSchema.ts'
 import {
   addressesAndNetworksSchema,
   discoveredContractSchema,
@@ -37,14 +38,15 @@ export const variables = {
     instances: 'same: refused',
     schema: postgresUrlSchema,
     secret: true,
-    about: 'the database with the outbox',
+    about: 'the database with the outbox and the ledger',
   },
-  STATE_DATABASE_URL: {
+  LEDGER_SCHEMA: {
     instances: 'same: refused',
-    schema: postgresUrlSchema.optional(),
-    shownDefault: 'DATABASE_URL',
-    secret: true,
-    about: 'the database of the ledger, with the schemas `outboxd` and `pgboss`',
+    schema: z
+      .string()
+      .regex(ledgerSchemaPattern, 'must be 1 to 41 lower-case letters, digits and _, beginning with a letter')
+      .default(defaultLedgerSchema),
+    about: 'the schema of the ledger, and with `_jobs` at its end that of pg-boss. One per service beside an ERP',
   },
   OUTBOX_TABLE: {
     instances: 'same: refused',
@@ -191,7 +193,7 @@ export const variables = {
     instances: 'same: reported',
     schema: z.enum(['none', 'synchronous']).default('none'),
     about:
-      'which standby a failover of the ledger’s database promotes. synchronous: one that has every commit, so sending continues; none: possibly another, so sending stops until `outboxd recover`',
+      'which standby a failover of the database promotes. synchronous: one that has every commit, so sending continues; none: possibly another, so sending stops until `outboxd recover`',
   },
   KEY_ON_FAILURE: {
     instances: 'same: reported',

@@ -25,7 +25,6 @@ describe('values that are set or left out', () => {
   test('the defaults are those that are documented', () => {
     expect(readConfig(complete)).toEqual({
       databaseUrl: complete.DATABASE_URL,
-      stateDatabaseUrl: complete.DATABASE_URL,
       outboxTable: 'outbox',
       keyOnFailure: 'continue',
       ledgerStandby: 'none',
@@ -89,7 +88,7 @@ describe('values that are set or left out', () => {
   })
 
   test('an empty variable counts as not set', () => {
-    expect(readConfig({ ...complete, MAX_IN_FLIGHT: '', STATE_DATABASE_URL: '' })).toEqual(readConfig(complete))
+    expect(readConfig({ ...complete, MAX_IN_FLIGHT: '', SERVICE_PROXY: '' })).toEqual(readConfig(complete))
   })
 
   test('seconds become whole milliseconds, with decimals for compressed time', () => {
@@ -107,7 +106,7 @@ describe('values that are set or left out', () => {
 describe('mistakes', () => {
   test('all mistakes are reported at once, with the names of their variables', () => {
     const problems = problemsOf({
-      STATE_DATABASE_URL: 'mysql://x',
+      LEDGER_SCHEMA: 'Partner-2',
       OUTBOX_TABLE: 'a.b.c',
       SERVICE_BASE_URL: 'nonsense',
       RATE_LIMIT_REQUESTS: '1e3',
@@ -118,7 +117,7 @@ describe('mistakes', () => {
     })
     for (const name of [
       'DATABASE_URL is required',
-      'STATE_DATABASE_URL must begin with postgres://',
+      'LEDGER_SCHEMA must be 1 to 41 lower-case letters',
       'OUTBOX_TABLE must be a table name',
       'SERVICE_BASE_URL must be an address',
       'SERVICE_AUTH_URL is required',
@@ -181,9 +180,9 @@ describe('mistakes', () => {
     expect(readConfig({ ...complete, DATABASE_URL: url }).databaseUrl).toBe(url)
   })
 
-  test.each(['DATABASE_URL', 'STATE_DATABASE_URL'])('a wrong %s is never quoted', (name) => {
-    const problems = problemsOf({ ...complete, [name]: 'mysql://erp:hunter2@db.example/erp' }).join('\n')
-    expect(problems).toContain(name)
+  test('a wrong DATABASE_URL is never quoted', () => {
+    const problems = problemsOf({ ...complete, DATABASE_URL: 'mysql://erp:hunter2@db.example/erp' }).join('\n')
+    expect(problems).toContain('DATABASE_URL must begin with postgres://')
     expect(problems).not.toContain('hunter2')
   })
 
@@ -290,7 +289,6 @@ describe('mistakes', () => {
 describe('files', () => {
   test.each([
     ['DATABASE_URL', 'postgres://a', (env: Env) => readConfig(env).databaseUrl],
-    ['STATE_DATABASE_URL', 'postgres://b', (env: Env) => readConfig(env).stateDatabaseUrl],
     ['SERVICE_CLIENT_ID', 'some-id', (env: Env) => readConfig(env).service.clientId],
     ['SERVICE_PROXY', 'http://proxy.example:3128', (env: Env) => readConfig(env).service.proxy],
     ['SERVICE_CLIENT_SECRET', 'some-secret', (env: Env) => readConfig(env).service.clientSecret],
@@ -320,9 +318,9 @@ describe('files', () => {
   })
 
   test('an empty file of an optional secret counts as not set, as with systemd’s empty default', () => {
-    const file = join(mkdtempSync(join(tmpdir(), 'secret-')), 'state_database_url')
+    const file = join(mkdtempSync(join(tmpdir(), 'secret-')), 'service_proxy')
     writeFileSync(file, '\n')
-    expect(readConfig({ ...complete, STATE_DATABASE_URL_FILE: file }).stateDatabaseUrl).toBe(complete.DATABASE_URL)
+    expect(readConfig({ ...complete, SERVICE_PROXY_FILE: file }).service.proxy).toBeNull()
   })
 
   test('an empty secret file is a mistake that names the file', () => {

@@ -69,7 +69,7 @@ describe.runIf(process.getuid?.() === 0)('deploy/outboxd, for root', () => {
     mkdirSync(etc)
     writeFileSync(join(etc, 'database_url'), 'postgres://erp:pw@db/erp\n', { mode: 0o600 })
     const program = join(folder, 'program')
-    writeFileSync(program, '#!/bin/sh\necho "$(id -un): $*; $DATABASE_URL; ${STATE_DATABASE_URL-unset}"\n', {
+    writeFileSync(program, '#!/bin/sh\necho "$(id -un): $*; $DATABASE_URL; ${SERVICE_CLIENT_ID-unset}"\n', {
       mode: 0o755,
     })
     const wrapper = join(folder, name)
@@ -190,7 +190,7 @@ describe('deploy/outboxd.service', () => {
     const changed = readFileSync(unit, 'utf8')
     expect(changed).not.toMatch(/%d|Credential=/)
     expect(changed.match(/^Environment=.*_FILE=.*$/gm)).toEqual(
-      ['database_url', 'state_database_url', 'service_client_id', 'service_client_secret'].map(
+      ['database_url', 'service_client_id', 'service_client_secret'].map(
         (name) => `Environment=${name.toUpperCase()}_FILE=/etc/outboxd/${name}`,
       ),
     )
@@ -210,7 +210,7 @@ describe('deploy/outboxd.service', () => {
     expect(page).toContain('--prefix /opt/outboxd ')
     expect(unit).toContain('ExecStart=/opt/outboxd/bin/outboxd --env-file /etc/outboxd/env run')
     expect(unit).toMatch(/^ExecReload=.*-HUP/m)
-    for (const secret of ['database_url', 'state_database_url', 'service_client_id', 'service_client_secret'])
+    for (const secret of ['database_url', 'service_client_id', 'service_client_secret'])
       expect(unit).toContain(`LoadCredential=${secret}:/etc/outboxd/${secret}\n`)
   })
 })

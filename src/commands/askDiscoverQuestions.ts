@@ -62,20 +62,20 @@ export async function askDiscoverQuestions(
  * @returns null if the database has no budget yet
  * @throws ConfigInvalid
  */
-async function openLedgerSlots({ stateDatabaseUrl, rateLimit, service }: DiscoverConfig): Promise<CommandSlots | null> {
+async function openLedgerSlots({ databaseUrl, rateLimit, service }: DiscoverConfig): Promise<CommandSlots | null> {
   const instead = 'If no daemon runs with these credentials, give --no-ledger'
-  if (stateDatabaseUrl === null)
+  if (databaseUrl === null)
     throw new ConfigInvalid([
-      `neither STATE_DATABASE_URL nor DATABASE_URL names the ledger, whose budget discover shares with the daemon: set one. ${instead}`,
+      `DATABASE_URL names no ledger, whose budget discover shares with the daemon: set it. ${instead}`,
     ])
   const { windowMs } = rateLimit
   const { requestTimeoutMs } = service
   try {
-    return await openCommandSlots(stateDatabaseUrl, { windowMs, requestTimeoutMs, stopwatch: systemClock.stopwatch })
+    return await openCommandSlots(databaseUrl, { windowMs, requestTimeoutMs, stopwatch: systemClock.stopwatch })
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error)
     throw new Error(
-      `the ledger cannot be read (${problem}), and discover shares its budget with the daemon: fix STATE_DATABASE_URL. ${instead}`,
+      `the ledger cannot be read (${problem}), and discover shares its budget with the daemon: fix DATABASE_URL. ${instead}`,
       { cause: error },
     )
   }

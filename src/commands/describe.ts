@@ -49,7 +49,7 @@ Examples:
       ])
     const mapped = loadMappingsOrEmptyIfBroken(mappingsDir)
     const described = await inspectDatabase({
-      variable: 'DATABASE_URL',
+      of: 'outbox',
       url,
       read: (pool) => proposeFilesForTable(pool, name, mapped, endpoint),
     })

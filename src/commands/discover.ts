@@ -107,9 +107,9 @@ Examples:
 })
 
 /** @throws ServiceMismatch, because slots of another service's budget would not keep this service's limit */
-async function assertOwnLedger({ stateDatabaseUrl, service }: DiscoverConfig): Promise<void> {
-  if (stateDatabaseUrl === null) return
-  await assertSlotsBelongToService(stateDatabaseUrl, service).catch((error: unknown) => {
+async function assertOwnLedger({ databaseUrl, service }: DiscoverConfig): Promise<void> {
+  if (databaseUrl === null) return
+  await assertSlotsBelongToService(databaseUrl, service).catch((error: unknown) => {
     if (error instanceof ServiceMismatch) throw error
     // `askDiscoverQuestions` explains a ledger that cannot be read.
   })

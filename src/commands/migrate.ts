@@ -18,7 +18,7 @@ import { type CommandContext, exitCodes, printJson, printUsageErrors } from './t
 import { openDatabasesOf } from './terminal/operator.ts'
 
 export const command = defineCommand({
-  description: 'create or upgrade the schemas outboxd and pgboss',
+  description: 'create or upgrade the schemas outboxd and outboxd_jobs',
   options: [
     ['--outbox', 'also create the outbox table and its wake trigger'],
     [
@@ -46,10 +46,10 @@ Examples:
       ])
     const config = readDatabaseConfig(context.env)
     const say = (line: string) => context.stderr.write(`${line}\n`)
-    const applied = await (dryRun ? readMissingMigrations : migrateLedger)(config.stateDatabaseUrl)
-    if (applied.length === 0) say('the schemas outboxd and pgboss are up to date')
+    const applied = await (dryRun ? readMissingMigrations : migrateLedger)(config.databaseUrl)
+    if (applied.length === 0) say('the schemas outboxd and outboxd_jobs are up to date')
     else say(`${dryRun ? 'would apply' : 'applied'} ${namesOf(applied)}`)
-    const warning = await readEncodingWarningClause('STATE_DATABASE_URL', config.stateDatabaseUrl)
+    const warning = await readEncodingWarningClause(config.databaseUrl)
     if (warning !== null) say(`WARNING: the ledger's database: ${warning}`)
     if (options.outbox && dryRun)
       say(`would create the outbox table ${config.outboxTable} if it does not exist, and renew its trigger`)
@@ -94,21 +94,17 @@ async function printGrants(
   const config = readDatabaseConfig(context.env)
   const table = loadOutboxFile(config.mappingsDir) ?? standardOutboxTable(config.outboxTable)
   const ledger = await inspectDatabase({
-    variable: 'STATE_DATABASE_URL',
-    url: config.stateDatabaseUrl,
+    of: 'ledger',
+    url: config.databaseUrl,
     async read(db) {
-      await assertMigrated(db, config.stateDatabaseUrl)
+      await assertMigrated(db, config.databaseUrl)
       return [...(await readCreateRoleStatements(db, role)), ...(await readLedgerPrivilegeStatements(db, role, kind))]
     },
   })
   const ofTable = await readGrantsOfTable(config, table, { role, kind })
-  // If ledger and outbox share a database, the role is created once.
   const outbox = ofTable?.filter((statement) => !ledger.includes(statement)) ?? null
   if (json) printJson(context, { role, readOnly: kind === 'read', ledger, outbox })
-  else
-    context.stdout.write(
-      `${[...block('ledger', 'STATE_DATABASE_URL', ledger), ...block('outbox', 'DATABASE_URL', outbox ?? [])].join('\n')}\n`,
-    )
+  else context.stdout.write(`${[...block('ledger', ledger), ...block('outbox', outbox ?? [])].join('\n')}\n`)
   if (outbox !== null) return exitCodes.done
   context.stderr.write(
     `outboxd: there is no table ${table.table} to grant rights on. \`outboxd migrate --outbox\` creates it; OUTBOX_TABLE or mappings/outbox.yaml can name a different one\n`,
@@ -124,7 +120,7 @@ function readGrantsOfTable(
 ): Promise<string[] | null> {
   const mappings = loadMappingsOrEmptyIfBroken(config.mappingsDir)
   return inspectDatabase({
-    variable: 'DATABASE_URL',
+    of: 'outbox',
     url: config.databaseUrl,
     async read(db) {
       const grants = await readOutboxGrantStatements(db, table, role, kind === 'read')
@@ -142,7 +138,7 @@ function readGrantsOfTable(
   })
 }
 
-const block = (what: string, variable: string, statements: readonly string[]) => [
-  `-- in the database of the ${what} (${variable})`,
+const block = (what: string, statements: readonly string[]) => [
+  `-- for the ${what}`,
   ...statements.map((statement) => `${statement};`),
 ]

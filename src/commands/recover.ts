@@ -4,8 +4,6 @@ import { findReadOnlyCause } from '../ledger/operator/readServer.ts'
 import { type RecoveredAs, readLastRecovery } from '../ledger/operator/recover.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import {
-  describeDaemonsOfOtherLedgers,
-  findLedgerInOutboxDatabase,
   findOutboxMismatch,
   isLedgerHistoryChangeUnnoticed,
   pauseDaemonsForRestoredLedger,
@@ -21,7 +19,6 @@ import {
   recoverFromLedgerLoss,
   reportEndedRecordsAgain,
 } from '../operations/recover.ts'
-import { secondLedgerMessage } from '../outbox/secondLedger.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { askForConfirmation } from './terminal/confirm.ts'
@@ -119,8 +116,6 @@ Examples:
         return exitCodes.failed
       }
       const last = await readLastRecovery(databases.ledger)
-      const second = await findLedgerInOutboxDatabase(databases)
-      if (second !== null) say(`outboxd: ${secondLedgerMessage(second)}.`)
       if (options.json) printJson(context, ledgerLossJson(loss, last))
       const messages = ledgerLossLines(loss, options.waiting !== undefined).map(escapeControl)
       if (loss.history === null && loss.gap.rows.length === 0) {
@@ -166,10 +161,7 @@ function readAs({ as = [], by }: RecoverOptions): { states: RecoveredAs[]; names
 
 async function whyUnusable(databases: Databases, { restored }: RecoverOptions): Promise<string | null> {
   const cause = await findReadOnlyCause(databases.ledger)
-  if (cause !== null) return readOnlyMessage({ of: 'ledger', cause })
-  const others = await describeDaemonsOfOtherLedgers(databases)
-  if (others !== null)
-    return `${others}. Rows that the other daemon captured are not lost. If you recovered these rows, they could be sent twice`
+  if (cause !== null) return readOnlyMessage(cause)
   if (restored || !(await isLedgerHistoryChangeUnnoticed(databases))) return null
   const noted = 'the ledger may have lost committed data, but no daemon has looked at it yet'
   const mismatch = await findOutboxMismatch(databases)

@@ -5,7 +5,7 @@ import {
   credentialKinds,
   readConfig,
   readCredentials,
-  readDatabaseUrls,
+  readDatabaseUrl,
 } from '../config.ts'
 import { type App, type AppDeps, startApp } from '../daemon/app.ts'
 import { createReloadableFiles } from '../daemon/reloadableFiles.ts'
@@ -112,7 +112,7 @@ export async function run(context: CommandContext): Promise<number> {
     mappings: files.mappings,
     files: { ...files, reload },
     credentials,
-    readDatabaseUrls: () => readDatabaseUrls(context.env),
+    readDatabaseUrl: () => readDatabaseUrl(context.env),
     clock: systemClock,
     log,
     metrics,

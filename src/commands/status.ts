@@ -124,7 +124,7 @@ function statusJson(report: StatusReport) {
       detail,
     })),
     start: report.start,
-    readOnly: report.readOnlyDatabases,
+    readOnly: report.readOnly,
     problems: report.standing.map(({ kind, subject, detail, sinceMs, seenMs, times, retryMs }) => ({
       kind,
       subject,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
-import { type Credentials, connectionCredentialKinds, type DatabaseUrls } from '../config.ts'
+import { type Credentials, connectionCredentialKinds } from '../config.ts'
 import { deleteInstance } from '../ledger/instances.ts'
 import { startHttpServer } from '../observe/httpServer.ts'
 import { type LoopName, loopNames } from '../observe/metricRows.ts'
@@ -31,7 +31,7 @@ export interface AppDeps extends Pick<DaemonContext, 'config' | 'mappings' | 'fi
   /** The description in outbox.yaml; null for a table as migrations/outbox.sql creates it. */
   outboxTable: OutboxTable | null
   credentials: ReloadableCredentials
-  readDatabaseUrls(): DatabaseUrls | string
+  readDatabaseUrl(): { url: string } | { problem: string }
   version: string
   signal: AbortSignal
 }
@@ -174,10 +174,7 @@ function databasesOptions(deps: AppDeps, wakeups: DaemonContext['wakeups']): Ins
   const instanceId = randomUUID()
   return {
     config,
-    addresses: {
-      outbox: addressOf(deps, 'databaseUrl', 'DATABASE_URL'),
-      ledger: addressOf(deps, 'stateDatabaseUrl', 'STATE_DATABASE_URL'),
-    },
+    address: addressOf(deps),
     outboxTable: outboxTable ?? config.outboxTable,
     sharedDigests: () => ({
       ...config.shared,
@@ -189,18 +186,12 @@ function databasesOptions(deps: AppDeps, wakeups: DaemonContext['wakeups']): Ins
   }
 }
 
-function addressOf(deps: AppDeps, name: keyof DatabaseUrls, variable: string): DatabaseAddress {
-  const { config, log, readDatabaseUrls } = deps
+function addressOf({ config, log, readDatabaseUrl }: AppDeps): DatabaseAddress {
   return createRenewableDatabaseAddress({
-    url: config[name],
-    read() {
-      const urls = readDatabaseUrls()
-      return typeof urls === 'string' ? { problem: urls } : { url: urls[name] }
-    },
-    onRenewed: () => log.info('database refused our sign-in: will read its URL again and retry', { detail: variable }),
+    url: config.databaseUrl,
+    read: readDatabaseUrl,
+    onRenewed: () => log.info('database refused our sign-in: will read DATABASE_URL again and retry'),
     onRefused: (why) =>
-      log.error('database refused our sign-in, and reading its URL again did not help', {
-        detail: `${variable}: ${why}`,
-      }),
+      log.error('database refused our sign-in, and reading DATABASE_URL again did not help', { detail: why }),
   })
 }

@@ -76,12 +76,11 @@ export function createDatabaseObservation(
   }
 
   return createPeriodicPart(everyMs, async () => {
-    const [isLedgerUp, isOutboxUp] = await Promise.all([isUp(ledger), isUp(outbox.pool)])
-    // Sets these gauges first, because the statements below throw if a database is unreachable.
-    metrics.databaseUp.set(Number(isOutboxUp), { database: 'outbox' })
-    metrics.databaseUp.set(Number(isLedgerUp), { database: 'ledger' })
+    const isDatabaseUp = await isUp(ledger)
+    // Sets the gauge first, because the statements below throw if the database is unreachable.
+    metrics.databaseUp.set(Number(isDatabaseUp))
     // After an outage what this instance said may have expired.
-    if (!isLedgerUp) agreed = notAgreed
+    if (!isDatabaseUp) agreed = notAgreed
     await agreeIfDue()
     const snapshot = await readLedgerSnapshot(ledger)
     metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))

@@ -132,7 +132,7 @@ export function findInstanceProblems(troubles: InstanceTroubles, nowMs: number):
     problems.push({ kind: 'loop_failing', part: 'outcomes', detail })
   }
   if (lapsedPermits >= lapsedToTell) {
-    const detail = 'slots expire before their requests can leave: the ledger’s database is far away or slow'
+    const detail = 'slots expire before their requests can leave: the database is far away or slow'
     problems.push({ kind: 'budget_starved', part: 'permits', detail })
   }
   const lost = troubles.lostClaims.filter(isOld)

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import { assertLedgerBelongsToService, bindLedgerToServiceIfUnbound, readUniqueLedgerName } from '../ledger/binding.ts'
+import { assertLedgerBelongsToService, bindLedgerToServiceIfUnbound } from '../ledger/binding.ts'
 import { createDataLossGuard } from '../ledger/history/createDataLossGuard.ts'
 import { openHeartbeatPool, openLedgerPool } from '../ledger/ledgerSessions.ts'
 import { assertMigrated, assertSequencesAreAhead } from '../ledger/migrations.ts'
@@ -15,7 +15,6 @@ import {
   outboxFileSettingName,
   withdrawInstanceSettings,
 } from '../ledger/settings.ts'
-import { LedgerRegistration } from '../outbox/ledgerRegistration.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import { type OutboxTable, tableAccessDigest, toOutboxTable } from '../outbox/outboxTable.ts'
 import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
@@ -34,7 +33,7 @@ export type InstanceDatabases = Awaited<ReturnType<typeof connect>>
 
 export interface InstanceDatabasesOptions {
   config: Config
-  addresses: Record<'outbox' | 'ledger', DatabaseAddress>
+  address: DatabaseAddress
   outboxTable: OutboxTable | string
   sharedDigests(): Record<string, string>
   instance: { id: string; who: string; version: string; host: string }
@@ -59,11 +58,11 @@ async function connect(
   closing: (() => Promise<unknown>)[],
   closeAll: () => Promise<unknown>,
 ) {
-  const { config, addresses, outboxTable, sharedDigests: given, instance, onNotice, onError } = options
-  const ledger = openLedgerPool(addresses.ledger, onError)
-  const heartbeats = openHeartbeatPool(addresses.ledger, onError)
+  const { config, address, outboxTable, sharedDigests: given, instance, onNotice, onError } = options
+  const ledger = openLedgerPool(address, onError)
+  const heartbeats = openHeartbeatPool(address, onError)
   const erp = createPool({
-    url: addresses.outbox,
+    url: address,
     name: daemonSessionNames.outbox,
     connections: connectionsMax.outbox,
     isErp: true,
@@ -83,24 +82,11 @@ async function connect(
   closing.push(queue.close)
   const outbox = new Outbox(erp, outboxTable, config.payloadMaxBytes, ledger)
   const readTable = () => outbox.readQualifiedName()
-  const registration = new LedgerRegistration({
-    ...{ address: addresses.outbox, table: outbox.describedNameSql, readTable, onError },
-    readLedgerName: () => readUniqueLedgerName(ledger),
-  })
-  closing.push(async () => registration.close())
-  const start = async () => {
-    await registration.ensureRegistered()
-    await outbox.bindLedger(instance.who)
-  }
-  await raiseForeign(ledger, start).catch((error: unknown) => {
-    // If only the outbox's database cannot be reached, work on the ledger goes on.
-    if (isRefusal(error)) throw error
-  })
+  await raiseForeign(ledger, () => outbox.bindLedger(instance.who))
   // Last, because the settings of a start that fails would count for 60 s.
   await applyStrictestSettings(ledger, settings())
   const { channel } = outbox
-  const listener =
-    channel === null ? null : openListener({ url: addresses.outbox, channel, readTable, onNotice, onError })
+  const listener = channel === null ? null : openListener({ url: address, channel, readTable, onNotice, onError })
   if (listener !== null) closing.push(listener.close)
   const { windowMs } = config.rateLimit
   const { requestTimeoutMs } = config.service
@@ -113,10 +99,9 @@ async function connect(
     /**
      * Runs `work` if the outbox.yaml in use is this instance's, else resolves to `otherwise`.
      *
-     * @throws OutboxMismatch or LedgerMismatch
+     * @throws OutboxMismatch
      */
     async runIfOwnFileInUse<T>(work: () => Promise<T>, otherwise: T): Promise<T> {
-      await raiseForeign(ledger, () => registration.ensureRegistered())
       return (await isOurFileInForce()) ? raiseForeign(ledger, work) : otherwise
     },
     history: createDataLossGuard({
@@ -135,18 +120,18 @@ async function connect(
 }
 
 async function openLedger(
-  { config, addresses, instance, onError }: InstanceDatabasesOptions,
+  { config, address, instance, onError }: InstanceDatabasesOptions,
   ledger: Pool,
 ): Promise<PollQueue> {
-  return withConnectionErrorsExplained('STATE_DATABASE_URL', config.stateDatabaseUrl, async () => {
-    await assertEncodingIsUsable(ledger, 'STATE_DATABASE_URL', config.stateDatabaseUrl)
-    await assertMigrated(ledger, config.stateDatabaseUrl)
-    await assertSequencesAreAhead(ledger, config.stateDatabaseUrl)
+  return withConnectionErrorsExplained(config.databaseUrl, async () => {
+    await assertEncodingIsUsable(ledger, config.databaseUrl)
+    await assertMigrated(ledger, config.databaseUrl)
+    await assertSequencesAreAhead(ledger, config.databaseUrl)
     await raiseForeign(ledger, async () => {
       await bindLedgerToServiceIfUnbound(ledger, config.service, instance.who)
       await assertLedgerBelongsToService(ledger, config.service)
     })
-    return openPollQueue(addresses.ledger, onError)
+    return openPollQueue(address, onError)
   })
 }
 

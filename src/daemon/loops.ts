@@ -87,7 +87,7 @@ export async function stopAndWaitForOutcomes(deps: StopAndWaitForOutcomesDeps): 
     if (isSettled) return true
     const records = unsettled()
     log.warn(
-      'stopping takes long: the daemon waits for answers of the service, or for the ledger’s database to write outcomes and to confirm claims. A second signal stops the daemon at once and leaves these records in doubt',
+      'stopping takes long: the daemon waits for answers of the service, or for the database to write outcomes and to confirm claims. A second signal stops the daemon at once and leaves these records in doubt',
       { lastedMs, count: records.length, records },
     )
   }

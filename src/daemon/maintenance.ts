@@ -18,7 +18,6 @@ import { findStuckSubmissionProblems } from '../ledger/transactions.ts'
 import type { Answer, Submission, Transition } from '../model.ts'
 import { createPeriodicTableComparison } from '../outbox/comparison.ts'
 import { findExistingIds } from '../outbox/readRows.ts'
-import { recordTableStorageLocation } from '../outbox/tableStorageLocation.ts'
 import { classifyDatabaseError, inTransaction } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
 import type { DispatchPart } from './createDispatchPart.ts'
@@ -189,7 +188,6 @@ function createComparing({ databases }: Context, stopping: AbortSignal): LoopPar
       if (!(await databases.isOwnFileInUse())) return compareLookMs
       const end = await comparison.runOnce(everyMs, () => !stopping.aborted)
       if (end !== 'not-due') everyMs = compareHourlyMs
-      if (end !== 'not-due' && (await databases.history.isComplete(ledger))) await recordTableStorageLocation(outbox)
       return end === 'begun' ? 0 : compareLookMs
     },
   }

@@ -62,7 +62,7 @@ export async function startDemo({ env, signal, hasConsole, print: say }: Install
   signal.throwIfAborted()
 
   say('outboxd migrate --outbox')
-  const databases = { DATABASE_URL: erpUrl, STATE_DATABASE_URL: erpUrl, OUTBOX_TABLE: 'outbox' }
+  const databases = { DATABASE_URL: erpUrl, OUTBOX_TABLE: 'outbox' }
   await start({ args: ['migrate', '--outbox'], env: databases }).ended
   const erp = openPool(stack, erpUrl)
   await createErpTables(erp)

@@ -129,18 +129,6 @@ export interface LedgerBinding {
 export const ledgerBindingSql = `(select json_build_object('id', id, 'served', case when num_nulls(base_url, auth_url, client_hash) = 0
   then json_build_object('baseUrl', base_url, 'authUrl', auth_url, 'clientHash', client_hash) end) from outboxd.ledger)`
 
-/** Returns a name that no other ledger has, not even a copy in a different database. */
-export async function readUniqueLedgerName(db: Database): Promise<string> {
-  const { rows } = await db.query<{ name: string }>(
-    `select id::text || ' in ' || current_database() as name from outboxd.ledger`,
-  )
-  return rows[0]?.name ?? missing()
-}
-
-export async function readLedgerId(db: Database): Promise<string> {
-  return (await readLedgerBinding(db)).id
-}
-
 /** Does nothing if the ledger is already bound, so that of two daemons one wins. */
 export async function bindLedgerToServiceIfUnbound(db: Database, service: ServiceIdentity, who: string): Promise<void> {
   const { id, served } = await readLedgerBinding(db)

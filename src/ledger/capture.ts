@@ -38,7 +38,9 @@ export function withCaptureLock<T>(
   work: (session: CaptureSession) => Promise<T>,
 ): Promise<T | null> {
   return inTransaction(ledger, async (db) => {
-    const { rows } = await db.query<{ locked: boolean }>('select pg_try_advisory_xact_lock(7161) as locked')
+    const { rows } = await db.query<{ locked: boolean }>(
+      "select pg_try_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int) as locked",
+    )
     if (!rows[0]?.locked) return null
     const standing = await readStanding(db, keyOnFailure)
     return work({

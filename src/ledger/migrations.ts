@@ -8,13 +8,13 @@ import { installPollQueue } from './queue.ts'
 
 export const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
 
-/** Creates or upgrades the schemas `outboxd` and `pgboss`. Waits for another run. @returns the applied migrations */
-export function migrateLedger(stateDatabaseUrl: string): Promise<string[]> {
-  return inMigrationSession('STATE_DATABASE_URL', stateDatabaseUrl, async (client) => {
-    await findMissing(client, stateDatabaseUrl) // throws if a newer version has migrated
+/** Creates or upgrades the schemas `outboxd` and `outboxd_jobs`. Waits for another run. @returns the applied migrations */
+export function migrateLedger(databaseUrl: string): Promise<string[]> {
+  return inMigrationSession(databaseUrl, 'catalog', async (client) => {
+    await findMissing(client, databaseUrl) // throws if a newer version has migrated
     const applied: string[] = []
     for (let name = await applyNext(client); name !== null; name = await applyNext(client)) applied.push(name)
-    await installPollQueue(stateDatabaseUrl)
+    await installPollQueue(databaseUrl)
     return applied
   })
 }
@@ -53,20 +53,20 @@ const deadlock = '40P01'
 const migrationFile = /\d{4}_.*\.sql$/
 
 /** @throws DatabaseUnusable if the schemas are missing, too old or too new */
-export async function assertMigrated(db: Database, stateDatabaseUrl: string): Promise<void> {
-  const missing = await findMissing(db, stateDatabaseUrl)
+export async function assertMigrated(db: Database, databaseUrl: string): Promise<void> {
+  const missing = await findMissing(db, databaseUrl)
   if (missing.length === 0) return
   const lacks = missing.length > 3 ? `${missing[0]} to ${missing.at(-1)}` : missing.join(', ')
   const why = `its schema outboxd lacks the migrations ${lacks}. Run \`outboxd migrate\` first`
-  throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
+  throw new DatabaseUnusable(databaseUrl, why)
 }
 
-export function readMissingMigrations(stateDatabaseUrl: string): Promise<string[]> {
-  return inMigrationSession('STATE_DATABASE_URL', stateDatabaseUrl, (client) => findMissing(client, stateDatabaseUrl))
+export function readMissingMigrations(databaseUrl: string): Promise<string[]> {
+  return inMigrationSession(databaseUrl, 'catalog', (client) => findMissing(client, databaseUrl))
 }
 
 /** @throws DatabaseUnusable if a newer version has migrated */
-async function findMissing(db: Pick<Database, 'query'>, stateDatabaseUrl: string): Promise<string[]> {
+async function findMissing(db: Pick<Database, 'query'>, databaseUrl: string): Promise<string[]> {
   const files = (await readdir(migrationsDir)).filter((file) => migrationFile.test(file))
   const ours = files.map((file) => file.slice(0, -4)).sort()
   const { rows } = await db.query<{ exists: boolean }>(`select to_regclass('outboxd.migration') is not null as exists`)
@@ -76,7 +76,7 @@ async function findMissing(db: Pick<Database, 'query'>, stateDatabaseUrl: string
   const unknown = applied.filter((name) => !ours.includes(name))
   if (unknown.length === 0) return ours.filter((name) => !applied.includes(name))
   const why = `its schema outboxd has migrations of a newer version of outboxd (${unknown.join(', ')}). Install that version here, too`
-  throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
+  throw new DatabaseUnusable(databaseUrl, why)
 }
 
 const sequences = [
@@ -104,9 +104,9 @@ export async function findSequencesBehindTables(db: Database): Promise<string[]>
 }
 
 /** @throws DatabaseUnusable if sequences are behind their tables */
-export async function assertSequencesAreAhead(db: Database, stateDatabaseUrl: string): Promise<void> {
+export async function assertSequencesAreAhead(db: Database, databaseUrl: string): Promise<void> {
   if ((await findSequencesBehindTables(db)).length === 0) return
   const why =
     'its sequences would give out numbers that its tables already have. `outboxd check` prints the statements that set them'
-  throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
+  throw new DatabaseUnusable(databaseUrl, why)
 }

@@ -19,7 +19,7 @@ export interface DuePoll {
 }
 
 export const queueName = 'outboxd_poll'
-export const queueSchemaName = 'pgboss'
+export const queueSchemaName = 'outboxd_jobs'
 const rarePriority = -1
 
 /**

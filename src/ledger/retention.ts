@@ -88,13 +88,15 @@ const turnMaxMs = 1_000
 /** Locks 7165, because only one instance prunes, and 7161, because capture must not run at the same time. */
 async function takeTurn(db: Database, turn: PruneRound['turn']): Promise<boolean> {
   if (turn === 'try') {
-    const { rows } = await db.query<{ mine: boolean }>('select pg_try_advisory_xact_lock(7165) as mine')
+    const { rows } = await db.query<{ mine: boolean }>(
+      "select pg_try_advisory_xact_lock(7165, 'outboxd.submission'::regclass::oid::int) as mine",
+    )
     if (!rows[0]?.mine) return false
   }
   await db.query(`set local lock_timeout = ${turnMaxMs}`)
   try {
-    if (turn === 'wait') await db.query('select pg_advisory_xact_lock(7165)')
-    await db.query('select pg_advisory_xact_lock(7161)')
+    if (turn === 'wait') await db.query("select pg_advisory_xact_lock(7165, 'outboxd.submission'::regclass::oid::int)")
+    await db.query("select pg_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int)")
     return true
   } catch (error) {
     if (isLockTimeout(error)) return false

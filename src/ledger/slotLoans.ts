@@ -157,7 +157,7 @@ export async function assertSlotsBelongToService(url: string, service: ServiceId
 async function withBudgetPool<T>(url: string, work: (pool: pg.Pool) => Promise<T>): Promise<T> {
   const pool = openBudgetPool(url, 'outboxd check')
   try {
-    return await withConnectionErrorsExplained('STATE_DATABASE_URL', url, () => work(pool))
+    return await withConnectionErrorsExplained(url, () => work(pool))
   } finally {
     await pool.end()
   }

@@ -1,5 +1,6 @@
 import { type PauseReason, type ProblemKind, type RequestDemand, type State, states } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
+import { sessionNamesOfLedgerSql } from '../postgres/ledgerSchema.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import type { Resource } from '../resources.ts'
 import { heartbeatSilenceMaxMs, isInstanceAliveSql } from './instances.ts'
@@ -238,7 +239,7 @@ export async function readDaemonActivity(db: Database, onFailure: KeyOnFailure):
        (select extract(epoch from max(beat_at))::float8 * 1000 from outboxd.instance i
         where not ${isInstanceAliveSql('i')}) as "lastSilentMs",
        exists (select from pg_stat_activity
-        where application_name = any($2) and datname = current_database()) as "daemonConnected",
+        where application_name in ${sessionNamesOfLedgerSql('$2')} and datname = current_database()) as "daemonConnected",
        (select extract(epoch from min(free_at))::float8 * 1000 from outboxd.slot where permits > 0
         having min(free_at) > clock_timestamp()) as "nextSlotMs",
        (select avg(polls)::float8 from (select polls from outboxd.submission

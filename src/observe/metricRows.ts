@@ -253,7 +253,6 @@ export const metricRows = {
     kind: 'own gauge',
     name: 'outboxd_database_up',
     help: '1 while the database answers this process, else 0.',
-    labels: { database: ['outbox', 'ledger'] },
   },
   certificateExpiry: {
     kind: 'own gauge',

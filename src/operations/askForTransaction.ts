@@ -102,7 +102,7 @@ export type AskOutcome<T> =
 export const ledgerFaultClauses: Record<LedgerFault, string> = {
   unreadable: 'the ledger cannot be read',
   'read-only': 'the ledger cannot be written',
-  'standby-awaited': 'COMMITs in the ledger’s database wait for a synchronous standby',
+  'standby-awaited': 'COMMITs in the database wait for a synchronous standby',
 }
 
 interface BudgetedAskOptions<T> {
@@ -163,7 +163,7 @@ async function waitForSlots(
   const elapsedMs = systemClock.stopwatch()
   for (let turn = 0; ; turn++) {
     const ageMs = systemClock.stopwatch()
-    const loan = await borrowSlots(config.stateDatabaseUrl, {
+    const loan = await borrowSlots(config.databaseUrl, {
       permits,
       requestsEndAfterMs,
       service: config.service,

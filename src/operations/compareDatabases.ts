@@ -1,6 +1,5 @@
-import { OutboxMismatch, readLedgerId, readUniqueLedgerName } from '../ledger/binding.ts'
-import { emptyInstanceMemory, readAndJudgeHistory, type SuspectedLoss } from '../ledger/history/history.ts'
-import { isHistoryIdentityChanged } from '../ledger/history/judgeDataLoss.ts'
+import { OutboxMismatch } from '../ledger/binding.ts'
+import { emptyInstanceMemory, readAndJudgeHistory } from '../ledger/history/history.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { declareLedgerRestored } from '../ledger/operator/recover.ts'
 import { makeReportsOfEndedRecordsDue } from '../ledger/reports.ts'
@@ -9,35 +8,12 @@ import type { Mappings } from '../mapping/loadMappings.ts'
 import type { OutboxRecord } from '../model.ts'
 import { compareTableWithLedger, type TableComparison, updateLedgerGapProblem } from '../outbox/comparison.ts'
 import { canBeCausedByRow } from '../outbox/failingRows.ts'
-import { findDaemonsOfOtherLedgers, otherLedgerMessage } from '../outbox/ledgerRegistration.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { readRowsUnderWayOfNextSlice } from '../outbox/rowsUnderWay.ts'
 import { createSearchForRowNamingTransaction } from '../outbox/rowsWithTransactionId.ts'
-import { findSecondLedger, type SecondLedger } from '../outbox/secondLedger.ts'
-import { readRecordedStorageLocation, readTableStorageLocation } from '../outbox/tableStorageLocation.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { computeRequestsEndAfterMs } from '../slotDurations.ts'
 import { type Databases, withOutbox } from './databases.ts'
-
-export function describeDaemonsOfOtherLedgers(databases: Databases): Promise<string | null> {
-  const { ledger, erp } = databases
-  return withOutbox(databases, async (outbox) => {
-    const daemons = await findDaemonsOfOtherLedgers(
-      erp,
-      await outbox.readQualifiedName(),
-      await readUniqueLedgerName(ledger),
-    )
-    return daemons.length === 0 ? null : otherLedgerMessage(outbox.describedNameSql, daemons)
-  })
-}
-
-export async function findLedgerInOutboxDatabase(databases: Databases): Promise<SecondLedger | null> {
-  const { ledger, erp, config } = databases
-  if (config.stateDatabaseUrl === config.databaseUrl) return null
-  return withOutbox(databases, async (outbox) =>
-    findSecondLedger(erp, await readLedgerId(ledger), (await outbox.readIdentity()).table),
-  )
-}
 
 /** Null if the row is gone, or if its contents cannot be read. */
 export function tryReadRecord(
@@ -64,16 +40,6 @@ export function findLostRows(
 ): Promise<TableComparison> {
   const options = { shouldIncludeWaiting: includesWaitingRows, onlyLost: true, reportAgain: null, goOn }
   return withOutbox(databases, (outbox) => compareTableWithLedger(outbox, options))
-}
-
-/**
- * If the ledger moved, an outbox at its recorded place was not restored. If the ledger was restored in place, an outbox
- * on the same server may have been restored, too.
- */
-export async function mayOutboxBeRestored(databases: Databases, { agreed, now }: SuspectedLoss): Promise<boolean> {
-  const place = await withOutbox(databases, readTableStorageLocation)
-  if (place === null || place.text !== (await readRecordedStorageLocation(databases.ledger))) return true
-  return !isHistoryIdentityChanged(agreed, now) && (now.systemId === null || place.systemId === now.systemId)
 }
 
 /** Null if the ledger serves this outbox. */

@@ -38,29 +38,18 @@ function sessionMessage({ pid, application, state, statement, openForMs }: Locki
   return known.length === 0 ? `pid ${pid}` : `pid ${pid} (${known.join(', ')})`
 }
 
-export interface ReadOnlyDatabase {
-  of: 'ledger' | 'outbox'
-  cause: ReadOnlyCause
+const readOnlyRemedies: Record<ReadOnlyCause, string> = {
+  standby: 'It is a standby: set DATABASE_URL to the primary',
+  setting:
+    '`default_transaction_read_only` is on: an administrator set it, or the provider did because the disk is full',
 }
 
-const consequences: Record<ReadOnlyDatabase['of'], string> = {
-  ledger: 'the daemons send nothing',
-  outbox: 'the daemons capture no row and write no outcome back',
-}
-
-const remedies: Record<ReadOnlyCause, (variable: string) => string> = {
-  standby: (variable) => `It is a standby: set ${variable} to the primary`,
-  setting: (variable) =>
-    `\`default_transaction_read_only\` is on at ${variable}: an administrator set it, or the provider did because the disk is full`,
-}
-
-export function readOnlyMessage({ of, cause }: ReadOnlyDatabase): string {
-  const variable = of === 'ledger' ? 'STATE_DATABASE_URL (else DATABASE_URL)' : 'DATABASE_URL'
-  return `the ${of}’s database is read-only, so ${consequences[of]}. ${remedies[cause](variable)}`
+export function readOnlyMessage(cause: ReadOnlyCause): string {
+  return `the database is read-only, so the daemons send nothing. ${readOnlyRemedies[cause]}`
 }
 
 export const standbyAwaitedMessage =
-  'COMMITs in the ledger’s database wait for a synchronous standby, so nothing is sent. Give its server the standby again, or take it out of `synchronous_standby_names` as docs/run/runbook.md says under claim_lost. Do not restart a daemon: only it knows what it has claimed'
+  'COMMITs in the database wait for a synchronous standby, so nothing is sent. Give its server the standby again, or take it out of `synchronous_standby_names` as docs/run/runbook.md says under claim_lost. Do not restart a daemon: only it knows what it has claimed'
 
 export function rowsBeforeStartMessage(rowsBeforeStart: RowsBeforeStart | null): string | null {
   if (rowsBeforeStart === null || rowsBeforeStart.rows === 0) return null

@@ -44,11 +44,11 @@ export async function openDatabases(
   outboxTable: () => OutboxTable | string,
   { connections = 2, lockMs }: LedgerPoolOptions = {},
 ): Promise<Databases> {
-  const { stateDatabaseUrl, databaseUrl, payloadMaxBytes } = config
+  const { databaseUrl, payloadMaxBytes } = config
   const onIdleError = () => {} // the next statement reports the error
   const settings =
     lockMs === undefined ? catalogSearchPathSettings : { ...catalogSearchPathSettings, lock_timeout: String(lockMs) }
-  const ledger = createPool({ url: stateDatabaseUrl, name: 'outboxd command', connections, onIdleError, settings })
+  const ledger = createPool({ url: databaseUrl, name: 'outboxd command', connections, onIdleError, settings })
   const erp = createPool({
     ...{ url: databaseUrl, name: outboxName, connections: 2, onIdleError },
     isErp: true,
@@ -74,9 +74,7 @@ export async function openDatabases(
     },
   }
   try {
-    await withConnectionErrorsExplained('STATE_DATABASE_URL', stateDatabaseUrl, () =>
-      assertMigrated(ledger, stateDatabaseUrl),
-    )
+    await withConnectionErrorsExplained(databaseUrl, () => assertMigrated(ledger, databaseUrl))
     return databases
   } catch (error) {
     await databases[Symbol.asyncDispose]()
@@ -89,11 +87,11 @@ export function withOutbox<T>(
   { config, outboxTable }: Pick<Databases, 'config' | 'outboxTable'>,
   work: (outbox: Outbox) => Promise<T>,
 ): Promise<T> {
-  return withConnectionErrorsExplained('DATABASE_URL', config.databaseUrl, async () => work(outboxTable()))
+  return withConnectionErrorsExplained(config.databaseUrl, async () => work(outboxTable()))
 }
 
 export function createOperator({ config, ledger, account }: Databases, actor: WhoAndReason): Operator {
-  const { stateDatabaseUrl: url, keyOnFailure } = config
+  const { databaseUrl: url, keyOnFailure } = config
   return { ledger, url, keyOnFailure, actor: { ...actor, account } }
 }
 

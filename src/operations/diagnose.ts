@@ -39,9 +39,7 @@ const healthConditionChecks = {
   'no pause for the ledger’s history': (status) => paused(status, isForHistory),
   'the ledger’s history is as agreed': ({ standing }) => problemMessages(standing.filter(isOfHistory)),
   'the outbox can be read': (status) => some(outboxAway(status)),
-  'both databases can be written': ({ readOnlyDatabases }) =>
-    readOnlyDatabases.map((database) => sentence(readOnlyMessage(database))),
-  'no second ledger has open records': (status) => some(secondLedger(status)),
+  'the database can be written': ({ readOnly }) => (readOnly === null ? [] : [sentence(readOnlyMessage(readOnly))]),
   'a daemon lives': (status) => some(noDaemon(status)),
   'no other pause': (status) => paused(status, (pause) => !isForHistory(pause)),
   'the service meets its targets': ({ recent }) => lastHourAlarmMessages(sumRequestCounts(recent.lastHour)),
@@ -130,28 +128,22 @@ function outboxAway({ outbox }: CombinedStatus): string | null {
 
 const sentence = (message: string) => `${capitalize(message)}.`
 
-function secondLedger({ outbox }: CombinedStatus): string | null {
-  const open = outbox.kind === 'read' ? (outbox.secondLedger?.open ?? 0) : 0
-  if (open === 0) return null
-  return `The outbox’s database has a second ledger, with ${pluralize(open, 'record')} of this outbox that ${open === 1 ? 'has' : 'have'} not ended. \`outboxd check\` says what to do.`
-}
-
-/** A daemon cannot write its heartbeat into a read-only ledger, so no heartbeat is missed there. */
+/** A daemon cannot write its heartbeat into a read-only database, so no heartbeat is missed there. */
 function noDaemon({
   instances,
   daemonConnected,
   lastSilentMs,
   heldUpBy,
-  readOnlyDatabases,
+  readOnly,
   nowMs,
 }: CombinedStatus): string | null {
-  if (instances.length > 0 || readOnlyDatabases.some(({ of }) => of === 'ledger')) return null
+  if (instances.length > 0 || readOnly !== null) return null
   if (!daemonConnected)
     return 'No daemon is running, so nothing is sent. Start one with `outboxd run`. If a daemon has stopped by itself, its log says why.'
   const since = lastSilentMs === null ? 'yet' : `for ${formatDuration(nowMs - lastSilentMs)}`
   const why =
     heldUpBy.length > 0
-      ? `In the ledger’s database it waits for ${lockingSessionNames(heldUpBy)}.${endLockingSessionAdviceSuffix(heldUpBy, 'that')}`
+      ? `It waits for ${lockingSessionNames(heldUpBy)}.${endLockingSessionAdviceSuffix(heldUpBy, 'its')}`
       : 'It cannot write to the ledger (full disk, missing permission), or its process hangs. Look at its log, and run `outboxd check`.'
   return `A daemon is connected, but has had no heartbeat ${since}, so nothing is sent. ${why} Do not start another daemon: it would hang, too.`
 }
@@ -170,7 +162,7 @@ const explains: Record<PauseReason, string> = {
 }
 
 const explainsMissingStandby =
-  'COMMITs in the ledger’s database wait for no synchronous standby. Give its server the standby again, or remove LEDGER_STANDBY.'
+  'COMMITs in the database wait for no synchronous standby. Give its server the standby again, or remove LEDGER_STANDBY.'
 
 const explainsMassRefusal =
   'The service refuses record after record in the same words. `outboxd check` shows if it refuses other requests, too.'

@@ -61,7 +61,7 @@ const databaseAwayAdvice =
   'Check that its server runs and that the address is right. Running daemons go on by themselves when it answers again.'
 
 const readOnlyAdvice =
-  'This server takes no writes: it is a standby, or default_transaction_read_only is on. Set the address (STATE_DATABASE_URL, DATABASE_URL) to the primary.'
+  'This server takes no writes: it is a standby, or default_transaction_read_only is on. Set DATABASE_URL to the primary.'
 
 function refusedRight(error: unknown): string | null {
   if (!(error instanceof Error)) return null
@@ -71,7 +71,7 @@ function refusedRight(error: unknown): string | null {
 
 function neededRole(command: GivenCommand | null, refused: string): string {
   if (command?.name === 'migrate')
-    return 'Run `migrate` as the owner of the schemas outboxd and pgboss, or as a role that may create them.'
+    return 'Run `migrate` as the owner of the schemas outboxd and outboxd_jobs, or as a role that may create them.'
   const onlyLooks = command?.onlyLooks ?? false
   const grants = `\`outboxd migrate --print-grants ROLE${onlyLooks ? ' --read-only' : ''}\``
   if (command === null) return `The role needs what ${grants} prints.`

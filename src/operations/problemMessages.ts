@@ -39,8 +39,6 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
     `A daemon serves the outbox ${first(all)}, or did in the last 5 minutes. For the ledger this is a different table, or its ids began again, so that daemon captures nothing. Correct its DATABASE_URL or OUTBOX_TABLE, or run \`outboxd adopt --same\` if the table was renamed or moved. Only if the rows are different, or the ids began again, run \`outboxd adopt --new\`: it sends each waiting row, even one sent before.`,
   foreign_service: ([problem]) =>
     `A daemon did not start, because its service is not the ledger’s: ${problem?.subject}. Correct its variables. If the same service has a new address or client id, stop all daemons and run \`outboxd adopt --service --same\`.`,
-  foreign_ledger: ([problem]) =>
-    `A daemon of another ledger serves the outbox ${problem?.subject}, or did in the last 5 minutes, so daemons of this ledger capture nothing. STATE_DATABASE_URL is probably missing or different for one of them: \`outboxd check\` names its session. With \`state: none\`, this ledger does not know what that daemon sent: run \`outboxd adopt --same --start id:N\` before you start a daemon here, N being the first unsent row.`,
   ledger_behind: () =>
     'Rows of the outbox say that they were captured, but the ledger does not know them, so they will not be sent. `outboxd recover --dry-run` shows them, `outboxd recover --as uncertain` captures them.',
   rows_passed_over: ([found]) =>

@@ -8,20 +8,18 @@ import { type RecentRequestCounts, readRecentRequestCounts } from '../ledger/req
 import { type DaemonActivity, type LedgerSnapshot, readDaemonActivity, readLedgerSnapshot } from '../ledger/snapshot.ts'
 import type { Problem } from '../model.ts'
 import { type OutboxBacklog, readBacklog } from '../outbox/backlog.ts'
-import type { SecondLedger } from '../outbox/secondLedger.ts'
 import { countRowsBeforeStart, type RowsBeforeStart } from '../outbox/startPosition.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
-import { findLedgerInOutboxDatabase } from './compareDatabases.ts'
-import type { ReadOnlyDatabase } from './databaseMessages.ts'
 import { type Databases, readSessionsBlockingOutboxReads, withOutbox } from './databases.ts'
 import { explainError } from './explainError.ts'
 
 export interface LedgerStatus extends LedgerSnapshot, DaemonActivity {
   standing: Problem[]
   start: StartPosition
-  ledgerReadOnly: ReadOnlyCause | null
+  /** Null if the database takes writes. */
+  readOnly: ReadOnlyCause | null
   recent: RecentRequestCounts
   heldUpBy: LockingSession[]
   isStandbyAwaited: boolean
@@ -32,8 +30,6 @@ export type OutboxStatus =
       kind: 'read'
       outbox: OutboxBacklog
       rowsBeforeStart: RowsBeforeStart | null
-      readOnly: ReadOnlyCause | null
-      secondLedger: SecondLedger | null
     }
   | { kind: 'unreadable'; problem: string }
   | { kind: 'locked'; by: LockingSession[] }
@@ -47,14 +43,13 @@ export interface CombinedStatus extends LedgerStatus {
   /** What must happen before the backlog shrinks, as words that follow "after"; null if daemons send. */
   backlogStandsUntil: string | null
   throughAtMs: number | null
-  readOnlyDatabases: ReadOnlyDatabase[]
 }
 
 export async function readLedgerStatus({
   ledger,
   config,
 }: Pick<Databases, 'ledger' | 'config'>): Promise<LedgerStatus> {
-  const [snapshot, activity, standing, { start }, ledgerReadOnly, recent, standbyAwaited] = await Promise.all([
+  const [snapshot, activity, standing, { start }, readOnly, recent, standbyAwaited] = await Promise.all([
     readLedgerSnapshot(ledger),
     readDaemonActivity(ledger, config.keyOnFailure),
     readProblems(ledger),
@@ -65,7 +60,7 @@ export async function readLedgerStatus({
   ])
   const isSilent = activity.daemonConnected && activity.instances.length === 0
   const heldUpBy = isSilent ? await readLockingSessions(ledger, daemonSessionNames.heartbeat) : []
-  const facts = { standing, start, ledgerReadOnly, recent, heldUpBy, isStandbyAwaited: standbyAwaited }
+  const facts = { standing, start, readOnly, recent, heldUpBy, isStandbyAwaited: standbyAwaited }
   return { ...activity, ...snapshot, ...facts }
 }
 
@@ -82,13 +77,11 @@ export async function readOutboxStatus(databases: Databases): Promise<OutboxStat
 /** @param patient tries once more after a lock timeout, so that `untilLocked` has time to find the lock's holder */
 async function askOutbox(databases: Databases, patient = true): Promise<OutboxStatus> {
   try {
-    const [outbox, rowsBeforeStart, readOnly, secondLedger] = await Promise.all([
+    const [outbox, rowsBeforeStart] = await Promise.all([
       withOutbox(databases, readBacklog),
       withOutbox(databases, countRowsBeforeStart).catch(() => null),
-      findReadOnlyCause(databases.erp).catch(() => null),
-      findLedgerInOutboxDatabase(databases).catch(() => null),
     ])
-    return { kind: 'read', outbox, rowsBeforeStart, readOnly, secondLedger }
+    return { kind: 'read', outbox, rowsBeforeStart }
   } catch (error) {
     if (patient && error instanceof Error && isLockTimeout(error.cause)) return askOutbox(databases, false)
     return { kind: 'unreadable', problem: explainError(error).message }
@@ -138,7 +131,6 @@ export function combineStatuses(
     backlog,
     backlogStandsUntil,
     throughAtMs: backlog && backlogStandsUntil === null ? backlogClearedAtMs(backlog, pauses, nowMs) : null,
-    readOnlyDatabases: readOnlyOf(ledger, outboxStatus),
   }
 }
 
@@ -146,14 +138,6 @@ function standsUntil({ instances, standing, rateHeldBack, rateCapacity }: Ledger
   if (instances.length === 0) return 'a daemon starts'
   if (standing.some(({ kind }) => kind === 'loop_failing')) return 'the failing part of the daemon works again'
   return rateHeldBack > 0 && rateHeldBack >= rateCapacity ? 'the other client leaves requests' : null
-}
-
-function readOnlyOf({ ledgerReadOnly }: LedgerStatus, outboxStatus: OutboxStatus): ReadOnlyDatabase[] {
-  const outbox = outboxStatus.kind === 'read' ? outboxStatus.readOnly : null
-  return [
-    ...(ledgerReadOnly === null ? [] : [{ of: 'ledger' as const, cause: ledgerReadOnly }]),
-    ...(outbox === null ? [] : [{ of: 'outbox' as const, cause: outbox }]),
-  ]
 }
 
 export interface Backlog {

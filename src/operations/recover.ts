@@ -26,7 +26,7 @@ import { type RowWithTransactionId, readCapturedRowsWithTransactionId } from '..
 import { waitForWriteBack } from '../outbox/writeBack.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { inBatches } from './bulkChange.ts'
-import { findLostRows, makeMissingReportsDue, mayOutboxBeRestored, tryReadRecord } from './compareDatabases.ts'
+import { findLostRows, makeMissingReportsDue, tryReadRecord } from './compareDatabases.ts'
 import { type Databases, withOutbox } from './databases.ts'
 import { findTransactionIdProblem } from './resolve.ts'
 
@@ -79,8 +79,8 @@ export async function findLedgerLoss(
   const gap = await findLostRows(databases, goOn, found !== null)
   if (found === null) return { gap, sharedTransactionIds: transactionsNamedTwice(gap.rows), history: null }
   const isMarkedOnCapture = await withOutbox(databases, async (outbox) => outbox.isMarkedOnCapture)
-  const isOutboxInDoubt =
-    !isMarkedOnCapture || (areWaitingRowsDoubtful ?? (!gap.canTell || (await mayOutboxBeRestored(databases, found))))
+  // A restore of the database usually restores the outbox, too.
+  const isOutboxInDoubt = !isMarkedOnCapture || (areWaitingRowsDoubtful ?? true)
   const undated = isOutboxInDoubt
     ? await withOutbox(databases, (outbox) => findUndatedWaitingRows(outbox, { rowsMax: undatedMax, goOn }))
     : { outboxIds: [], isCut: false }

@@ -161,8 +161,8 @@ function instanceRows(report: StatusReport): Row[] {
   ])
 }
 
-export function noInstanceClause({ readOnlyDatabases, daemonConnected, lastSilentMs, nowMs }: StatusReport): string {
-  if (readOnlyDatabases.some(({ of }) => of === 'ledger')) return 'unknown while the ledger is read-only'
+export function noInstanceClause({ readOnly, daemonConnected, lastSilentMs, nowMs }: StatusReport): string {
+  if (readOnly !== null) return 'unknown while the database is read-only'
   const which = daemonConnected ? 'one connected, without a heartbeat' : 'none running'
   const heard = lastSilentMs === null ? '' : `; last heartbeat ${formatInstantAndDistance(lastSilentMs, nowMs)}`
   return `${which}${heard}`

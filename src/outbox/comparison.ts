@@ -63,7 +63,7 @@ export async function compareTableWithLedger(outbox: Outbox, options: Comparison
   for (;;) {
     const table = await outbox.open()
     const slice = await readNextSliceBounds(table.db, table.rows, comparedUpToId, sliceRows)
-    const { unknown, known, canTell } = await readRowsUnderWay(outbox, table, slice, shouldIncludeWaiting)
+    const { unknown, known, canTell } = await readRowsUnderWay(table, slice, shouldIncludeWaiting)
     if (reportAgain && known.length > 0) await reportAgain(await leaveOutCurrentRows(outbox, table, known))
     rows = [...rows, ...unknown]
     if (!onlyLost && idsBehindCursor !== null && idsBehindCursor.length < rowsMax) {
@@ -203,7 +203,7 @@ async function claimComparison(ledger: Database, everyMs: number): Promise<boole
 async function clearStaleProblems(ledger: Database): Promise<void> {
   await ledger.query(
     `delete from outboxd.problem p where seen_at < clock_timestamp() - interval '5 minutes'
-       and (kind in ('foreign_outbox', 'foreign_service', 'foreign_ledger') or kind = 'row_skipped'
+       and (kind in ('foreign_outbox', 'foreign_service') or kind = 'row_skipped'
          and not exists (select from outboxd.skipped_row s where left(s.outbox_id, 500) = p.subject))`,
   )
 }

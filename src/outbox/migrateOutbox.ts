@@ -23,7 +23,7 @@ export async function migrateOutbox(
   outboxTable: string,
   wake: boolean | null = null,
 ): Promise<OutboxMigration> {
-  return inMigrationSession('DATABASE_URL', databaseUrl, async (client) => {
+  return inMigrationSession(databaseUrl, 'role', async (client) => {
     const schema = await readCreationSchema(client)
     await client.query('set search_path = pg_catalog, pg_temp')
     const { rows } = await client.query<{ max: number }>(

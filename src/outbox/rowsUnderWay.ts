@@ -1,4 +1,3 @@
-import { readLedgerId } from '../ledger/binding.ts'
 import { readReportedStatesNeedingAttention } from '../ledger/reports.ts'
 import type { Database } from '../postgres/database.ts'
 import { columnTextSql, prefixedColumnSql, type TableShape } from './columns.ts'
@@ -7,7 +6,6 @@ import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
 import { notBeforeStartSql } from './rowExpressions.ts'
-import { findIdsCapturedBySecondLedger } from './secondLedger.ts'
 import { isInSliceSql, readNextSliceBounds, sliceRowsMax, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 import { rowStatusesSql, writeBackAssignments } from './writeBackStatements.ts'
@@ -72,7 +70,6 @@ interface RowsUnderWay {
 }
 
 export async function readRowsUnderWay(
-  outbox: Outbox,
   table: OpenTable,
   { after, upTo }: TableSlice,
   shouldIncludeWaiting = false,
@@ -85,7 +82,7 @@ export async function readRowsUnderWay(
   const { rows } = await db.query<RowUnderWay>(statements.rowsSql(condition), [after, upTo])
   const { known, conflicts } = await memory.findCapturedRows(rows)
   const missed = rows.filter(({ outboxId }) => !known.has(outboxId))
-  const unknown = await stampOurs(db, statements, await withoutSecondLedger(outbox, missed))
+  const unknown = await stampOurs(db, statements, missed)
   const others = new Set(conflicts.map(({ outboxId }) => outboxId))
   return { unknown, known: statements.hasEndValues ? [...known.difference(others)] : [], canTell }
 }
@@ -116,15 +113,8 @@ export async function readRowsUnderWayOfNextSlice(
   const table = await outbox.open()
   if (rowsUnderWayStatements(table).underWayOrNamed === null) return { unknown: [], upTo: null }
   const slice = await readNextSliceBounds(table.db, table.rows, after, sliceRowsMax)
-  const { unknown } = await readRowsUnderWay(outbox, table, slice, true)
+  const { unknown } = await readRowsUnderWay(table, slice, true)
   return { unknown, upTo: slice.upTo }
-}
-
-async function withoutSecondLedger({ pool, ledger }: Outbox, rows: readonly RowUnderWay[]): Promise<RowUnderWay[]> {
-  if (rows.length === 0) return []
-  const ids = rows.map(({ outboxId }) => outboxId)
-  const theirs = await findIdsCapturedBySecondLedger(pool, await readLedgerId(ledger), ids)
-  return rows.filter(({ outboxId }) => !theirs.has(outboxId))
 }
 
 /**

@@ -195,26 +195,21 @@ export function classifyDatabaseError(error: unknown, work: WorkKind): DatabaseE
 
 const isSqlState = (code: string) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code)
 
-/** Names the variable and the server, never the password. */
+/** Names the server, never the password. */
 export class DatabaseUnusable extends Error {
   override name = 'DatabaseUnusable'
-  constructor(variable: string, url: string, why: string, cause?: unknown) {
-    const given = variable === 'STATE_DATABASE_URL' ? 'STATE_DATABASE_URL (else DATABASE_URL)' : variable
-    super(`the database of ${given} at ${serverOf(url)} cannot be used: ${why}`, { cause })
+  constructor(url: string, why: string, cause?: unknown) {
+    super(`the database of DATABASE_URL at ${serverOf(url)} cannot be used: ${why}`, { cause })
   }
 }
 
-export async function withConnectionErrorsExplained<T>(
-  variable: string,
-  url: string,
-  work: () => Promise<T>,
-): Promise<T> {
+export async function withConnectionErrorsExplained<T>(url: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (error instanceof DatabaseUnusable || !(error instanceof Error) || !('code' in error || isTransientError(error)))
       throw error
-    throw new DatabaseUnusable(variable, url, error.message || String(errorCodeOf(error)), error)
+    throw new DatabaseUnusable(url, error.message || String(errorCodeOf(error)), error)
   }
 }
 

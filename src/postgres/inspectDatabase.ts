@@ -5,8 +5,9 @@ import { catalogSearchPathSettings } from './sessionSettings.ts'
 
 /** A read of a database that may be missing, empty or closed to us. */
 export interface Inspection<T> {
-  variable: 'DATABASE_URL' | 'STATE_DATABASE_URL'
   url: string
+  /** `outbox`: with the role's own search path, and a short wait for locks of the ERP. */
+  of: 'ledger' | 'outbox'
   read: (db: pg.Pool) => Promise<T>
 }
 
@@ -23,13 +24,13 @@ export class TableLocked extends Error {
 const sessionName = 'outboxd check'
 
 /** @throws DatabaseUnusable if the database cannot be reached, TableLocked if a session of the ERP holds a lock */
-export async function inspectDatabase<T>({ variable, url, read }: Inspection<T>): Promise<T> {
-  const isErp = variable === 'DATABASE_URL'
+export async function inspectDatabase<T>({ url, of, read }: Inspection<T>): Promise<T> {
+  const isErp = of === 'outbox'
   const settings = isErp ? { lock_timeout: '2500' } : catalogSearchPathSettings
   const pool = createPool({ url, name: sessionName, connections: 1, isErp, settings })
   await using locking = isErp ? watchLockingSessions(url, sessionName) : null
   try {
-    return await withConnectionErrorsExplained(variable, url, () => read(pool))
+    return await withConnectionErrorsExplained(url, () => read(pool))
   } catch (error) {
     const holders = locking?.sessions() ?? []
     const cause = error instanceof DatabaseUnusable ? error.cause : error

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { createFixedDatabaseAddress, type DatabaseAddress, isSignInRefused } from './databaseAddress.ts'
+import { sessionNameOf } from './ledgerSchema.ts'
 import { applySessionSettings, daemonSessionNames } from './sessionSettings.ts'
 
 export type Listener = ReturnType<typeof openListener>
@@ -80,7 +81,7 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
   async function connect() {
     const next = new pg.Client({
       connectionString: address.now(),
-      application_name: daemonSessionNames.listen,
+      application_name: sessionNameOf(address.now(), daemonSessionNames.listen),
       keepAlive: true,
       connectionTimeoutMillis: 5_000,
       query_timeout: answerMs,

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { createPool, type Database } from './database.ts'
+import { sessionNamesOfLedgerSql } from './ledgerSchema.ts'
 import { catalogSearchPathSettings } from './sessionSettings.ts'
 
 /** A session that holds a lock for which ours waits. What our role may not see is null. */
@@ -22,7 +23,7 @@ const statementCharsMax = 200
 export async function readLockingSessions(db: Database, ownApplicationName: string): Promise<LockingSession[]> {
   const { rows } = await db.query<LockingSession & { query: string | null }>(
     `with recursive ours as (
-       select pid from pg_stat_activity where application_name = $1 and datname = current_database()
+       select pid from pg_stat_activity where application_name in ${sessionNamesOfLedgerSql('array[$1]')} and datname = current_database()
      ), chain (pid) as (
        select pid from ours
        union

@@ -1,7 +1,9 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { type Database, DatabaseUnusable, withConnectionErrorsExplained } from './database.ts'
+import { sessionNameOf } from './ledgerSchema.ts'
 import { watchLockingSessions } from './locks.ts'
 import { findEncodingRefusalClause, findEncodingWarningClause, readServerEncoding } from './serverEncoding.ts'
+import { LedgerClient } from './sessionPool.ts'
 import { applySessionSettings, catalogSearchPathSettings } from './sessionSettings.ts'
 import { isLockTimeout } from './sqlState.ts'
 
@@ -10,16 +12,21 @@ const lockMaxSeconds = 10
 
 const sessionName = 'outboxd migrate schema'
 
-/** Runs `work` without a statement timeout but with a short lock timeout. @throws DatabaseUnusable */
+/**
+ * Runs `work` without a statement timeout but with a short lock timeout.
+ *
+ * @param searchPath `role` for statements that name tables of the ERP without a schema
+ * @throws DatabaseUnusable
+ */
 export function inMigrationSession<T>(
-  variable: string,
   url: string,
+  searchPath: 'catalog' | 'role',
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
-  return withConnectionErrorsExplained(variable, url, async () => {
-    const client = new pg.Client({
+  return withConnectionErrorsExplained(url, async () => {
+    const client = new LedgerClient({
       connectionString: url,
-      application_name: sessionName,
+      application_name: sessionNameOf(url, sessionName),
       connectionTimeoutMillis: 5_000,
     })
     await using locking = watchLockingSessions(url, sessionName)
@@ -30,9 +37,9 @@ export function inMigrationSession<T>(
         statement_timeout: '0',
         idle_in_transaction_session_timeout: '0',
         lock_timeout: `${lockMaxSeconds}s`,
-        ...(variable === 'STATE_DATABASE_URL' && catalogSearchPathSettings),
+        ...(searchPath === 'catalog' && catalogSearchPathSettings),
       })
-      await assertEncodingIsUsable(client, variable, url)
+      await assertEncodingIsUsable(client, url)
       return await work(client)
     } catch (error) {
       if (!isLockTimeout(error)) throw error
@@ -41,21 +48,17 @@ export function inMigrationSession<T>(
         ? `select pg_terminate_backend(${holder.pid})`
         : `select pid, application_name, query from pg_stat_activity where xact_start < now() - interval '10 s'`
       const why = `another session held a lock for more than ${lockMaxSeconds} s, so this step gave up and changed nothing. ${holder?.pid ? 'End' : 'Find and end'} that session (\`${statement}\`), then run the command again`
-      throw new DatabaseUnusable(variable, url, why, error)
+      throw new DatabaseUnusable(url, why, error)
     } finally {
       await client.end()
     }
   })
 }
 
-export const readEncodingWarningClause = (variable: string, url: string): Promise<string | null> =>
-  inMigrationSession(variable, url, async (client) => findEncodingWarningClause(await readServerEncoding(client)))
+export const readEncodingWarningClause = (url: string): Promise<string | null> =>
+  inMigrationSession(url, 'catalog', async (client) => findEncodingWarningClause(await readServerEncoding(client)))
 
-export async function assertEncodingIsUsable(
-  db: Pick<Database, 'query'>,
-  variable: string,
-  url: string,
-): Promise<void> {
+export async function assertEncodingIsUsable(db: Pick<Database, 'query'>, url: string): Promise<void> {
   const refusal = findEncodingRefusalClause(await readServerEncoding(db))
-  if (refusal !== null) throw new DatabaseUnusable(variable, url, refusal)
+  if (refusal !== null) throw new DatabaseUnusable(url, refusal)
 }

@@ -1,6 +1,7 @@
 import type { EventEmitter } from 'node:events'
 import pg from 'pg'
 import { createFixedDatabaseAddress, type DatabaseAddress, isSignInRefused } from './databaseAddress.ts'
+import { createSchemaRenamer, sessionNameOf } from './ledgerSchema.ts'
 import { createCharacterReplacer } from './serverEncoding.ts'
 import { applySessionSettings, statementMeaningSettings } from './sessionSettings.ts'
 
@@ -49,7 +50,7 @@ export class SessionPool extends pg.Pool {
     const { url, limits = usualLimits } = options
     const address = typeof url === 'string' ? createFixedDatabaseAddress(url) : url
     super({
-      application_name: options.name,
+      application_name: sessionNameOf(address.now(), options.name),
       connectionString: address.now(),
       max: options.connections,
       keepAlive: true,
@@ -57,7 +58,7 @@ export class SessionPool extends pg.Pool {
       query_timeout: limits.answerMs,
       // Replaces old sessions, because a session that only reads does not notice when its server becomes a standby.
       maxLifetimeSeconds: 300,
-      Client: EncodedClient,
+      Client: LedgerClient,
     })
     this.#options = options
     this.#address = address
@@ -181,10 +182,14 @@ class RoleSearchPathSessions {
   }
 }
 
-/** Replaces the characters of bound values that the server's encoding cannot hold. */
-class EncodedClient extends pg.Client {
+/**
+ * Renames the ledger's schema in statements, and replaces the characters of bound values that the server's encoding
+ * cannot hold.
+ */
+export class LedgerClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config)
+    const rename = createSchemaRenamer(typeof config === 'string' ? config : (config?.connectionString ?? ''))
     let replace: ((text: string) => string) | null = null
     // The server names its encoding when a session begins, also through a pooler.
     const { connection } = this as unknown as { connection: EventEmitter<{ parameterStatus: [ServerSetting] }> }
@@ -196,16 +201,17 @@ class EncodedClient extends pg.Client {
       return typeof value === 'string' ? replaced(value) : value
     }
     const query = this.query.bind(this) as (...args: unknown[]) => unknown
+    const statement = (sql: string) => {
+      const renamed = rename === null ? sql : rename(sql)
+      return replace === null ? renamed : plainStatement(renamed)
+    }
+    const bound = (values: unknown) => (replace === null ? values : holdable(values, replace))
     this.query = ((first: unknown, second: unknown, ...rest: unknown[]) => {
-      if (replace === null) return query(first, second, ...rest)
-      if (typeof first === 'string') return query(plainStatement(first), holdable(second, replace), ...rest)
+      if (rename === null && replace === null) return query(first, second, ...rest)
+      if (typeof first === 'string') return query(statement(first), bound(second), ...rest)
       const { text, values } = (first ?? {}) as { text?: unknown; values?: unknown }
       if (typeof text !== 'string') return query(first, second, ...rest)
-      return query(
-        { ...(first as object), text: plainStatement(text), values: holdable(values, replace) },
-        second,
-        ...rest,
-      )
+      return query({ ...(first as object), text: statement(text), values: bound(values) }, second, ...rest)
     }) as typeof this.query
   }
 }

@@ -93,12 +93,8 @@ export const daemonSessionNames = {
   queue: 'outboxd queue',
   heartbeat: 'outboxd heartbeat',
   listen: 'outboxd listen',
-  registration: 'outboxd registration',
 } as const
 
-export const connectionsMax = { work: 8, outbox: 4, queue: 2, heartbeat: 2, listen: 1, registration: 1 } as const
+export const connectionsMax = { work: 8, outbox: 4, queue: 2, heartbeat: 2, listen: 1 } as const
 
-export const daemonConnectionCounts = {
-  ledger: connectionsMax.work + connectionsMax.queue + connectionsMax.heartbeat,
-  outbox: connectionsMax.outbox + connectionsMax.listen + connectionsMax.registration,
-} as const
+export const daemonConnectionsMax = Object.values(connectionsMax).reduce((sum, most) => sum + most, 0)

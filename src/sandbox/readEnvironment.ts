@@ -70,7 +70,7 @@ const daemonClientVariables: readonly string[] = ['SERVICE_CLIENT_ID', 'SERVICE_
 
 /** The daemon's variables, read if the setting's own variable is not set. */
 const borrowable: Partial<Record<keyof SandboxSettings, readonly string[]>> = {
-  databaseUrl: ['STATE_DATABASE_URL', 'DATABASE_URL'],
+  databaseUrl: ['DATABASE_URL'],
   clientId: ['SERVICE_CLIENT_ID'],
   clientSecret: ['SERVICE_CLIENT_SECRET'],
 }

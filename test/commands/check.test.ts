@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { judgeClocks, judgeDisks, judgeDurability, judgeFreeConnections } from '../../src/commands/check/servers.ts'
+import { judgeClocks, judgeDisk, judgeDurability, judgeFreeConnections } from '../../src/commands/check/servers.ts'
 import { judgeUnknownTransactionAnswer } from '../../src/commands/check/service.ts'
 import { command as check } from '../../src/commands/check.ts'
 import { raiseProblems } from '../../src/ledger/problems.ts'
@@ -40,7 +40,7 @@ async function run(env: Record<string, string> = {}, json = false, askAnyway = f
 test('if all is well, each line says ok (fsync off is a warning), and the three requests took slots', async () => {
   const { code, printed, messages } = await run()
   expect(printed).toMatch(
-    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} connections: .*\nok {6} disk: .*\nWARNING {2}durability: fsync .*\n {11}.*\nok {6} token: .*\nok {6} service: accepts the token and answers \(404 as expected, in \d+ ms\).*\nok {6} clocks: this host and the ledger’s database, the outbox’s database, the service agree to 2 s\n$/,
+    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} connections: .*\nok {6} disk: .*\nWARNING {2}durability: fsync .*\n {11}.*\nok {6} token: .*\nok {6} service: accepts the token and answers \(404 as expected, in \d+ ms\).*\nok {6} clocks: this host and the database, the service agree to 2 s\n$/,
   )
   expect(messages).toBe('No problem found; 1 warning.\n')
   expect(code).toBe(0)
@@ -58,14 +58,12 @@ const requestsMade = async () => {
 }
 
 test('the ledger is away during `check`: the service is not asked', async () => {
-  const away = { STATE_DATABASE_URL: 'postgres://127.0.0.1:1/nowhere' }
+  const away = { DATABASE_URL: 'postgres://127.0.0.1:1/nowhere' }
   const before = await requestsMade()
   const { code, printed } = await run(away)
   expect(code).toBe(1)
   expect(printed).toMatch(/- {8}service: not checked: the ledger cannot be read.* --ask-anyway/)
-  expect(printed).toMatch(
-    /STATE_DATABASE_URL \(else DATABASE_URL\) at 127\.0\.0\.1:1\/nowhere cannot be used: .*\. Check that its server runs/,
-  )
+  expect(printed).toMatch(/DATABASE_URL at 127\.0\.0\.1:1\/nowhere cannot be used: .*\. Check that its server runs/)
   expect(printed).not.toContain('ok       token')
   expect(await requestsMade()).toBe(before)
   const anyway = await run(away, false, true)
@@ -77,8 +75,7 @@ test('read-only databases are problems, and the service is not asked because no 
   await using _ = await readOnly(fixture.ledger.pool)
   const { code, printed } = await run()
   expect(code).toBe(1)
-  expect(printed).toMatch(/PROBLEM {2}ledger: the ledger’s database is read-only, so the daemons send nothing/)
-  expect(printed).toMatch(/PROBLEM {2}outbox: the outbox’s database is read-only/)
+  expect(printed).toMatch(/PROBLEM {2}ledger: the database is read-only, so the daemons send nothing/)
   expect(printed).toMatch(/- {8}service: not checked: the ledger cannot be written.* --ask-anyway/)
 })
 
@@ -508,23 +505,22 @@ test.each([
   expect(judgeClocks(readings).mark).toBe(mark)
 })
 
-const room = (free: number, ours = 0, server = 's') => ({ server, free, ours, limit: 'max_connections is 20' })
+const room = (free: number, ours = 0) => ({ free, ours, limit: 'max_connections is 20' })
 
-test('too few free connections for a daemon are a problem, counted for each server, with its open ones as free', () => {
-  const one = (of: 'ledger' | 'outbox', given: ReturnType<typeof room>) => ({ of, room: given })
-  expect(judgeFreeConnections([one('ledger', room(12)), one('outbox', room(6, 0, 't'))]).mark).toBe('ok')
-  expect(judgeFreeConnections([one('ledger', room(16)), one('outbox', room(16))])).toMatchObject({
+test('too few free connections for a daemon are a problem, its open ones count as free', () => {
+  expect(judgeFreeConnections(room(17)).mark).toBe('ok')
+  expect(judgeFreeConnections(room(16))).toMatchObject({
     mark: 'problem',
-    message: expect.stringContaining('accepts 16 more connections (max_connections is 20); a daemon opens 18'),
+    message: expect.stringContaining('accepts 16 more connections (max_connections is 20); a daemon opens 17'),
   })
-  expect(judgeFreeConnections([one('ledger', room(4, 14)), one('outbox', room(4, 14))]).mark).toBe('ok')
-  expect(judgeFreeConnections([]).mark).toBe('not-asked')
+  expect(judgeFreeConnections(room(4, 14)).mark).toBe('ok')
+  expect(judgeFreeConnections(null).mark).toBe('not-asked')
 })
 
 test('a disk that is getting full is first a warning, then a problem', () => {
-  const disk = (freeBytes: number) => [{ folder: '/data', freeBytes, totalBytes: 1e12 }]
-  expect([5e9, 1e9, 1e8].map((free) => judgeDisks(disk(free)).mark)).toEqual(['ok', 'warning', 'problem'])
-  expect(judgeDisks([])).toMatchObject({ mark: 'not-asked', message: 'not checked: no database can be reached' })
+  const disk = (freeBytes: number) => ({ folder: '/data', freeBytes, totalBytes: 1e12 })
+  expect([5e9, 1e9, 1e8].map((free) => judgeDisk(disk(free)).mark)).toEqual(['ok', 'warning', 'problem'])
+  expect(judgeDisk(null)).toMatchObject({ mark: 'not-asked', message: 'not checked: the database cannot be reached' })
 })
 
 test('a server that may lose commits in a power cut is a warning, and check says what follows a failover', () => {

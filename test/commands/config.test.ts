@@ -13,7 +13,6 @@ test('every variable has a row, with the default in the unit of its name', async
   expect(table).toContain('| `UNAVAILABLE_PAUSE_SECONDS` | 300 |')
   expect(table).toContain('| `MAX_IN_FLIGHT` | 8 |')
   expect(table).toContain('| `DATABASE_URL` | required |')
-  expect(table).toContain('| `STATE_DATABASE_URL` | DATABASE_URL |')
   expect(table).toContain('| `SERVICE_CA_FILE` | none |')
 })
 
@@ -21,7 +20,6 @@ test('--json names the file variable of each secret', async () => {
   const rows: { name: string; file: string | null }[] = JSON.parse(await run({ json: true }))
   expect(rows.filter(({ file }) => file).map(({ file }) => file)).toEqual([
     'DATABASE_URL_FILE',
-    'STATE_DATABASE_URL_FILE',
     'SERVICE_CLIENT_ID_FILE',
     'SERVICE_CLIENT_SECRET_FILE',
     'SERVICE_PROXY_FILE',
@@ -63,7 +61,6 @@ describe('--effective', () => {
   test('says whether a secret is set, and never prints it', async () => {
     const { printed, of } = await effective(complete)
     expect(of('DATABASE_URL')).toMatchObject({ value: 'set', from: 'environment' })
-    expect(of('STATE_DATABASE_URL')).toMatchObject({ value: 'DATABASE_URL', from: 'default' })
     expect(printed).not.toMatch(/hunter|4711/)
   })
 

@@ -18,7 +18,7 @@ test('--dry-run names the missing migrations and applies none, also as JSON', as
     return { ...JSON.parse(context.printed()), messages: context.messages() }
   }
   const schemas = async () =>
-    (await database.pool.query(`select from pg_namespace where nspname in ('outboxd', 'pgboss')`)).rowCount
+    (await database.pool.query(`select from pg_namespace where nspname in ('outboxd', 'outboxd_jobs')`)).rowCount
 
   const foreseen = await run({ outbox: true, dryRun: true })
   expect(foreseen).toMatchObject({ dryRun: true, outboxTable: 'outbox' })

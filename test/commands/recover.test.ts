@@ -15,7 +15,6 @@ import type { CapturedRecord } from '../../src/model.ts'
 import { withOutbox } from '../../src/operations/databases.ts'
 import { findLedgerLoss, recoverFromLedgerLoss } from '../../src/operations/recover.ts'
 import { findUndatedWaitingRows } from '../../src/outbox/readRows.ts'
-import { recordTableStorageLocation } from '../../src/outbox/tableStorageLocation.ts'
 import { daemonSessionNames } from '../../src/postgres/sessionSettings.ts'
 import { openPool } from '../support/postgres.ts'
 import { readOnly } from '../support/readOnly.ts'
@@ -367,24 +366,6 @@ test('a waiting row without a date is in doubt, even behind 10,000 other waiting
   await using databases = await openDatabasesOf(readDatabaseConfig(context.env))
   const cut = { rowsMax: 0, goOn: () => true }
   expect((await withOutbox(databases, (outbox) => findUndatedWaitingRows(outbox, cut))).isCut).toBe(true)
-})
-
-test('waiting rows are in doubt unless only the ledger is at a new location', async () => {
-  const isInDoubt = async () => {
-    const context = fixture.context()
-    await recover.action(context, { dryRun: true, json: true })
-    return JSON.parse(context.printed()).history.isOutboxInDoubt
-  }
-  await using databases = await openDatabasesOf(readDatabaseConfig(fixture.context().env))
-  await find()
-  expect(await isInDoubt()).toBe(true)
-  await withOutbox(databases, recordTableStorageLocation)
-  // Put back in place: the outbox lies on the same server.
-  expect(await isInDoubt()).toBe(true)
-  await query('update outboxd.history set ledger_oid = 1')
-  expect(await isInDoubt()).toBe(false)
-  await query(`update outboxd.outbox set place = place || '1' where is_current`)
-  expect(await isInDoubt()).toBe(true)
 })
 
 test('the preview counts the records that their rows settle and lists the first, also as JSON', async () => {

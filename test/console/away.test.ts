@@ -24,7 +24,7 @@ afterAll(async () => {
   await fixture[Symbol.asyncDispose]()
 })
 
-const variables = (url: string) => ({ DATABASE_URL: url, STATE_DATABASE_URL: url })
+const variables = (url: string) => ({ DATABASE_URL: url })
 const pages = ['/', '/records', '/records/1', '/audit']
 
 /** Waits until the version that an open page asks for has this status. */
@@ -55,7 +55,7 @@ describe('a database that cannot be reached', () => {
     await using served = await openConsole(testContext(variables(proxied)))
     const { status, text } = await served.get('/records')
     expect(status).toBe(503)
-    expect(text).toContain(`The database of STATE_DATABASE_URL (else DATABASE_URL) at ${proxy.host}:${proxy.port}`)
+    expect(text).toContain(`The database of DATABASE_URL at ${proxy.host}:${proxy.port}`)
     expect(text).toContain('ECONNREFUSED')
     await until(served.context.messages, (said) => said.includes('ECONNREFUSED'))
     await proxy.setFault(null)

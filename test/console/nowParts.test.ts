@@ -92,8 +92,6 @@ test('the page does not wait for a slow outbox: it says so, and shows the answer
     kind: 'read',
     outbox: { waiting: 3, oldestMs: null } as never,
     rowsBeforeStart: null,
-    secondLedger: null,
-    readOnly: null,
   }
   elapsedMs = 500
   answer.resolve(readOutbox)

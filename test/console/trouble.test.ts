@@ -3,8 +3,7 @@ import { explainConsoleError, RequestRefused } from '../../src/console/errors.ts
 import { DatabaseUnusable } from '../../src/postgres/database.ts'
 
 const coded = (code: string, message: string) => Object.assign(new Error(message), { code })
-const unusable = (cause: unknown) =>
-  new DatabaseUnusable('DATABASE_URL', 'postgres://a:secret@db.example/erp', 'no', cause)
+const unusable = (cause: unknown) => new DatabaseUnusable('postgres://a:secret@db.example/erp', 'no', cause)
 
 test.each<[string, Error, Partial<ReturnType<typeof explainConsoleError>>]>([
   [

@@ -200,7 +200,7 @@ describe('reconcile', () => {
   /** An accepted submission whose poll the queue has lost. */
   async function loseJob(): Promise<void> {
     await end({ state: 'accepted', transactionId: randomUUID(), pollInMs: 0 })
-    await sql('delete from pgboss.job')
+    await sql('delete from outboxd_jobs.job')
   }
 
   test('each round does all checks', async () => {
@@ -208,7 +208,7 @@ describe('reconcile', () => {
     await loseJob()
     expect(await reconcile.runOnce()).toBe(10_000)
     expect([times(), (await ledger.liveJobs()).length]).toEqual([1, 1])
-    await sql('delete from pgboss.job')
+    await sql('delete from outboxd_jobs.job')
     time.ms = 30_000
     await reconcile.runOnce()
     expect([times(), (await ledger.liveJobs()).length]).toEqual([2, 1])

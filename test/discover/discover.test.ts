@@ -73,7 +73,7 @@ describe('before the first request', () => {
     await expect(discover.action(unnamed, { yes: true })).rejects.toMatchObject({
       problems: [expect.stringMatching(/--no-ledger/)],
     })
-    const away = testContext({ ...env(), SERVICE_IS_TEST: 'yes', STATE_DATABASE_URL: 'postgres://127.0.0.1:1/nowhere' })
+    const away = testContext({ ...env(), SERVICE_IS_TEST: 'yes', DATABASE_URL: 'postgres://127.0.0.1:1/nowhere' })
     await expect(discover.action(away, { yes: true })).rejects.toThrow(/the ledger cannot be read.*--no-ledger/)
   })
 

@@ -1,13 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pg from 'pg'
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { command as adopt } from '../../src/commands/adopt.ts'
 import { command as check } from '../../src/commands/check.ts'
-import { command as recover } from '../../src/commands/recover.ts'
 import { command as reload } from '../../src/commands/reload.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { startSandbox } from '../../src/sandbox/startSandbox.ts'
@@ -15,13 +12,12 @@ import { testContext } from '../support/context.ts'
 import { daemonEnvironment, startDaemonProcess } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
-import { hasPgbouncer, startPgbouncer } from '../support/pgbouncer.ts'
 import { startProgram } from '../support/program.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 import { statusSays } from '../support/statusSays.ts'
 import { type Installation, install } from './installation.ts'
 
-/** A ledger belongs to one service, one outbox that no other ledger serves, and one outbox.yaml. */
+/** A ledger belongs to one service and one outbox.yaml. */
 
 const mapping = { 'data.yaml': readFileSync('mappings/data.yaml', 'utf8') }
 const payload = '{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": 1.50, "field2": "x"}'
@@ -154,143 +150,4 @@ test('a daemon with a new outbox.yaml captures only after the last daemon with t
   await stop()
   await insert(given, 5)
   await eventually(async () => expect((await statuses(given)).slice(5)).toEqual(Array(5).fill('finished')))
-})
-
-/** An outbox and a ledger in different databases, and the variable that a second daemon may lack. */
-async function apart(files: Record<string, string> = mapping) {
-  const given = await install(files)
-  const state = await createDatabase()
-  onTestFinished(() => state[Symbol.asyncDispose]())
-  await state.pool.query('update outboxd.ledger set id = gen_random_uuid()') // `migrate` gives each ledger its own id, but a template database does not
-  const env = { ...daemonEnvironment(given.url, given.serviceUrl), MAPPINGS_DIR: given.mappingsDir }
-  return { ...given, env, STATE_DATABASE_URL: state.url, state: state.pool }
-}
-
-const withoutState = described('done').replace(/^state: .*$/m, 'state: none')
-
-test('a daemon without `STATE_DATABASE_URL` is refused while one with that variable runs, and sends nothing', async () => {
-  const { STATE_DATABASE_URL, ...given } = await apart({ ...mapping, 'outbox.yaml': withoutState })
-  await given.startInstance({ STATE_DATABASE_URL })
-  await given.startInstance({ STATE_DATABASE_URL }) // a second instance on the same ledger
-  await insert(given, 20)
-  await using lacking = startProgram({ args: ['run'], env: given.env })
-  const { code, stderr } = await lacking.ended()
-  expect(stderr).toMatch(
-    /a daemon of another ledger serves the outbox \S*outbox"? \(pid \d+ postgres.*STATE_DATABASE_URL is probably missing or wrong/,
-  )
-  expect(code).toBe(2)
-  await eventually(async () => expect(await given.arrivals()).toHaveLength(20))
-  expect((await readLedgerSnapshot(given.pool)).problems).toEqual({ foreign_ledger: 1 })
-  expect((await readLedgerSnapshot(given.state)).problems).toEqual({})
-  expect(await statusSays(given.env)).toContain('A daemon of another ledger serves the outbox')
-  const checked = testContext(given.env)
-  expect(await check.action(checked, {})).toBe(1)
-  expect(checked.printed()).toContain('PROBLEM  outbox: a daemon of another ledger serves the outbox')
-  const recovering = testContext(given.env)
-  expect(await recover.action(recovering, { as: 'new', yes: true })).toBe(1)
-  expect(recovering.messages()).toContain('If you recovered these rows, they could be sent twice. Nothing was changed')
-  expect(await given.arrivals()).toHaveLength(20)
-})
-
-test('of two ledgers that start at once on one outbox, only one serves it', async () => {
-  const { STATE_DATABASE_URL, ...given } = await apart()
-  for (let round = 0; round < 3; round++) {
-    const starts = await Promise.allSettled([given.startInstance({ STATE_DATABASE_URL }), given.startInstance()])
-    const started = starts.filter((start) => start.status === 'fulfilled')
-    expect(started).toHaveLength(1)
-    const refused = starts.find((start) => start.status === 'rejected')
-    expect(String(refused?.reason)).toContain('a daemon of another ledger serves the outbox')
-    await started[0]?.value()
-  }
-})
-
-test('if the registration session of a ledger breaks, the daemon goes on, and another ledger is still refused', async () => {
-  const { STATE_DATABASE_URL, ...given } = await apart()
-  await given.startInstance({ STATE_DATABASE_URL })
-  const sessions = `select pid from pg_stat_activity where starts_with(application_name, 'outboxd registration') and datname = current_database()`
-  const pids = async () => (await given.pool.query(sessions)).rows.map(({ pid }) => pid)
-  const [former] = await pids()
-  await given.pool.query('select pg_terminate_backend($1)', [former])
-  await insert(given)
-  await eventually(async () => expect(await statuses(given)).toEqual(['completed']))
-  await eventually(async () => expect(await pids()).toEqual([expect.any(Number)]))
-  expect(await pids()).not.toEqual([former])
-  await expect(given.startInstance()).rejects.toThrow('a daemon of another ledger serves the outbox')
-})
-
-test('after kill -9 of a daemon, another ledger may serve its outbox, and later its own ledger again', async () => {
-  const { STATE_DATABASE_URL, ...given } = await apart()
-  const env = { ...given.env, STATE_DATABASE_URL }
-  await using killed = await startDaemonProcess(env)
-  killed.signal('SIGKILL')
-  await killed.ended()
-  const stop = await given.startInstance() // on another ledger
-  await stop()
-  await given.startInstance({ STATE_DATABASE_URL })
-  await insert(given)
-  await eventually(async () => expect(await statuses(given)).toEqual(['completed']))
-})
-
-test('check and recover name a second ledger that a daemon without `STATE_DATABASE_URL` has filled', async () => {
-  const { STATE_DATABASE_URL, ...given } = await apart()
-  await insert(given, 3)
-  const stop = await given.startInstance({ SERVICE_BASE_URL: 'http://127.0.0.1:1' })
-  await eventually(async () => expect(await statuses(given)).toEqual(Array(3).fill('queued')))
-  await stop()
-  const env = { ...given.env, STATE_DATABASE_URL }
-  const checked = testContext(env)
-  await check.action(checked, {})
-  expect(checked.printed()).toMatch(
-    /PROBLEM {2}ledgers: the outbox's own database has a second ledger.*captured 3 records.*3 of them have not ended/,
-  )
-  expect(checked.printed()).not.toContain('Nobody will send them')
-  const recovering = testContext(env)
-  expect(await recover.action(recovering, { as: 'new', yes: true })).toBe(3)
-  expect(recovering.messages()).toContain('a second ledger')
-  await given.startInstance({ SERVICE_BASE_URL: 'http://127.0.0.1:1' })
-  expect(await given.arrivals()).toEqual([])
-})
-
-test.skipIf(!hasPgbouncer)('behind pgbouncer in transaction mode, a second ledger is refused too', async () => {
-  const { STATE_DATABASE_URL, ...given } = await apart()
-  const bouncer = await startPgbouncer(inject('postgresUrl'))
-  onTestFinished(() => bouncer[Symbol.asyncDispose]())
-  const DATABASE_URL = bouncer.through(given.url)
-  const stop = await given.startInstance({ STATE_DATABASE_URL, DATABASE_URL })
-  await expect(given.startInstance()).rejects.toThrow('a daemon of another ledger serves the outbox')
-  await expect(given.startInstance({ DATABASE_URL })).rejects.toThrow('a daemon of another ledger serves the outbox')
-  await given.startInstance({ STATE_DATABASE_URL })
-  await insert(given)
-  await eventually(async () => expect(await statuses(given)).toEqual(['completed']))
-  await stop()
-})
-
-/** Creates a role that may only connect, and opens its session. */
-async function stranger({ pool, url }: Pick<Installation, 'pool' | 'url'>) {
-  const name = `stranger_${randomBytes(4).toString('hex')}`
-  await pool.query(`create role ${name} login password 'x'`)
-  const client = new pg.Client({
-    connectionString: Object.assign(new URL(url), { username: name, password: 'x' }).href,
-  })
-  client.on('error', () => {})
-  await client.connect()
-  onTestFinished(async () => {
-    await client.end()
-    await pool.query(`drop role ${name}`)
-  })
-  return client
-}
-
-test('a role without rights cannot block daemons by naming its session like a daemon of another ledger', async () => {
-  const given = await install(mapping)
-  const stop = await given.startInstance()
-  const named = `select application_name as name from pg_stat_activity where starts_with(application_name, 'outboxd registration')`
-  const { rows } = await given.pool.query<{ name: string }>(named)
-  await stop()
-  const client = await stranger(given)
-  await client.query(`select set_config('application_name', $1, false)`, [rows[0]?.name.replace(/.{4}$/, '0000')])
-  await given.startInstance()
-  await given.startInstance()
-  await insert(given)
-  await eventually(async () => expect(await statuses(given)).toEqual(['completed']))
 })

@@ -131,7 +131,7 @@ describe('the database’s clock is set back by an hour:', () => {
     expect(await latest('poll_at', 'submission')).toBeLessThanOrEqual(8)
     await expectLeft('until', 'pause', 60, sinceMs)
     expect(await latest('beat_at', 'instance')).toBe(0)
-    const { rows } = await ledger.pool.query(`select from pgboss.job where start_after > now() + interval '8 s'`)
+    const { rows } = await ledger.pool.query(`select from outboxd_jobs.job where start_after > now() + interval '8 s'`)
     expect(rows).toEqual([])
     expect((await ledger.read(submissions[0]?.id ?? '')).ageMs).toBeGreaterThanOrEqual(0)
   })
@@ -200,7 +200,7 @@ test('moving due times and writing an outcome at once do not deadlock: jobs are 
   const outcome = await ledger.pool.connect()
   onTestFinished(() => outcome.release())
   await outcome.query('begin')
-  await outcome.query('select from pgboss.job for update')
+  await outcome.query('select from outboxd_jobs.job for update')
   const looking = look()
   await until(
     () =>

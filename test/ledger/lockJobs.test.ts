@@ -23,7 +23,7 @@ async function beginOutcome(id: string) {
   onTestFinished(() => outcome.release())
   await outcome.query(`begin; set local lock_timeout = '10s'`)
   await outcome.query(
-    'select from pgboss.job where id = (select job_id from outboxd.submission where id = $1) for update',
+    'select from outboxd_jobs.job where id = (select job_id from outboxd.submission where id = $1) for update',
     [id],
   )
   return outcome
@@ -69,7 +69,7 @@ test('moving polls skips a poll whose outcome is being written, and does not wai
   await outcome.query('commit')
   const { rows } = await pool.query<{ near: boolean; job: boolean }>(
     `select poll_at < now() + interval '10 s' as near, j.start_after < now() + interval '10 s' as job
-     from outboxd.submission s join pgboss.job j on j.id = s.job_id order by seq`,
+     from outboxd.submission s join outboxd_jobs.job j on j.id = s.job_id order by seq`,
   )
   expect(rows).toEqual([
     { near: false, job: false },

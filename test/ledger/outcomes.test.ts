@@ -60,7 +60,7 @@ async function everything(): Promise<Record<string, unknown>> {
     counts: 'select state, sum(delta) from outboxd.state_delta group by state order by state',
     slots: 'select * from outboxd.slot where lease > 0 order by id',
     pauses: 'select * from outboxd.pause order by reason',
-    jobs: 'select id, state, retry_count from pgboss.job order by id',
+    jobs: 'select id, state, retry_count from outboxd_jobs.job order by id',
   }
   const dumps = Object.entries(queries).map(async ([name, sql]) => [name, (await ledger.pool.query(sql)).rows])
   return Object.fromEntries(await Promise.all(dumps))
@@ -189,7 +189,7 @@ describe('a batch of outcomes', () => {
 
   test('writes nothing for a poll whose job another instance has taken', async () => {
     const { submission, job } = await polling()
-    await ledger.pool.query('update pgboss.job set retry_count = retry_count + 1 where id = $1', [job.id])
+    await ledger.pool.query('update outboxd_jobs.job set retry_count = retry_count + 1 where id = $1', [job.id])
     const before = await everything()
     const late = transition(submission, { state: 'completed' }, job)
     expect((await dispatch.writeOutcomes(outcomeBatch({ transitions: [late] }))).written).toEqual([])
@@ -330,9 +330,10 @@ describe('maintenance', () => {
 
   test('gives a tracked submission whose job was lost a new job that is due at once', async () => {
     const [lost, kept] = [await due(), await due()]
-    await ledger.pool.query('delete from pgboss.job where id = (select job_id from outboxd.submission where id = $1)', [
-      lost,
-    ])
+    await ledger.pool.query(
+      'delete from outboxd_jobs.job where id = (select job_id from outboxd.submission where id = $1)',
+      [lost],
+    )
     const before = await ledger.row(kept)
     expect(await recreate()).toBe(1)
     expect(await recreate()).toBe(0)
@@ -344,7 +345,7 @@ describe('maintenance', () => {
 
   test('makes a poll due if its job lies later than the poll, as after a clock was set back', async () => {
     const id = await due()
-    await ledger.pool.query(`update pgboss.job set start_after = now() + interval '1 h' where state = 'created'`)
+    await ledger.pool.query(`update outboxd_jobs.job set start_after = now() + interval '1 h' where state = 'created'`)
     await ledger.pool.query(`update outboxd.submission set poll_at = now() - interval '1 min' where id = $1`, [id])
     expect((await claim(dispatch, { polls: 5 })).polls).toEqual([])
     await recreate()
@@ -355,13 +356,13 @@ describe('maintenance', () => {
     await polling()
     const submission = await sending()
     await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, accepted(3_600_000))] }))
-    await ledger.pool.query(`delete from pgboss.job where state = 'created'`)
+    await ledger.pool.query(`delete from outboxd_jobs.job where state = 'created'`)
     expect(await recreate()).toBe(0)
   })
 
   test('a late answer to a poll whose job was replaced changes nothing', async () => {
     const { submission, job } = await polling()
-    await ledger.pool.query('delete from pgboss.job')
+    await ledger.pool.query('delete from outboxd_jobs.job')
     await recreate()
     const late = transition(submission, { state: 'completed' }, job)
     expect((await dispatch.writeOutcomes(outcomeBatch({ transitions: [late] }))).written).toEqual([])

@@ -140,7 +140,7 @@ describe('beside other sessions', () => {
     const id = await ended(completed(), 100)
     for (const lock of [7165, 7161]) {
       const holder = await another()
-      await holder.db.query(`select pg_advisory_xact_lock(${lock})`)
+      await holder.db.query(`select pg_advisory_xact_lock(${lock}, 'outboxd.submission'::regclass::oid::int)`)
       expect(await round('try')).toBe('elsewhere')
       await holder.commit()
     }

@@ -15,7 +15,7 @@ const plan = (inMs: number): NewPollJob => ({ jobId: randomUUID(), submissionId:
 const insert = (plans: NewPollJob[]) => ledger.queue.insert(ledger.pool, plans)
 const fetch = async (limit = 100) => (await ledger.queue.fetch(ledger.pool, limit, false)).map(({ job }) => job)
 const column = async (sql: string) =>
-  (await ledger.pool.query<{ value: unknown }>(`select ${sql} as value from pgboss.job`)).rows
+  (await ledger.pool.query<{ value: unknown }>(`select ${sql} as value from outboxd_jobs.job`)).rows
 
 test('due jobs are fetched, others are not', async () => {
   const [due, later] = [plan(0), plan(3_600_000)]
@@ -69,7 +69,7 @@ test('a worker that lost its job to another cannot complete it', async () => {
 
 /** Lets pg-boss take back the jobs whose holder has been silent for 11 s. */
 async function silence(): Promise<void> {
-  await ledger.pool.query(`update pgboss.job set heartbeat_on = now() - interval '11 s' where state = 'active'`)
+  await ledger.pool.query(`update outboxd_jobs.job set heartbeat_on = now() - interval '11 s' where state = 'active'`)
   await ledger.queue.supervise()
   expect(await column('state::text')).toEqual([{ value: 'retry' }])
 }
@@ -77,7 +77,7 @@ async function silence(): Promise<void> {
 test('a heartbeat keeps a job with its holder', async () => {
   await insert([plan(0)])
   const jobs = await fetch()
-  await ledger.pool.query(`update pgboss.job set heartbeat_on = now() - interval '9 s'`)
+  await ledger.pool.query(`update outboxd_jobs.job set heartbeat_on = now() - interval '9 s'`)
   await ledger.queue.touch(jobs)
   expect(await column(`heartbeat_on > now() - interval '5 s'`)).toEqual([{ value: true }])
 })
@@ -130,7 +130,7 @@ test('rare polls are fetched apart from the others, and do not delay them', asyn
 })
 
 test('a database whose migration ended before the queue was created is refused, with the command to run', async () => {
-  await ledger.pool.query(`select pgboss.delete_queue('outboxd_poll')`)
+  await ledger.pool.query(`select outboxd_jobs.delete_queue('outboxd_poll')`)
   onTestFinished(() => installPollQueue(ledger.url))
   const opened = await openPollQueue(ledger.url, () => {}).then(
     (queue) => queue.close(),

@@ -45,7 +45,7 @@ test('every metric is there from the start, with every label value at 0', async 
     'outboxd_oldest_for_person_timestamp_seconds',
     'outboxd_reports_due',
     'outboxd_oldest_report_due_timestamp_seconds',
-    ...['outbox', 'ledger'].map((database) => `outboxd_database_up{database="${database}"}`),
+    'outboxd_database_up',
     'outboxd_mappings_last_reload_successful',
     'outboxd_mappings_last_reload_success_timestamp_seconds',
     ...['client', 'ca', 'service'].map(
@@ -205,17 +205,11 @@ test('broken mapping files do not change the time of the files in force', async 
   expect(await reload()).toEqual(['0', '1700000000'])
 })
 
-test('databases and certificates are labelled with their names', async () => {
+test('certificates are labelled with their names', async () => {
   const metrics = createMetrics({ version: '1', clock: systemClock })
-  metrics.databaseUp.set(0, { database: 'outbox' })
-  metrics.databaseUp.set(1, { database: 'ledger' })
   metrics.certificateExpiry.set(1_800_000_000_000, { certificate: 'client' })
   metrics.certificateExpiry.set(null, { certificate: 'ca' })
   const { value } = await scrape(metrics)
-  expect([value('outboxd_database_up{database="outbox"}'), value('outboxd_database_up{database="ledger"}')]).toEqual([
-    '0',
-    '1',
-  ])
   const end = (certificate: string) =>
     value(`outboxd_certificate_expiry_timestamp_seconds{certificate="${certificate}"}`)
   expect([end('client'), end('ca'), end('service')]).toEqual(['1800000000', '0', '0'])

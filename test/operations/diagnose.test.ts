@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { ReadOnlyCause } from '../../src/ledger/operator/readServer.ts'
 import type { RequestCounts } from '../../src/ledger/requestCounts.ts'
 import {
   type PauseReason,
@@ -8,12 +9,10 @@ import {
   problemKinds,
   type State,
 } from '../../src/model.ts'
-import type { ReadOnlyDatabase } from '../../src/operations/databaseMessages.ts'
 import type { HealthCondition } from '../../src/operations/diagnose.ts'
 import * as diagnosis from '../../src/operations/diagnose.ts'
 import { type CombinedStatus, estimateBacklog } from '../../src/operations/readStatus.ts'
 import { backlogClause } from '../../src/operations/renderStatus.ts'
-import type { SecondLedger } from '../../src/outbox/secondLedger.ts'
 import type { RowsBeforeStart } from '../../src/outbox/startPosition.ts'
 import type { LockingSession } from '../../src/postgres/locks.ts'
 
@@ -51,11 +50,10 @@ interface SystemStatus
   aliveSinceMs: number | null
   silentDaemon: { lastHeardMs: number | null; heldUpBy: LockingSession[] } | null
   lastHour: RequestCounts
-  readOnlyDatabases: ReadOnlyDatabase[]
+  readOnly: ReadOnlyCause | null
   pauses: { reason: PauseReason; sinceMs: number; detail: string }[]
   problems: Problem[]
   rowsBeforeStart: RowsBeforeStart | null
-  secondLedger: SecondLedger | null
   oldestUnsentMs: number | null
   oldestWaitingMs: number | null
   oldestAcceptedMs: number | null
@@ -68,7 +66,6 @@ function factsOf(given: SystemStatus): CombinedStatus {
     outboxWaiting: waiting,
     outboxLockedBy: by,
     rowsBeforeStart,
-    secondLedger,
     aliveSinceMs,
     silentDaemon,
     lastHour,
@@ -76,7 +73,7 @@ function factsOf(given: SystemStatus): CombinedStatus {
   } = given
   const away = by.length > 0 ? { kind: 'locked', by } : { kind: given.isOutboxAwaited ? 'awaited' : 'unreadable' }
   const outbox = { waiting, oldestMs: given.oldestWaitingMs }
-  const read = { kind: 'read', outbox, rowsBeforeStart, readOnly: null, secondLedger }
+  const read = { kind: 'read', outbox, rowsBeforeStart }
   return {
     ...same,
     outbox: waiting === null ? away : read,
@@ -103,11 +100,10 @@ const calm: SystemStatus = {
   aliveSinceMs: nowMs - 3_600_000,
   silentDaemon: null,
   lastHour: { requests: 0, failed: 0, answered: 0, slow: 0 },
-  readOnlyDatabases: [],
+  readOnly: null,
   pauses: [],
   problems: [],
   rowsBeforeStart: null,
-  secondLedger: null,
   oldestUnsentMs: null,
   oldestWaitingMs: null,
   rateCapacity: 100,
@@ -202,11 +198,7 @@ const onlyFalse: Record<HealthCondition, readonly Partial<SystemStatus>[]> = {
       ],
     },
   ],
-  'both databases can be written': [
-    { readOnlyDatabases: [{ of: 'outbox', cause: 'standby' }] },
-    { readOnlyDatabases: [{ of: 'ledger', cause: 'standby' }], instances: 0, aliveSinceMs: null },
-  ],
-  'no second ledger has open records': [{ secondLedger: { records: 3, open: 1 } }],
+  'the database can be written': [{ readOnly: 'standby' }, { readOnly: 'standby', instances: 0, aliveSinceMs: null }],
   'a daemon lives': [
     { instances: 0, aliveSinceMs: null },
     { instances: 0, aliveSinceMs: null, silentDaemon: { lastHeardMs: null, heldUpBy: [] } },
@@ -243,10 +235,6 @@ test.each(
   )
 })
 
-test('all is well beside a second ledger whose records have all ended', () => {
-  expect(first({ secondLedger: { records: 3, open: 0 } }).isWell).toBe(true)
-})
-
 test('all is well while records are queued, on the wire or accepted, and rows wait', () => {
   const submissions = { ...none, queued: 2, sending: 4, accepted: 3 }
   const { isWell, message } = first({ submissions, probing: 1, outboxWaiting: 10 })
@@ -258,7 +246,7 @@ test('all is well while records are queued, on the wire or accepted, and rows wa
 
 test.each([
   [{ instances: 0 }, 'outboxd run'],
-  [{ instances: 0, readOnlyDatabases: [{ of: 'ledger', cause: 'standby' }] }, 'the primary'],
+  [{ instances: 0, readOnly: 'standby' }, 'the primary'],
   [{ outboxWaiting: null }, 'outboxd check'],
   [{ pauses: [{ reason: 'unauthorized', sinceMs: nowMs - 720_000, detail: '' }] }, 'outboxd check'],
   [{ pauses: [{ reason: 'operator', sinceMs: nowMs - 720_000, detail: '' }] }, 'outboxd resume'],

@@ -3,9 +3,8 @@ import { explainError } from '../../src/operations/explainError.ts'
 import { DatabaseUnusable } from '../../src/postgres/database.ts'
 
 const messageFor = (code: string | undefined, text: string) =>
-  explainError(
-    new DatabaseUnusable('DATABASE_URL', 'postgres://db/erp', text, Object.assign(new Error(text), code && { code })),
-  ).message
+  explainError(new DatabaseUnusable('postgres://db/erp', text, Object.assign(new Error(text), code && { code })))
+    .message
 
 test.each([
   ['ECONNREFUSED', 'connect ECONNREFUSED'],
@@ -17,7 +16,7 @@ test.each([
 
 test('a server that takes no writes: says why, and what to set', () => {
   const refused = Object.assign(new Error('cannot execute INSERT in a read-only transaction'), { code: '25006' })
-  const message = `${refused.message}. This server takes no writes: it is a standby, or default_transaction_read_only is on. Set the address (STATE_DATABASE_URL, DATABASE_URL) to the primary.`
+  const message = `${refused.message}. This server takes no writes: it is a standby, or default_transaction_read_only is on. Set DATABASE_URL to the primary.`
   expect(explainError(refused)).toEqual({ message, exitCode: 1 })
   expect(messageFor('25006', refused.message)).toBe(`the database of DATABASE_URL at db/erp cannot be used: ${message}`)
 })
@@ -30,7 +29,7 @@ test.each([
   Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' }),
   Object.assign(new Error('terminating connection due to administrator command'), { code: '57P01' }),
 ])('a command that got no answer (%s) may take effect, and says how to see that', (error) => {
-  const wrapped = new DatabaseUnusable('DATABASE_URL', 'postgres://db/erp', error.message, error)
+  const wrapped = new DatabaseUnusable('postgres://db/erp', error.message, error)
   for (const lost of [error, wrapped]) {
     const { message, exitCode } = explainError(lost, pause)
     expect(message).toContain(`${error.message}. The database gave no answer, so this may have been done`)

@@ -82,7 +82,7 @@ describe('rows with a mark', () => {
     await completeAgo(pool, 31)
     await pool.query(`update source set status = 'C', tx = 'tx-1'`)
     await pruneAll(pool, gone)
-    expect((await readRowsUnderWay(outbox, await outbox.open(), { after: null, upTo: null })).unknown).toEqual([])
+    expect((await readRowsUnderWay(await outbox.open(), { after: null, upTo: null })).unknown).toEqual([])
     await pool.query(`update source set status = 'N', tx = null`)
     await capture()
     const { rows } = await pool.query(
@@ -117,7 +117,7 @@ describe('rows with a mark', () => {
     await capture()
     await completeAgo(pool, 31)
     await pruneAll(pool, gone)
-    expect((await readRowsUnderWay(outbox, await outbox.open(), { after: null, upTo: null })).unknown).toEqual([])
+    expect((await readRowsUnderWay(await outbox.open(), { after: null, upTo: null })).unknown).toEqual([])
   })
 })
 

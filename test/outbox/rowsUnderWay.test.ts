@@ -17,7 +17,7 @@ const said = `insert into source (id, n, state) values (1, 1, 'taken'), (2, 0, '
 test('a row under way whose contents raise an error is found by its id', async () => {
   const { pool, outbox } = await setup({ ddl, yaml: table })
   await pool.query(said)
-  const slice = await readRowsUnderWay(outbox, await outbox.open(), { after: null, upTo: null })
+  const slice = await readRowsUnderWay(await outbox.open(), { after: null, upTo: null })
   expect(slice?.unknown.map(({ outboxId, stamp }) => [outboxId, stamp.split(/[ :]/)[0]])).toEqual([
     ['1', 'content'],
     ['2', 'unreadable'],
@@ -29,9 +29,7 @@ test('a row for which the filter raises an error is left out, and others are fou
   const { pool, outbox } = await setup({ ddl, yaml: `${table}filter: ratio > 3\n` })
   await pool.query(said)
   expect(
-    (await readRowsUnderWay(outbox, await outbox.open(), { after: null, upTo: null })).unknown.map(
-      ({ outboxId }) => outboxId,
-    ),
+    (await readRowsUnderWay(await outbox.open(), { after: null, upTo: null })).unknown.map(({ outboxId }) => outboxId),
   ).toEqual(['1'])
 })
 
@@ -57,6 +55,6 @@ state: ${state}
   const opened = await outbox.open()
   await pool.query(`insert into source (id, state, created_at) values
     (1, ${mark}, '2026-01-01'), (2, ${mark}, clock_timestamp() + interval '1 minute')`)
-  const { unknown, canTell } = await readRowsUnderWay(outbox, opened, { after: null, upTo: null })
+  const { unknown, canTell } = await readRowsUnderWay(opened, { after: null, upTo: null })
   expect({ canTell, ids: unknown.map(({ outboxId }) => outboxId) }).toEqual({ canTell: true, ids: ['2'] })
 })

@@ -146,7 +146,7 @@ describe('an error', () => {
   test('about an unusable database names the variable and the server, and no password', async () => {
     const url = 'postgres://u:secret@127.0.0.1:1/db'
     const pool = createPool({ url, name: 'x', connections: 1, onIdleError: () => {} })
-    const error = await thrownBy(() => withConnectionErrorsExplained('DATABASE_URL', url, () => pool.query('select 1')))
+    const error = await thrownBy(() => withConnectionErrorsExplained(url, () => pool.query('select 1')))
     await pool.end()
     expect(String(error)).toContain('DATABASE_URL at 127.0.0.1:1/db')
     expect(String(error)).not.toContain('secret')

@@ -88,7 +88,7 @@ test('if it listens on all interfaces, it says so and prints a URL that works on
 
 test("names the daemon's variables that it uses instead of its own", async () => {
   const env = {
-    STATE_DATABASE_URL: 'postgres://user:pw-of-erp@127.0.0.1:1/erp',
+    DATABASE_URL: 'postgres://user:pw-of-erp@127.0.0.1:1/erp',
     SERVICE_CLIENT_ID: 'partner',
     SERVICE_CLIENT_SECRET: 'of-production',
     SANDBOX_CLIENT_ID: 'own',
@@ -97,7 +97,7 @@ test("names the daemon's variables that it uses instead of its own", async () =>
   expect(await sandbox.action(shell, { port: 0 })).toBe(1)
   shell.stderr.end()
   const message = await text(shell.stderr)
-  expect(message).toContain('ATTENTION: STATE_DATABASE_URL is used, because SANDBOX_DATABASE_URL is not set\n')
+  expect(message).toContain('ATTENTION: DATABASE_URL is used, because SANDBOX_DATABASE_URL is not set\n')
   expect(message).toContain('ATTENTION: SERVICE_CLIENT_SECRET is used, because SANDBOX_CLIENT_SECRET is not set')
   expect(message).not.toContain('SERVICE_CLIENT_ID')
   expect(message).not.toMatch(/of-production|pw-of-erp/)

@@ -29,7 +29,6 @@ test('if only the database is set, everything else has its default', () => {
 })
 
 test("the sandbox's own variables override the daemon's", () => {
-  expect(settings({ ...database, STATE_DATABASE_URL: 'postgres://state' }).databaseUrl).toBe('postgres://state')
   expect(settings({ ...database, SANDBOX_DATABASE_URL: 'postgres://own' }).databaseUrl).toBe('postgres://own')
   expect(settings({ ...database, SERVICE_CLIENT_ID: 'partner' }).clientId).toBe('partner')
   expect(settings({ ...database, SERVICE_CLIENT_ID: 'partner', SANDBOX_CLIENT_ID: 'me' }).clientId).toBe('me')
@@ -73,7 +72,7 @@ test('every problem is reported at once, with the name of its variable', () => {
   expect(problems).toContain('SANDBOX_DOWN: ')
   expect(problems).toContain('SANDBOX_CLIENT_SECRET_FILE: /nowhere cannot be read')
   expect(problems).toContain('SANDBOX_PORT: ')
-  expect(problems).toContain('none of SANDBOX_DATABASE_URL, STATE_DATABASE_URL, DATABASE_URL is set')
+  expect(problems).toContain('none of SANDBOX_DATABASE_URL, DATABASE_URL is set')
 })
 
 test.each([

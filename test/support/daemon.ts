@@ -61,7 +61,7 @@ export async function startDaemon(env: Record<string, string>, clock: Clock = sy
     mappings: () => mappings,
     files: { reload: async () => null, broken: () => null },
     credentials: { now: () => config.service, renew: () => false, broken: () => null },
-    readDatabaseUrls: () => config,
+    readDatabaseUrl: () => ({ url: config.databaseUrl }),
     signal: new AbortController().signal,
     clock,
     log: createLog(config.logLevel, openStdout('json', undefined)),

@@ -17,7 +17,7 @@ export function openInstance(url: string, requests = 100): Promise<InstanceDatab
   const id = randomUUID()
   return openAndBindInstanceDatabases({
     config: readConfig(daemonEnvironment(url, 'http://localhost:1', { RATE_LIMIT_REQUESTS: String(requests) })),
-    addresses: { outbox: createFixedDatabaseAddress(url), ledger: createFixedDatabaseAddress(url) },
+    address: createFixedDatabaseAddress(url),
     outboxTable: 'outbox',
     sharedDigests: () => ({}),
     instance: { id, who: `daemon ${id.slice(0, 8)}`, version: 'test', host: 'test' },

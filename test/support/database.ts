@@ -11,7 +11,7 @@ export interface TestDatabase extends AsyncDisposable {
 }
 
 /**
- * Clones the migrated template (schemas `outboxd` and `pgboss`, table `outbox`), a sandbox's, or an empty database.
+ * Clones the migrated template (schemas `outboxd` and `outboxd_jobs`, table `outbox`), a sandbox's, or an empty database.
  *
  * @param options more of CREATE DATABASE, such as an encoding
  */

@@ -84,7 +84,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         outboxd.budget, outboxd.instance_setting, outboxd.pause, outboxd.instance, outboxd.problem, outboxd.passage,
         outboxd.request_count, outboxd.request_hour, outboxd.refusal_run, outboxd.believed_refusal, outboxd.skipped_row, outboxd.edited_row, outboxd.pruned_submission,
         outboxd.operator_act, outbox`)
-      await pool.query('delete from pgboss.job')
+      await pool.query('delete from outboxd_jobs.job')
       // An operator agrees to the history, so that guards forget their last claims and any suspected loss.
       await pool.query(
         `update outboxd.history h set system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, ledger_oid = n.ledger_oid,
@@ -143,7 +143,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
     },
     async liveJobs() {
       const { rows } = await pool.query<{ id: string }>(
-        `select id from pgboss.job where state in ('created', 'retry', 'active') order by id`,
+        `select id from outboxd_jobs.job where state in ('created', 'retry', 'active') order by id`,
       )
       return rows.map(({ id }) => id)
     },

@@ -14,7 +14,7 @@ export async function setClockBack(pool: pg.Pool, ms: number): Promise<void> {
      from information_schema.columns join information_schema.tables using (table_schema, table_name)
      where table_type = 'BASE TABLE' and data_type = 'timestamp with time zone' and is_generated = 'NEVER' and column_name not in ('recorded_at', 'doubtful_before')
        and (table_schema = 'outboxd' and table_name not in ('submission_event', 'operator_act')
-         or table_schema = 'pgboss' and table_name in ('job', 'queue'))
+         or table_schema = 'outboxd_jobs' and table_name in ('job', 'queue'))
        and not exists (
          select from information_schema.key_column_usage k
          where (k.table_schema, k.table_name, k.column_name) = (columns.table_schema, columns.table_name, columns.column_name)

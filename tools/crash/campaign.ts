@@ -60,7 +60,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     const erp = await installErpFaults(environment.outbox, environment.config.databaseUrl)
     const ledger = createLedgerFaults(environment)
     const retention = createRetentionFaults(program, environment)
-    await using server = createServerFaults(environment)
+    const server = createServerFaults(environment)
     await using strangers = await startStrangerFaults(program, environment)
     const nemesis = await causeFaults(
       { environment, fleet, service, erp, ledger, retention, server, strangers },

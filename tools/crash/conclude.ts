@@ -53,7 +53,7 @@ const whatIsLeftSql = `
   union all select 'unfinished: ' || json_build_object('id', s.id, 'state', s.state, 'polls', s.polls, 'fruitless', s.fruitless,
       'poll_at', s.poll_at, 'due_at', s.due_at, 'accepted_at', s.accepted_at, 'job', j.state, 'start_after', j.start_after,
       'heartbeat_on', j.heartbeat_on)
-    from outboxd.submission s left join pgboss.job j on j.id = s.job_id where s.state in ('queued', 'sending', 'accepted')`
+    from outboxd.submission s left join outboxd_jobs.job j on j.id = s.job_id where s.state in ('queued', 'sending', 'accepted')`
 
 /** Waits until nothing is left to do. @returns a description of what is left nevertheless */
 async function drain({ surroundings, fleet, settle, signal }: ConcludeOptions): Promise<string[]> {

@@ -63,7 +63,6 @@ export async function openSurroundings(
   const still = await startPostgres({ fsync: 'off' })
   stack.use(still)
   const erpUrl = await createDatabaseOn(serverUrl, 'erp')
-  const stateUrl = await createDatabaseOn(serverUrl, 'state')
   const sandbox = await startSandboxProcess(program, {
     SANDBOX_DATABASE_URL: still.url,
     SANDBOX_RATE_LIMIT_REQUESTS: String(rateLimit.requests),
@@ -73,10 +72,9 @@ export async function openSurroundings(
     SANDBOX_SEED: String(seed),
   })
   stack.use(sandbox.program)
-  const [outbox, ledger, telemetry] = [erpUrl, stateUrl, still.url].map(openBounded) as [pg.Pool, pg.Pool, pg.Pool]
+  const [outbox, ledger, telemetry] = [erpUrl, erpUrl, still.url].map(openBounded) as [pg.Pool, pg.Pool, pg.Pool]
   for (const pool of [outbox, ledger, telemetry]) stack.defer(() => pool.end())
   const env = daemonEnvironment(erpUrl, sandbox.url, {
-    STATE_DATABASE_URL: stateUrl,
     LEDGER_STANDBY: standby,
     RATE_LIMIT_REQUESTS: String(rateLimit.requests),
     RATE_LIMIT_WINDOW_SECONDS: String(rateLimit.windowSeconds),

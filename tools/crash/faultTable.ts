@@ -57,10 +57,6 @@ export const kills = 'kill -9'
 const stopForMs = [16_000, 22_000] as const
 /** A berth whose daemon is rarely killed, so that it lives long enough to rescue records of killed daemons. */
 const anchor = 0
-/** After this time, daemons have registered their ledger again after a restart or failover of the server. */
-const registeredAgainMs = 10_000
-/** A daemon that lost one session registers within half a second, or later on a busy machine. */
-const reconnectedMs = 3_000
 const anchorKilledShare = 0.02
 /** With fewer daemons, kills are rare. A slow machine would otherwise have no daemon that can be stopped or sends. */
 const atWorkMin = 2
@@ -77,13 +73,6 @@ export function createFaultTable(
   stopped: Promise<void>[],
 ): Fault[] {
   const { cluster } = environment
-  let serverChangedMs = Number.NEGATIVE_INFINITY
-  let sessionsEndedMs = Number.NEGATIVE_INFINITY
-  /** Notes the time of a restart or failover, which ends every session. */
-  const changed = <T>(work: Promise<T>): Promise<T> =>
-    work.finally(() => {
-      serverChangedMs = performance.now()
-    })
   return [
     {
       what: kills,
@@ -110,7 +99,7 @@ export function createFaultTable(
     {
       what: 'Postgres immediate restarts',
       everyMs: pace.restartMs,
-      strike: once(() => changed(cluster.alone(() => cluster.primary().restartImmediately()))),
+      strike: once(() => cluster.alone(() => cluster.primary().restartImmediately())),
     },
     {
       what: 'backends terminated',
@@ -121,7 +110,6 @@ export function createFaultTable(
             `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'outboxd%' and random() < 0.2`,
           ),
         )
-        sessionsEndedMs = performance.now()
         return rowCount ?? 0
       },
     },
@@ -163,27 +151,12 @@ export function createFaultTable(
     {
       what: 'primaries killed, standbys promoted',
       everyMs: pace.failOverMs,
-      strike: () => changed(server.failOver()),
+      strike: () => server.failOver(),
     },
     {
       what: 'ledgers restored from a backup',
       everyMs: pace.restoreMs,
       strike: once((random) => server.restore(random)),
-    },
-    {
-      what: 'daemons of a second ledger tried',
-      everyMs: pace.strangerMs,
-      // Locks of running daemons keep a second ledger out. After a restart of the server, they need seconds to come
-      // back.
-      strike: () =>
-        cluster.alone(() =>
-          strangers.secondLedger(
-            () =>
-              fleet.berths[anchor]?.atWork() === true &&
-              performance.now() - serverChangedMs > registeredAgainMs &&
-              performance.now() - sessionsEndedMs > reconnectedMs,
-          ),
-        ),
     },
     {
       what: 'daemons of a second service tried',

@@ -6,13 +6,6 @@ import type { ProgramCopy } from './programCopy.ts'
 
 /** Daemons with a wrong configuration, started beside the fleet. Each must refuse to start. */
 export interface StrangerFaults extends AsyncDisposable {
-  /**
-   * Starts a daemon without STATE_DATABASE_URL, so that its ledger is a second one.
-   *
-   * @param isKeptOut true if a daemon of the first ledger holds its locks before and after
-   * @returns 1 if the daemon decided
-   */
-  secondLedger(isKeptOut: () => boolean): Promise<number>
   /** Starts a daemon of the fleet's ledger at another service. @returns 1 if the daemon decided */
   secondService(): Promise<number>
   /** Daemons that started nevertheless, and requests that the other service got. */
@@ -29,13 +22,9 @@ export async function startStrangerFaults(program: ProgramCopy, { env }: Environ
     response.writeHead(500).end()
   })
   const listening = await listenOnLoopback(other)
-  // As if an operator forgot the variable: the second ledger exists before its first daemon starts.
-  const forgotten = { STATE_DATABASE_URL: env.DATABASE_URL ?? '' }
-  await program.start(['migrate'], { ...env, ...forgotten }).ended()
 
   /** A daemon that finds no database also ends, but that is not a refusal. */
-  async function start(what: string, changed: Record<string, string>, mustRefuse: () => boolean): Promise<number> {
-    const isWatched = mustRefuse()
+  async function start(what: string, changed: Record<string, string>): Promise<number> {
     const { promise: decided, resolve: decide } = Promise.withResolvers<boolean>()
     await using daemon = program.start(['run'], { ...env, ...changed }, (line) => {
       if (saysRunning(line)) decide(true)
@@ -44,7 +33,7 @@ export async function startStrangerFaults(program: ProgramCopy, { env }: Environ
     void daemon.ended().then(() => decide(false))
     const isRunning = await decided
     clearTimeout(late)
-    if (isRunning && isWatched && mustRefuse()) intrusions.push(`a daemon of ${what} started:\n${daemon.lastLines()}`)
+    if (isRunning) intrusions.push(`a daemon of ${what} started:\n${daemon.lastLines()}`)
     daemon.signal('SIGKILL')
     const { code } = await daemon.ended()
     return isRunning || code === refused ? 1 : 0
@@ -52,8 +41,7 @@ export async function startStrangerFaults(program: ProgramCopy, { env }: Environ
 
   return {
     intrusions,
-    secondLedger: (isKeptOut) => start('a second ledger', forgotten, isKeptOut),
-    secondService: () => start('a second service', { SERVICE_BASE_URL: listening.url }, () => true),
+    secondService: () => start('a second service', { SERVICE_BASE_URL: listening.url }),
     [Symbol.asyncDispose]: () => listening[Symbol.asyncDispose](),
   }
 }

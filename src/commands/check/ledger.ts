@@ -15,17 +15,17 @@ import type { Database } from '../../postgres/database.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { type Finding, makeFinding } from './finding.ts'
 
-export function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: DatabaseConfig): Promise<Finding[]> {
+export function checkLedger({ databaseUrl: url, ledgerStandby }: DatabaseConfig): Promise<Finding[]> {
   const problem = (...lines: string[]) => [makeFinding('ledger', 'problem', ...lines)]
   return inspectDatabase({
-    variable: 'STATE_DATABASE_URL',
+    of: 'ledger',
     url,
     async read(db) {
       const grants = await readMissingGrantStatements(db) // first, because other reads need permissions
       if (grants.length > 0) return problem(grantMessage, ...grants.map(statement))
       await assertMigrated(db, url)
       const cause = await findReadOnlyCause(db)
-      if (cause !== null) return problem(readOnlyMessage({ of: 'ledger', cause }))
+      if (cause !== null) return problem(readOnlyMessage(cause))
       const behind = await findSequencesBehindTables(db)
       if (behind.length > 0) return problem(positionsMessage, ...behind.map(statement))
       const history = await readUnseenHistory(db, ledgerStandby)
@@ -67,7 +67,7 @@ function judgeProblems(counts: Awaited<ReturnType<typeof countProblems>>): Findi
   return makeFinding('problems', mark, `daemons report open problems (${all}): \`outboxd status\` explains them`)
 }
 
-const grantMessage = 'the role lacks permissions in the schemas outboxd and pgboss. Their owner must run:'
+const grantMessage = 'the role lacks permissions in the schemas outboxd and outboxd_jobs. Their owner must run:'
 
 const positionsMessage =
   'the ledger’s sequences would give out numbers that its tables already have. This happens after logical replication or a partial restore. Stop the daemons and run the statements below as the owner of the schema. If records may have been sent since the copy was made, also run `outboxd recover --restored --as uncertain` before you start a daemon:'

@@ -1,16 +1,10 @@
 import type { DatabaseConfig } from '../../config.ts'
 import { readServedOutbox } from '../../ledger/binding.ts'
 import { readMappedTypesOfInstances } from '../../ledger/instances.ts'
-import {
-  findReadOnlyCause,
-  findStatementsForMissingTimeLimits,
-  readServerVersion,
-} from '../../ledger/operator/readServer.ts'
+import { findStatementsForMissingTimeLimits, readServerVersion } from '../../ledger/operator/readServer.ts'
 import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
-import { describeDaemonsOfOtherLedgers, findLedgerInOutboxDatabase } from '../../operations/compareDatabases.ts'
 import {
   initialBacklogMessage,
-  readOnlyMessage,
   rowsBeforeStartMessage,
   startPositionMessage,
   wakeTriggerMessage,
@@ -32,7 +26,6 @@ import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
 import { readWaitingRows } from '../../outbox/readRows.ts'
 import { findTableOfSimilarName } from '../../outbox/readTableShape.ts'
 import type { TypeCount } from '../../outbox/rowExpressions.ts'
-import { secondLedgerMessage } from '../../outbox/secondLedger.ts'
 import { countRowsBeforeStart } from '../../outbox/startPosition.ts'
 import { tryWriteBack, type WriteBackTryResult } from '../../outbox/tryWriteBack.ts'
 import { unknownStatusAdvice, unknownStatusMessage } from '../../outbox/unclaimedRows.ts'
@@ -59,11 +52,8 @@ export async function checkOutboxAndTypes(config: DatabaseConfig): Promise<Findi
   }
   await using open = databases
   const [mark, message] = await readOutbox(open)
-  const second = await findLedgerInOutboxDatabase(open)
-  const secondMark = (second?.open ?? 0) > 0 || table.state === null ? 'problem' : 'warning'
   return [
     makeFinding('outbox', mark, mark === 'ok' ? `PostgreSQL ${version}, ${message}${wakes}` : message),
-    ...(second === null ? [] : [makeFinding('ledgers', secondMark, secondLedgerMessage(second))]),
     ...(await checkMappedRows(open, config, table)),
   ]
 }
@@ -77,17 +67,15 @@ interface Inspected {
 function inspectOutbox(config: DatabaseConfig, table: OutboxTable): Promise<Inspected> {
   const { databaseUrl: url, outboxTable } = config
   return inspectDatabase({
-    variable: 'DATABASE_URL',
+    of: 'outbox',
     url,
     async read(pool) {
-      const cause = await findReadOnlyCause(pool)
       const limits = await findStatementsForMissingTimeLimits(pool)
       const ours = table.file === null ? await inspectOutboxTable(pool, outboxTable) : null
       const missing = ours === null ? [] : await tableProblems(pool, outboxTable, ours)
       // A table without permissions looks as if it did not exist.
       const hidden = missing.length === 0 ? [] : await findPermissionProblems(pool, table)
       const problems = [
-        ...(cause === null ? [] : [readOnlyMessage({ of: 'outbox', cause })]),
         ...(hidden.length > 0 ? hidden : missing.length > 0 ? missing : await findOutboxTableProblems(pool, table)),
         ...(limits.length > 0 ? [missingTimeLimitsMessage(limits)] : []),
       ]
@@ -130,8 +118,6 @@ async function tableProblems(
 type Judged = readonly [mark: FindingMark, message: string]
 
 async function readOutbox(databases: Databases): Promise<Judged> {
-  const others = await describeDaemonsOfOtherLedgers(databases)
-  if (others !== null) return ['problem', others]
   const { waiting } = await withOutbox(databases, readBacklog)
   await withOutbox(databases, (outbox) => readWaitingRows(outbox, 1))
   const untilMs = performance.now() + compareMaxMs
@@ -273,9 +259,7 @@ function findUnmappedTypes(
 
 /** Finds ERP tables whose changes are not captured, and permissions that other roles have by mistake. */
 export async function checkChangeCapture({ databaseUrl: url }: DatabaseConfig): Promise<Finding[]> {
-  const trouble = await inspectDatabase({ variable: 'DATABASE_URL', url, read: readChangeCaptureFaults }).catch(
-    () => null,
-  )
+  const trouble = await inspectDatabase({ of: 'outbox', url, read: readChangeCaptureFaults }).catch(() => null)
   if (trouble === null || trouble.length === 0) return [] // the finding `outbox` reports an unreachable database
   return [
     makeFinding(

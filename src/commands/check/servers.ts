@@ -18,7 +18,7 @@ import {
   findEncodingWarningClause,
   readServerEncoding,
 } from '../../postgres/serverEncoding.ts'
-import { daemonConnectionCounts } from '../../postgres/sessionSettings.ts'
+import { daemonConnectionsMax } from '../../postgres/sessionSettings.ts'
 import {
   type ClockReading,
   type ClocksAndCertificates,
@@ -32,33 +32,22 @@ export async function checkServers(
   config: DatabaseConfig,
   { clocks }: Pick<ClocksAndCertificates, 'clocks'>,
 ): Promise<Finding[]> {
-  const databases = [
-    { of: 'ledger', variable: 'STATE_DATABASE_URL', url: config.stateDatabaseUrl },
-    { of: 'outbox', variable: 'DATABASE_URL', url: config.databaseUrl },
-  ] as const
-  const looked = await Promise.all(databases.map((database) => look(database).catch(() => null)))
-  const seen = looked.filter((server) => server !== null)
-  clocks.push(...seen.map(({ of, clock }) => ({ whose: `the ${of}’s database`, ...clock })))
+  const server = await readServer(config.databaseUrl).catch(() => null)
+  if (server !== null) clocks.push({ whose: 'the database', ...server.clock })
+  const encoding = server === null ? null : judgeEncoding(server.encoding)
   return [
-    judgeFreeConnections(seen),
-    judgeDisks(seen.map(({ disk }) => disk)),
-    ...[judgeEncodings(seen)].filter((found) => found !== null),
-    judgeDurability(seen.find(({ of }) => of === 'ledger')?.durability ?? null, config.ledgerStandby),
+    judgeFreeConnections(server?.room ?? null),
+    judgeDisk(server?.disk ?? null),
+    ...(encoding === null ? [] : [encoding]),
+    judgeDurability(server?.durability ?? null, config.ledgerStandby),
   ]
 }
 
-interface Database {
-  of: keyof typeof daemonConnectionCounts
-  variable: 'DATABASE_URL' | 'STATE_DATABASE_URL'
-  url: string
-}
-
-function look({ of, variable, url }: Database) {
+function readServer(url: string) {
   return inspectDatabase({
-    variable,
+    of: 'ledger',
     url,
     read: async (db) => ({
-      of,
       room: await readFreeConnections(db),
       clock: await readServerClockLead(db, systemClock.nowMs),
       disk: await readDisk(await readDataFolder(db)),
@@ -68,15 +57,12 @@ function look({ of, variable, url }: Database) {
   })
 }
 
-export function judgeEncodings(databases: readonly { of: Database['of']; encoding: string }[]): Finding | null {
-  const told = (judge: (encoding: string) => string | null) =>
-    databases.flatMap(({ of, encoding }) => {
-      const said = judge(encoding)
-      return said === null ? [] : [`the ${of}’s database: ${said}`]
-    })
-  const refused = told(findEncodingRefusalClause)
-  const lines = refused.length > 0 ? refused : told(findEncodingWarningClause)
-  return lines.length === 0 ? null : makeFinding('encoding', refused.length > 0 ? 'problem' : 'warning', ...lines)
+/** Null for UTF8. */
+export function judgeEncoding(encoding: string): Finding | null {
+  const refusal = findEncodingRefusalClause(encoding)
+  if (refusal !== null) return makeFinding('encoding', 'problem', `the database: ${refusal}`)
+  const warning = findEncodingWarningClause(encoding)
+  return warning === null ? null : makeFinding('encoding', 'warning', `the database: ${warning}`)
 }
 
 export interface Disk {
@@ -105,54 +91,43 @@ async function readDisk(data: DataFolder): Promise<Disk | UnseenDisk> {
   }
 }
 
-/** Databases of one server share the server's connections. */
-export function judgeFreeConnections(databases: readonly { of: Database['of']; room: FreeConnections }[]): Finding {
+export function judgeFreeConnections(room: FreeConnections | null): Finding {
   const what = 'connections'
-  if (databases.length === 0) return makeUncheckedFinding(what, 'no database can be reached')
-  const servers = [...Map.groupBy(databases, ({ room }) => room.server).values()].map((those) => {
-    const { free, limit, ours } = those.map(({ room }) => room).reduce((a, b) => (b.free < a.free ? b : a))
-    const whole = those.reduce((sum, { of }) => sum + daemonConnectionCounts[of], 0)
-    const needed = Math.max(0, whole - ours)
-    const names = those.map(({ of }) => `the ${of}`).join(' and ')
-    const opens =
-      ours === 0 ? `a daemon opens ${needed}` : `running daemons hold ${ours}, and one may open ${needed} more`
-    return {
-      isShort: needed > free,
-      message: `the server of ${names} accepts ${Math.max(0, free)} more connections (${limit}); ${opens}`,
-    }
-  })
-  const isShort = servers.some((server) => server.isShort)
-  const next = isShort ? ['Raise the limit, or end unused sessions (`select * from pg_stat_activity`)'] : []
-  return makeFinding(what, isShort ? 'problem' : 'ok', ...servers.map(({ message }) => message), ...next)
+  if (room === null) return makeUncheckedFinding(what, unreachable)
+  const { free, limit, ours } = room
+  const needed = Math.max(0, daemonConnectionsMax - ours)
+  const opens =
+    ours === 0 ? `a daemon opens ${needed}` : `running daemons hold ${ours}, and one may open ${needed} more`
+  const message = `the server accepts ${Math.max(0, free)} more connections (${limit}); ${opens}`
+  if (needed <= free) return makeFinding(what, 'ok', message)
+  return makeFinding(
+    what,
+    'problem',
+    message,
+    'Raise the limit, or end unused sessions (`select * from pg_stat_activity`)',
+  )
 }
+
+const unreachable = 'the database cannot be reached'
 
 const gigabyte = 1e9
 const problemBytes = 0.2 * gigabyte
 const warningBytes = 2 * gigabyte
 
-export function judgeDisks(found: readonly (Disk | UnseenDisk)[]): Finding {
+export function judgeDisk(disk: Disk | UnseenDisk | null): Finding {
   const what = 'disk'
-  if (found.length === 0) return makeUncheckedFinding(what, 'no database can be reached')
-  const disks = found.filter((disk) => 'folder' in disk)
-  if (disks.length === 0) {
-    const why = new Set(found.flatMap((disk) => ('unseen' in disk ? [disk.unseen] : [])))
-    return makeOutOfReachFinding(what, `${[...why].join(', ')}. Look at the disk there (\`df\`)`)
-  }
-  const least = Math.min(...disks.map(({ freeBytes }) => freeBytes))
-  const lines = new Set(
-    disks.map(
-      ({ folder, freeBytes, totalBytes }) =>
-        `${showGigabytes(freeBytes)} of ${showGigabytes(totalBytes)} are free at ${folder}`,
-    ),
-  )
-  const mark = least < problemBytes ? 'problem' : least < warningBytes ? 'warning' : 'ok'
-  const next = mark === 'ok' ? [] : ['Free some space: a full disk stops the database']
-  return makeFinding(what, mark, ...lines, ...next)
+  if (disk === null) return makeUncheckedFinding(what, unreachable)
+  if ('unseen' in disk) return makeOutOfReachFinding(what, `${disk.unseen}. Look at the disk there (\`df\`)`)
+  const { folder, freeBytes, totalBytes } = disk
+  const line = `${showGigabytes(freeBytes)} of ${showGigabytes(totalBytes)} are free at ${folder}`
+  if (freeBytes >= warningBytes) return makeFinding(what, 'ok', line)
+  const mark = freeBytes < problemBytes ? 'problem' : 'warning'
+  return makeFinding(what, mark, line, 'Free some space: a full disk stops the database')
 }
 
 export function judgeDurability(durability: Durability | null, standby: LedgerStandby): Finding {
   const what = 'durability'
-  if (durability === null) return makeUncheckedFinding(what, 'the ledger’s database cannot be reached')
+  if (durability === null) return makeUncheckedFinding(what, unreachable)
   const { off, isSynchronous } = durability
   if (standby === 'synchronous' && !isSynchronous) return makeFinding(what, 'problem', standbyMissingMessage)
   const failover =
@@ -161,7 +136,7 @@ export function judgeDurability(durability: Durability | null, standby: LedgerSt
       : 'A failover stops sending until `outboxd recover`, because the last commits may be lost. If only a synchronous standby is ever promoted, set LEDGER_STANDBY=synchronous'
   if (off.length === 0) return makeFinding(what, 'ok', `committed data survives a power cut. ${failover}`)
   const on = off.map((name) => `alter system set ${name} = on;`).join(' ')
-  const cause = `${off.join(' and ')} turned off at the ledger’s server: a power cut loses committed data. Run \`${on} select pg_reload_conf()\``
+  const cause = `${off.join(' and ')} turned off at the server: a power cut loses committed data. Run \`${on} select pg_reload_conf()\``
   return makeFinding(what, 'warning', cause, failover)
 }
 

@@ -299,4 +299,4 @@ async function endHistoryPause(db: Database, subjects: string[] | null): Promise
 }
 
 export const standbyMissingMessage =
-  'LEDGER_STANDBY is synchronous, but COMMITs in the ledger’s database wait for no synchronous standby (synchronous_standby_names, synchronous_commit). Nothing is sent. Give the server its standby again, or remove LEDGER_STANDBY'
+  'LEDGER_STANDBY is synchronous, but COMMITs in the database wait for no synchronous standby (synchronous_standby_names, synchronous_commit). Nothing is sent. Give the server its standby again, or remove LEDGER_STANDBY'

@@ -50,7 +50,7 @@ export function adoptOutbox({ ledger, actor }: Pick<Operator, 'ledger' | 'actor'
 }
 
 async function writeAdoption(db: Database, { identity, rows, start }: Adoption, actor: Actor): Promise<void> {
-  await db.query('select pg_advisory_xact_lock(7161)')
+  await db.query("select pg_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int)")
   const former = (await readServedOutbox(db)).start
   if (rows === 'same') await declareRowsSame(db)
   if (rows === 'new') {

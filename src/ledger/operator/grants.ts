@@ -1,5 +1,4 @@
 import type { Database } from '../../postgres/database.ts'
-import { queueSchemaName } from '../queue.ts'
 
 /** `run`: for daemons, and for commands that change something. */
 export type RoleKind = 'run' | 'read'
@@ -50,20 +49,24 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
     acts: ['insert', 'update'],
     holds: 'when daemons last found the ledger complete, and who accepted a loss',
   },
-  'pgboss.job': { acts: all, holds: 'polls that are due' },
-  'pgboss.job_common': { acts: all, holds: 'the partition with our polls' },
-  'pgboss.job_dependency': { acts: ['delete'], holds: 'what deleted jobs depended on' },
-  'pgboss.queue': { acts: ['update'], holds: 'when pg-boss last maintained the queue' },
-  'pgboss.version': { acts: ['update'], holds: 'until when pg-boss does not count its jobs' },
+  'outboxd_jobs.job': { acts: all, holds: 'polls that are due' },
+  'outboxd_jobs.job_common': { acts: all, holds: 'the partition with our polls' },
+  'outboxd_jobs.job_dependency': { acts: ['delete'], holds: 'what deleted jobs depended on' },
+  'outboxd_jobs.queue': { acts: ['update'], holds: 'when pg-boss last maintained the queue' },
+  'outboxd_jobs.version': { acts: ['update'], holds: 'until when pg-boss does not count its jobs' },
 }
 
-const actsByTable = JSON.stringify(
-  Object.fromEntries(Object.entries(allowedChangesByTable).map(([name, { acts }]) => [name, acts])),
-)
+const actsOf = (schema: string) =>
+  Object.fromEntries(
+    Object.entries(allowedChangesByTable).flatMap(([name, { acts }]) =>
+      name.startsWith(`${schema}.`) ? [[name.slice(schema.length + 1), acts]] : [],
+    ),
+  )
+const actsByTable = JSON.stringify({ ledger: actsOf('outboxd'), jobs: actsOf('outboxd_jobs') })
 
-/** CTEs with the privileges that a role of kind $2 needs. $3 has the changes by table. */
+/** CTEs with the privileges that a role of kind $1 needs. $2 has the changes by schema and table. */
 const wanted = `
-  ours as (select oid, nspname as name from pg_namespace where nspname in ('outboxd', $1)),
+  ours as (select oid, nspname as name from pg_namespace where nspname in ('outboxd', 'outboxd_jobs')),
   ours_table as (
     select ours.name as schema, c.oid, c.relname as name, c.relowner, c.relacl
     from ours join pg_class c on c.relnamespace = ours.oid and c.relkind in ('r', 'p', 'v')
@@ -72,11 +75,11 @@ const wanted = `
     select schema, oid, name, 'select' as act, 0::bigint as nth from ours_table
     union all
     select schema, oid, name, act, nth from ours_table
-    cross join jsonb_array_elements_text($3::jsonb -> (schema || '.' || name)) with ordinality as acts (act, nth)
-    where $2 = 'run'
+    cross join jsonb_array_elements_text($2::jsonb -> case schema when 'outboxd' then 'ledger' else 'jobs' end -> name) with ordinality as acts (act, nth)
+    where $1 = 'run'
   ), sequence as materialized ( -- has_sequence_privilege fails for other relations
     select ours.name as schema, c.oid from ours join pg_class c on c.relnamespace = ours.oid
-    where $2 = 'run' and c.relkind = 'S'
+    where $1 = 'run' and c.relkind = 'S'
       and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'i') -- an identity column needs no grant
   )`
 
@@ -95,7 +98,7 @@ export async function readMissingGrantStatements(db: Database): Promise<string[]
      granted_table as (select schema, name, act, nth from wanted where not has_table_privilege(oid, act)),
      granted_sequence as (select schema from sequence where not has_sequence_privilege(oid, 'usage'))
      select statement from (${statements('current_user')}) missing order by n, statement`,
-    [queueSchemaName, 'run' satisfies RoleKind, actsByTable],
+    ['run' satisfies RoleKind, actsByTable],
   )
   return rows.map(({ statement }) => statement)
 }
@@ -108,16 +111,16 @@ export async function readLedgerPrivilegeStatements(db: Database, role: string, 
      granted_sequence as (select schema from sequence),
      needless as (
        select schema, name, lower(a.privilege_type) as act from ours_table t cross join aclexplode(t.relacl) a
-       join pg_roles r on r.oid = a.grantee and r.rolname = $4 and r.oid <> t.relowner
+       join pg_roles r on r.oid = a.grantee and r.rolname = $3 and r.oid <> t.relowner
        where not exists (select from wanted w where w.oid = t.oid and w.act = lower(a.privilege_type))
      ),
      revoked as (select schema, name, string_agg(act, ', ' order by act) as acts from needless group by schema, name)
      select statement from (
-       ${statements('$4::text')}
-       union select pg_catalog.format('revoke %s on %s from %I', acts, string_agg(pg_catalog.format('%I.%I', schema, name), ', ' order by name), $4::text), 4
+       ${statements('$3::text')}
+       union select pg_catalog.format('revoke %s on %s from %I', acts, string_agg(pg_catalog.format('%I.%I', schema, name), ', ' order by name), $3::text), 4
        from revoked group by schema, acts
      ) all_of_them order by n, statement`,
-    [queueSchemaName, kind, actsByTable, role],
+    [kind, actsByTable, role],
   )
   return rows.map(({ statement }) => statement)
 }

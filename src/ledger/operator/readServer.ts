@@ -42,8 +42,6 @@ export async function readDurabilitySettings(db: Database): Promise<Durability> 
 }
 
 export interface FreeConnections {
-  /** An identifier that all databases of one server share. */
-  server: string
   /** Further sessions under the lowest limit. */
   free: number
   limit: string
@@ -67,10 +65,10 @@ export async function readFreeConnections(db: Database): Promise<FreeConnections
          from pg_database where datname = current_database() and datconnlimit >= 0
            and not exists (select from pg_roles where rolname = current_user and rolsuper)
      )
-     select extract(epoch from pg_postmaster_start_time())::text as server, free::int, "limit",
-       (select count(*)::int from session where "isRole" and (name = any($1) or starts_with(name, $2))) as ours
+     select free::int, "limit",
+       (select count(*)::int from session where "isRole" and name = any($1)) as ours
      from room order by free limit 1`,
-    [Object.values(daemonSessionNames), daemonSessionNames.registration],
+    [Object.values(daemonSessionNames)],
   )
   return rows[0] as FreeConnections
 }

@@ -152,7 +152,7 @@ export function recoverByTransactionsInRows(
 function recoverRecords<T>(operator: Operator, work: (db: Database, queue: PollQueue) => Promise<T>): Promise<T> {
   return withOpenQueue(operator, (queue) =>
     inTransaction(operator.ledger, async (db) => {
-      await db.query('select pg_advisory_xact_lock(7161)')
+      await db.query("select pg_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int)")
       return work(db, queue)
     }),
   )
@@ -242,7 +242,7 @@ export async function finishRecovery(
   { queuedBecome, seenAtMs, isOutboxInDoubt, alreadyDecided }: RecoveryTerms,
   actor: Actor,
 ): Promise<number | null> {
-  await db.query('select pg_advisory_xact_lock(7161)')
+  await db.query("select pg_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int)")
   if (!(await lockSuspectedLossIfUnchanged(db, seenAtMs))) return null
   // Waits for claims of polls that are not committed yet.
   await db.query(

@@ -33,9 +33,9 @@ async function setting({ onTestFinished }: TestContext) {
 test.concurrent('a foreign lock on a queue job: heartbeats go on', async (context) => {
   const { harness, start, lock } = await setting(context)
   await harness.pool.query(
-    `insert into pgboss.job (name, state, completed_on) values ('outboxd_poll', 'completed', now() - interval '90 days')`,
+    `insert into outboxd_jobs.job (name, state, completed_on) values ('outboxd_poll', 'completed', now() - interval '90 days')`,
   )
-  const letGo = await lock(`select from pgboss.job where state = 'completed' for update`)
+  const letGo = await lock(`select from outboxd_jobs.job where state = 'completed' for update`)
   await harness.fault({ kind: 'delay', delayMs: 20_000, endpoint: 'submit', bodyContains: 'slow-' })
   await start()
   await harness.insert('slow-')
@@ -57,7 +57,7 @@ test.concurrent("a foreign lock on a poll's job: only that record waits", async 
   await harness.fault({ kind: 'delay', delayMs: 10_000, endpoint: 'status', times: 1 })
   await start()
   await harness.insert('held-')
-  const job = `select from pgboss.job where state = 'active' and name = 'outboxd_poll'`
+  const job = `select from outboxd_jobs.job where state = 'active' and name = 'outboxd_poll'`
   await until(
     () => harness.pool.query(job),
     ({ rowCount }) => rowCount === 1,

@@ -58,8 +58,7 @@ test('a window of 1 s, a database 24 ms away: nearly full speed', async () => {
 test('a database so far away that permits expire: queued again, a problem', async () => {
   await using far = await setup()
   const daemon = await far.start({
-    DATABASE_URL: far.env.DATABASE_URL ?? '',
-    STATE_DATABASE_URL: through(far.postgres, far.env.DATABASE_URL ?? ''),
+    DATABASE_URL: through(far.postgres, far.env.DATABASE_URL ?? ''),
     RATE_LIMIT_WINDOW_SECONDS: '1',
   })
   await far.insert('near-')

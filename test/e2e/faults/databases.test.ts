@@ -92,7 +92,7 @@ describe('one database behind the proxy', () => {
     onTestFinished(async () => {
       await harness.pool.query(`drop trigger linger_${name} on outboxd.submission`)
     })
-    await start({ STATE_DATABASE_URL: through(harness.postgres, harness.env.DATABASE_URL ?? '') })
+    await start({ DATABASE_URL: through(harness.postgres, harness.env.DATABASE_URL ?? '') })
     await harness.insert(`lost-${name}-`)
     const committing = () =>
       harness.pool.query(
@@ -110,27 +110,9 @@ describe('one database behind the proxy', () => {
     if (name === 'claim') expect(outcome.causes).toContain('never sent: the claim was lost')
   })
 
-  test("only the outbox's database is away: records go on, the row follows", async () => {
-    await start({ STATE_DATABASE_URL: harness.env.DATABASE_URL ?? '' })
-    await harness.fault({ kind: 'delay', delayMs: 500, endpoint: 'submit' })
-    await harness.insert('outbox-away-')
-    await until(
-      () => harness.outcome('outbox-away-'),
-      ({ posts }) => posts.length === 1,
-    )
-    await harness.postgres.setFault({ kind: 'refuse' })
-    await until(
-      () => harness.outcome('outbox-away-'),
-      ({ state }) => state === 'completed',
-    )
-    expect((await harness.outcome('outbox-away-')).status).not.toBe('completed')
-    await harness.postgres.setFault(null)
-    await harness.becomes('outbox-away-', 'completed')
-  })
-
   test("only the ledger's database is away: the row waits as new", async () => {
     const url = harness.env.DATABASE_URL ?? ''
-    daemon = await harness.start({ DATABASE_URL: url, STATE_DATABASE_URL: through(harness.postgres, url) })
+    daemon = await harness.start({ DATABASE_URL: through(harness.postgres, url) })
     await harness.postgres.setFault({ kind: 'refuse' })
     await harness.insert('ledger-away-')
     // A capture would happen within one sweep.
@@ -147,7 +129,7 @@ describe('one database behind the proxy', () => {
   })
 
   test('LISTEN on a half-open connection: the sweep finds the rows', { retry: 2 }, async () => {
-    await start({ STATE_DATABASE_URL: harness.env.DATABASE_URL ?? '' })
+    await start()
     await harness.insert('heard-')
     await harness.becomes('heard-', 'completed')
     // The next data through the proxy is the notification, on the listening connection.

@@ -52,7 +52,7 @@ test.skipIf(!isThere)(
     expect(() => run('pg_restore', '--clean', '--if-exists', '-1', '-d', url, dump)).toThrow(
       'cannot drop inherited constraint',
     )
-    await harness.pool.query('drop schema pgboss cascade')
+    await harness.pool.query('drop schema outboxd_jobs cascade')
     run('pg_restore', '--clean', '--if-exists', '-1', '-d', url, dump)
     const found = await until(
       () => statusSays(harness.env),

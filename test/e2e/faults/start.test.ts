@@ -49,21 +49,10 @@ test('no heartbeat can be written: exit 1', async () => {
   await untouched()
 })
 
-test('an index that prevents double sending is missing: exit 1', async () => {
-  const constraint = 'constraint submission_outbox_row'
-  await harness.pool.query(`alter table outboxd.submission drop ${constraint}`)
-  onTestFinished(async () => {
-    await harness.pool.query(`alter table outboxd.submission add ${constraint} unique (outbox_id, outbox)`)
-  })
-  const { code, stderr } = await run({}).ended()
-  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(constraint) })
-  await untouched()
-})
-
 test("the queue's schema is missing: exit 1", async () => {
-  await harness.pool.query('alter schema pgboss rename to pgboss_away')
+  await harness.pool.query('alter schema outboxd_jobs rename to jobs_away')
   onTestFinished(async () => {
-    await harness.pool.query('alter schema pgboss_away rename to pgboss')
+    await harness.pool.query('alter schema jobs_away rename to outboxd_jobs')
   })
   expect((await run({}).ended()).code).toBe(1)
   await untouched()
@@ -85,7 +74,7 @@ test('the databases are away: alive, not ready', async () => {
     ({ body }) => body.includes('ECONNREFUSED'),
   )
   expect(ready.status).toBe(503)
-  expect(ready.body).toContain('the daemon waits for a database: the database of STATE_DATABASE_URL')
+  expect(ready.body).toContain('the daemon waits for a database: the database of DATABASE_URL')
   expect(ready.body).not.toContain('postgres:postgres')
   expect((await get('metrics')).status).toBe(200)
   daemon.signal('SIGTERM')

@@ -49,9 +49,9 @@ test('every table in the list of allowed changes exists', async () => {
 test('a role with more rights than it needs loses them', async () => {
   const role = `wide_${randomBytes(4).toString('hex')}`
   const { pool } = database
-  await pool.query(`create role ${role} login; grant usage on schema outboxd, pgboss to ${role};
+  await pool.query(`create role ${role} login; grant usage on schema outboxd, outboxd_jobs to ${role};
     grant select, insert, update, delete on all tables in schema outboxd to ${role};
-    grant select, insert, update, delete on all tables in schema pgboss to ${role}`)
+    grant select, insert, update, delete on all tables in schema outboxd_jobs to ${role}`)
   try {
     const statements = await readLedgerPrivilegeStatements(pool, role, 'run')
     expect(statements.filter((statement) => /^revoke delete on .*outboxd\.history/.test(statement))).toHaveLength(1)

@@ -46,11 +46,11 @@ const steps = {
         transaction_id = 't' || seq, accepted_at = now(), poll_at = now(), job_id = gen_random_uuid(), report_due = true
       where id = any($1::uuid[]) returning id, job_id
     ), event as (${event('s', `'sending'`, 'accepted')})
-    insert into pgboss.job (id, name, data) select job_id, '${queueName}', json_build_object('submissionId', id) from s`,
-  poll: `update pgboss.job set state = 'active', started_on = now() where name = '${queueName}' and id = any(array(
+    insert into outboxd_jobs.job (id, name, data) select job_id, '${queueName}', json_build_object('submissionId', id) from s`,
+  poll: `update outboxd_jobs.job set state = 'active', started_on = now() where name = '${queueName}' and id = any(array(
       select job_id from outboxd.submission where id = any($1::uuid[])))`,
   complete: `with done as (
-      update pgboss.job set state = 'completed', completed_on = now() where name = '${queueName}' and id = any(array(
+      update outboxd_jobs.job set state = 'completed', completed_on = now() where name = '${queueName}' and id = any(array(
         select job_id from outboxd.submission where id = any($1::uuid[])))
     ), s as (
       update outboxd.submission set state = 'completed', revision = revision + 1, job_id = null, poll_at = null, polls = 1,

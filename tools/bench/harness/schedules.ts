@@ -73,6 +73,6 @@ export async function replaceSchedule({ pool }: BenchDatabase, name: ScheduleNam
         new.start_after);
       return new;
     end $$;
-    create trigger bench_enqueue before insert on pgboss.job_common for each row execute function public.bench_enqueue();
+    create trigger bench_enqueue before insert on outboxd_jobs.job_common for each row execute function public.bench_enqueue();
   `)
 }

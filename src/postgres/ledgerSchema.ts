@@ -1,0 +1,53 @@
+/**
+ * The ledger's schema, which LEDGER_SCHEMA names. Statements in the source name the default schema, so that they can be
+ * pasted into psql. A session of a ledger with another schema replaces that name in the text of each statement:
+ *
+ *     outboxd.submission  ->  partner2.submission
+ *     outboxd_jobs.job    ->  partner2_jobs.job
+ */
+export const defaultLedgerSchema = 'outboxd'
+
+/** What LEDGER_SCHEMA may be: a name that needs no quotes, with room for `_jobs`. */
+export const ledgerSchemaPattern = /^[a-z][a-z0-9_]{0,40}$/
+
+const parameter = 'ledger_schema'
+const givenParameter = new RegExp(`[?&]${parameter}=([a-z0-9_]+)`)
+
+/** Adds the schema to a database's address, so that every session of this address knows it. */
+export function withLedgerSchema(url: string, schema: string): string {
+  if (schema === defaultLedgerSchema) return url
+  return `${url}${url.includes('?') ? '&' : '?'}${parameter}=${schema}`
+}
+
+/** A session's application_name, which names the ledger's schema unless that is the default. */
+export function sessionNameOf(url: string, name: string): string {
+  const [, schema] = givenParameter.exec(url) ?? []
+  return schema === undefined ? name : `${name} (${schema})`
+}
+
+/**
+ * Selects the names that sessions of this ledger have, for default names in a parameter. The constant in quotes is
+ * renamed, the other one is not.
+ */
+export const sessionNamesOfLedgerSql = (namesSql: string): string =>
+  `(select case when 'outboxd' = 'out' || 'boxd' then name else name || ' (' || 'outboxd' || ')' end from unnest(${namesSql}::text[]) name)`
+
+/** Returns the function that renames the schema in statements; null if the schema is the default. */
+export function createSchemaRenamer(url: string): ((sql: string) => string) | null {
+  const [, schema] = givenParameter.exec(url) ?? []
+  if (schema === undefined) return null
+  const renamed = new Map<string, string>()
+  return (sql) => {
+    const known = renamed.get(sql)
+    if (known !== undefined) return known
+    const text = sql.replace(schemaName, schema)
+    if (renamed.size < renamedMax) renamed.set(sql, text)
+    return text
+  }
+}
+
+/** The name before a dot, before `_jobs`, after the word `schema`, and alone in quotes. */
+const schemaName = /\boutboxd(?=\.[a-z_"]|_jobs\b)|(?<=\bschema )outboxd\b|(?<=(['"]))outboxd(?=\1)/g
+
+/** Bounds the memory for statements, because some have a different text each time. */
+const renamedMax = 1_000
