@@ -98,7 +98,7 @@ export const toMarkedState = ({ state }: OutboxTable, at: State): State =>
 /** Selects the session that locks a row. If several sessions lock the row, xmax names no transaction. */
 export const lockHolderSql = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
 
-/** Rows that an old version captured have no stamp, so they match. */
+/** Rows that could not be read when they were captured have no stamp, so they match. */
 const stampMatchesSql = (stamp: string): string =>
   `(r.stamp is null or not ${haveSameStampKindSql('r.stamp', stamp)} or ${stampsMayAgreeSql('r.stamp', stamp)})`
 

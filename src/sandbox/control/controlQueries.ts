@@ -81,7 +81,7 @@ export async function readRequestRate(
       where path like '/api/%' and ($2::text is null or client = $2)
     ) calls
     `,
-    [Math.max(0, Math.round(windowSeconds * 1_000_000) - 1), client],
+    [Math.round(windowSeconds * 1_000_000) - 1, client],
   )
   return { windowSeconds, ...(rows[0] ?? { requests: 0, maxArrived: 0, maxAdmitted: 0 }) }
 }
