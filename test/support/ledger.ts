@@ -80,11 +80,17 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
     url,
     queue,
     async reset() {
-      await pool.query(`truncate outboxd.submission, outboxd.submission_event, outboxd.state_delta, outboxd.slot,
-        outboxd.budget, outboxd.instance_setting, outboxd.pause, outboxd.instance, outboxd.problem, outboxd.passage,
-        outboxd.request_count, outboxd.request_hour, outboxd.refusal_run, outboxd.believed_refusal, outboxd.skipped_row, outboxd.edited_row, outboxd.pruned_submission,
-        outboxd.operator_act, outbox`)
-      await pool.query('delete from outboxd_jobs.job')
+      // Takes a hundredth of the time of TRUNCATE, which makes new files for each table and index, and needs no new plans.
+      await pool.query(`begin;
+        set local session_replication_role = replica; -- no trigger, so the log's rows can be deleted
+        delete from outboxd.submission; delete from outboxd.submission_event; delete from outboxd.state_delta;
+        delete from outboxd.slot; delete from outboxd.budget; delete from outboxd.instance_setting;
+        delete from outboxd.pause; delete from outboxd.instance; delete from outboxd.problem;
+        delete from outboxd.passage; delete from outboxd.request_count; delete from outboxd.request_hour;
+        delete from outboxd.refusal_run; delete from outboxd.believed_refusal;
+        delete from outboxd.skipped_row; delete from outboxd.edited_row; delete from outboxd.pruned_submission;
+        delete from outboxd.operator_act; delete from outbox; delete from outboxd_jobs.job;
+        commit`)
       // An operator agrees to the history, so that guards forget their last claims and any suspected loss.
       await pool.query(
         `update outboxd.history h set system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, ledger_oid = n.ledger_oid,
