@@ -4,18 +4,18 @@ import LongestFirst from './support/longestFirst.ts'
 
 /** Tests of whole daemons in the suite: faults of a service's answers, SIGKILL, three instances, and one tutorial. */
 const shortFaults = ['answers', 'kill', 'records']
-const shortE2e = ['status', 'threeProcesses', 'tutorialErp']
+const shortE2e = ['hangingCommits', 'sourceQueries', 'status', 'threeProcesses', 'tutorialErp']
 
 /** Long runs of programs or Prometheus; with the browser half of all work: `npm run test:e2e`, `test:browser`. */
 const e2e = [
   `e2e/faults/!(${shortFaults.join('|')}).test.ts`,
   `e2e/!(${shortE2e.join('|')}).test.ts`,
+  'e2e/discover/!(strange).test.ts',
+  'e2e/sandbox/embedded.test.ts',
   'e2e/services/*.test.ts',
   'tools/crash/campaign.test.ts',
   'commands/demo.test.ts',
-  'discover/{alternatives,foreignServices,overTime,services}.test.ts',
-  'observe/alertRules.test.ts',
-  'sandbox/embedded.test.ts',
+  'deploy/alertRules.test.ts',
   'outbox/cursorScanManyRows.test.ts',
   'daemon/capture/changeCaptureManyNotes.test.ts',
 ]

@@ -24,5 +24,5 @@ because most of the time is spent waiting for a window. FILE gets every answer a
 const { services, batches, concurrency, seed, judged } = values
 const env = { ...process.env, SERVICES: services, BATCHES: batches, SEED: seed, ...(judged ? { JUDGED: judged } : {}) }
 const vitest = ['vitest', 'run', '--config', 'test/vitest.config.ts', '--maxConcurrency', concurrency]
-const files = ['discover/services', 'e2e/services/discovered']
+const files = ['e2e/discover/services', 'e2e/services/discovered']
 spawn('npx', [...vitest, ...files], { stdio: 'inherit', env }).on('exit', (code) => process.exit(code ?? 1))

@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Asked, ask } from '../discover/ask.ts'
+import { type Setup, setup } from '../sandbox/setup.ts'
+import { type Fixture, openFixture } from './fixture.ts'
+
+/** Discover takes slots from the budget of the daemons, and respects their pauses. */
+
+let fixture: Fixture
+let service: Setup
+beforeAll(async () => {
+  fixture = await openFixture()
+  service = await setup()
+})
+afterAll(async () => {
+  await fixture[Symbol.asyncDispose]()
+  await service[Symbol.asyncDispose]()
+})
+beforeEach(() => fixture.reset())
+
+const askWithLedger = (only: string, env: Record<string, string> = {}): Promise<Asked> =>
+  ask(service.sandbox.url, { only, ledger: true }, { DATABASE_URL: fixture.ledger.url, ...env })
+
+test('each request takes a slot', async () => {
+  const { requests, findings } = await askWithLedger('token-unit,unknown-id')
+  expect(findings['unknown-id']).toMatchObject({ found: '404' })
+  expect(requests).toBe(4)
+  expect(await fixture.slotsTaken()).toBe(4)
+})
+
+test('while sending is paused, discover sends nothing', async () => {
+  await fixture.ledger.pool.query(
+    `insert into outboxd.pause (reason, until, detail) values ('throttled', now() + interval '1 hour', 'too many')`,
+  )
+  const { requests, findings } = await askWithLedger('unknown-id')
+  expect(requests).toBe(0)
+  expect(findings['unknown-id']).toMatchObject({
+    certainty: 'not asked',
+    why: expect.stringMatching(/paused \(throttled\): too many/),
+  })
+})
+
+test('if a daemon has taken every slot, discover says so and sends nothing', async () => {
+  await fixture.ledger.pool.query(`update outboxd.slot set free_at = now() + interval '1 hour'`)
+  const { requests, findings } = await askWithLedger('unknown-id', { RATE_LIMIT_WINDOW_SECONDS: '1' })
+  expect(requests).toBe(0)
+  expect(findings['unknown-id']).toMatchObject({
+    why: expect.stringContaining('a daemon or another client uses them all'),
+  })
+})
+
+test('if the ledger has no budget, discover counts requests in memory, and says so', async () => {
+  await fixture.ledger.pool.query('truncate outboxd.slot')
+  const { requests, messages } = await askWithLedger('unknown-id')
+  expect(requests).toBe(4)
+  expect(messages).toContain('requests are counted in memory')
+})

@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
+import { openDatabasesOf } from '../../../src/commands/terminal/operator.ts'
+import { readDatabaseConfig } from '../../../src/config.ts'
+import { createNowPageReader } from '../../../src/console/now/readNow.ts'
+import { type Fixture, failedE003, openFixture, uncertain } from '../../commands/fixture.ts'
+import { until } from '../../support/until.ts'
+import { type OpenedConsole, openConsole } from '../openConsole.ts'
+
+let fixture: Fixture
+let served: OpenedConsole
+let reading: OpenedConsole
+beforeAll(async () => {
+  fixture = await openFixture()
+  served = await openConsole(fixture.context())
+  reading = await openConsole(fixture.context(), { readOnly: true })
+})
+afterAll(async () => {
+  await served[Symbol.asyncDispose]()
+  await reading[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
+})
+beforeEach(() => fixture.reset())
+
+const query = (sql: string, values: unknown[] = []) => fixture.ledger.pool.query(sql, values)
+
+/** The page once it contains `wanted`. Its contents are at most a second old, some of them ten. */
+const pageWith = (wanted: string | RegExp, path = '/') =>
+  until(
+    async () => (await served.get(path)).text,
+    (text) => (typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text)),
+  )
+
+test('for a new ledger the page says that no daemon runs, nothing is paused and nothing needs attention', async () => {
+  const text = await pageWith('No daemon is running, so nothing is sent')
+  for (const words of ['No record needs attention.', 'Nothing is paused.', 'None running.'])
+    expect(text).toContain(words)
+})
+
+test('records that need attention are grouped by cause, each with a link to exactly these records', async () => {
+  for (const _ of [1, 2]) await fixture.end({ ...failedE003, error: '<b>down</b>' })
+  await fixture.end(uncertain)
+  const text = await pageWith(/1 uncertain, 2 failed/)
+  const causes = await pageWith('&lt;b&gt;down&lt;/b&gt;')
+  expect(causes).toMatch(/href="\/records\?state=failed&amp;cause=[0-9a-f]{8}">2 records</)
+  expect(causes).toMatch(/href="\/records\?state=uncertain&amp;cause=[0-9a-f]{8}">1 record</)
+  expect(text + causes).not.toContain('<b>down')
+})
+
+test('a record that outboxd asks the service about counts as at the service, not as sending', async () => {
+  await fixture.end({ state: 'sending', transactionId: 'tx-1', pollInMs: 60_000 })
+  await fixture.end({ state: 'accepted', transactionId: 'tx-2', pollInMs: 60_000 })
+  const text = await pageWith('href="/records?state=sending,accepted"')
+  expect(text).toMatch(/state=sending,accepted"><span[^>]*>2<\/span> <span[^>]*>at the service</)
+  expect(text).toMatch(/state=sending"><span[^>]*>0<\/span> <span[^>]*>sending</)
+})
+
+test('if the outbox cannot be read, the page says so and still shows the ledger', async () => {
+  await query('alter table outbox rename to outbox_away')
+  try {
+    await using opened = await openConsole(fixture.context())
+    const text = await until(
+      async () => (await opened.get('/')).text,
+      (page) => page.includes('The outbox cannot be read'),
+    )
+    expect(text).toMatch(/<dt>Outbox<\/dt><dd>[^<]*outbox/)
+    expect(text).toContain('not known')
+    expect(text).toContain('Nothing is paused.')
+  } finally {
+    await query('alter table outbox_away rename to outbox')
+  }
+})
+
+test('a pause shows at once with its operator, and in another console within 1.5 s', async () => {
+  const preview = await served.get('/pause?reason=closing&for=2h')
+  expect(preview.text).toContain('Would pause until ')
+  expect((await query('select from outboxd.pause')).rowCount).toBe(0)
+  const posted = await served.post('/pause', { reason: 'closing', for: '2h' }, '/pause?reason=closing')
+  expect({ status: posted.status, to: posted.headers.location }).toEqual({ status: 303, to: '/' })
+  const pausedMs = performance.now()
+  expect((await served.get('/')).text).toMatch(/closing \(operator \S+\)/)
+  await until(
+    async () => (await reading.get('/')).text,
+    (page) => page.includes('paused (operator)'),
+  )
+  expect(performance.now() - pausedMs).toBeLessThan(1_500) // an open page asks every 1.5 s
+  const resumed = await served.get('/resume')
+  expect(resumed.text).toContain('Would resume; the pause is: closing')
+  await served.post('/resume', {}, '/resume')
+  expect((await served.get('/')).text).toContain('Nothing is paused.')
+})
+
+test('a pause without a reason or with an invalid duration gets 400 with a message, and changes nothing', async () => {
+  const { status, text } = await served.post('/pause', { reason: ' ', for: 'soon' }, '/pause?reason=closing')
+  expect(status).toBe(400)
+  expect(text).toContain('why: must not be empty')
+  expect(text).toContain('for how long: soon: give a duration such as 30s')
+  expect((await query('select from outboxd.pause')).rowCount).toBe(0)
+})
+
+test('a read-only console has no form for a pause, and refuses one', async () => {
+  expect((await reading.get('/')).text).not.toContain('action="/pause"')
+  expect((await reading.get('/pause?reason=closing')).text).not.toContain('Pause now')
+  expect((await reading.post('/pause', { reason: 'closing' }, '/')).status).toBe(403)
+})
+
+test('the page shows the free budget and the purpose of each request in the window', async () => {
+  await query(
+    `update outboxd.slot set set_at = now(), free_at = now() + interval '60 s', spent_on_submissions = (id <= 3)::int,
+       spent_on_polls = (id between 4 and 5)::int, spent_on_others = (id = 6)::int where id <= 9`,
+  )
+  await query(`update outboxd.slot set taken_by = $1 where id = 7`, [randomUUID()])
+  const text = await pageWith('91</strong> of <span class="number">100</span>')
+  expect(text).toContain('3 submissions, 2 polls, 1 tokens and trials, 1 under way, 2 held back.')
+})
+
+test('the page costs between 2 and 3.5 statements a second', async () => {
+  await fixture.end(failedE003)
+  const config = readDatabaseConfig(fixture.context().env)
+  let nowMs = 0
+  const clock = {
+    ...systemClock,
+    stopwatch: () =>
+      (
+        (startMs) => () =>
+          nowMs - startMs
+      )(nowMs),
+  }
+  // A new connection takes its `query` from this prototype.
+  const asked = vi.spyOn(pg.Query.prototype, 'submit')
+  await using databases = await openDatabasesOf(config)
+  const parts = { databases: async () => databases, clock, config }
+  const read = createNowPageReader(parts)
+  await read()
+  asked.mockClear()
+  for (const _ of Array(60)) {
+    nowMs += 1_000
+    await read()
+  }
+  const perSecond = asked.mock.calls.length / 60
+  asked.mockRestore()
+  expect(perSecond).toBeLessThan(3.5)
+  expect(perSecond).toBeGreaterThan(2)
+})

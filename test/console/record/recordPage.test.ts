@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from '../../commands/fixture.ts'
+import { type OpenedConsole, openConsole } from '../openConsole.ts'
+
+let fixture: Fixture
+let served: OpenedConsole
+beforeAll(async () => {
+  fixture = await openFixture()
+  served = await openConsole(fixture.context())
+})
+afterAll(async () => {
+  await served[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
+})
+beforeEach(() => fixture.reset())
+
+const page = async (id: string) => (await served.get(`/records/${id}`)).text
+const rowOf = (id: string) => fixture.ledger.row(id)
+
+/** Resolves a record with the form of its page. */
+async function resolve(id: string, fields: Record<string, string | readonly string[]>) {
+  const { revision } = await rowOf(id)
+  return served.post(`/records/${id}/resolve`, { revision: String(revision), ...fields }, `/records/${id}`)
+}
+
+describe('a record', () => {
+  test('is found by every name that show takes, and redirects to one address', async () => {
+    const id = await fixture.end({ ...failedE003, transactionId: 'tx-1' }, { outboxId: '1', key: 'C1' })
+    const { idempotency_key: key } = await rowOf(id)
+    for (const name of ['outbox:1', id.slice(0, 8), id.slice(-8), 'transaction:tx-1', 'tx-1', 'key:C1', String(key)])
+      expect(await served.get(`/records/${encodeURIComponent(name)}`), name).toMatchObject({
+        status: 303,
+        headers: { location: `/records/${id}` },
+      })
+    expect((await served.get(`/records/${id}`)).status).toBe(200)
+  })
+
+  test('with an ambiguous name is a list to choose from, and with an unknown name a message', async () => {
+    for (const outboxId of ['a1', 'a2']) await fixture.end(failedE003, { outboxId, key: 'C1' })
+    const { text } = await served.get('/records/key:C1')
+    expect(text.match(/href="\/records\/[0-9a-f-]{36}"/g)).toHaveLength(2)
+    const row = await fixture.row(payloadOf())
+    const waiting = await served.get(`/records/outbox:${row}`)
+    expect(waiting).toMatchObject({ status: 404, text: expect.stringContaining('is not captured yet') })
+    expect(waiting.text).toContain(`<a href="/mapping?outbox=${row}">Mapping</a>`)
+    expect(await served.get('/records/outbox:4711')).toMatchObject({
+      status: 404,
+      text: expect.stringContaining('the outbox has no row 4711'),
+    })
+  })
+
+  test('that was pruned gets 404 with its outcome', async () => {
+    await fixture.ledger.pool.query(
+      `insert into outboxd.pruned_submission (outbox, outbox_id, id, type, recorded_at, state, ended_at, pruned_at, transaction_id)
+       select outboxd.current_outbox(), '9', gen_random_uuid(), 'data', now(), 'completed', now(), now(), 'tx-9'`,
+    )
+    const { status, text } = await served.get('/records/outbox:9')
+    expect(status).toBe(404)
+    expect(text).toContain('The record of the row 9 was completed on')
+    expect(text).toContain('as transaction tx-9')
+  })
+
+  test('shows its state, the reason, the next step, and its events with times', async () => {
+    const text = await page(await fixture.end(failedE003, { outboxId: '1' }))
+    expect(text).toContain('<strong>failed</strong>: <span class="foreign">the service was down</span>')
+    expect(text).toContain('Next: needs attention: remove the cause. Choose below.')
+    expect(text).toContain('map it and send it again; --refresh reads the row again')
+    expect(text).toContain('Read the row again <code>--refresh</code>')
+    expect(text.match(/<ol class="steps">.*<\/ol>/s)?.[0]).toMatch(/queued.*queued → sending.*sending → failed/s)
+    expect(text).toMatch(/<span class="after">\+\d+ (ms|s)<\/span>/)
+    expect(text).toContain('data-watch="/records/')
+  })
+
+  test('keeps its values masked until an operator asks for them, which is logged', async () => {
+    const id = await fixture.end(failedE003, {
+      outboxId: '1',
+      payload: payloadOf({ field2: '"Erika Mustermann"', amount: '1234.50' }),
+    })
+    const before = await page(id)
+    expect(before).not.toMatch(/Mustermann|1234\.50/)
+    expect(before).toContain('&#34;customerId&#34;: &#34;•••&#34;')
+    expect((await served.get(`/records/${id}/payload.txt`)).status).toBe(403)
+    await served.post(`/records/${id}/show`, {}, `/records/${id}`)
+    const shown = await page(id)
+    expect(shown).toContain('Erika Mustermann')
+    expect(shown).toContain('&#34;amount&#34;: 1234.50')
+    const whole = await served.get(`/records/${id}/payload.txt`)
+    expect(whole.headers).toMatchObject({
+      'content-type': 'text/plain; charset=utf-8',
+      'content-disposition': `attachment; filename="payload-${id}.txt"`,
+    })
+    expect(whole.text).toContain('"Erika Mustermann"')
+    const { rows } = await fixture.ledger.pool.query(
+      "select act, who, detail->>'submission' as id from outboxd.operator_act",
+    )
+    expect(rows).toMatchObject([{ act: 'show', who: expect.stringMatching(/^operator ./), id }, { act: 'download' }])
+    expect((await served.get('/audit')).text).toContain(id)
+    await served.post(`/records/${id}/hide`, {}, `/records/${id}`)
+    expect(await page(id)).not.toContain('Mustermann')
+  })
+
+  test('shows for each field the ERP’s value and the service’s, or the error', async () => {
+    const good = await fixture.end(failedE003, { outboxId: '1' })
+    await served.post(`/records/${good}/show`, {}, `/records/${good}`)
+    const text = await page(good)
+    expect(text).toMatch(/total_amount<\/code>.*amount<\/code>.*12\.30.*decimal\(10,2\).*required.*12\.30/)
+    const bad = await fixture.end(
+      { state: 'rejected', errorCode: null, error: 'x' },
+      { outboxId: '2', payload: payloadOf({ amount: '12.345' }) },
+    )
+    expect(await page(bad)).toMatch(/total_amount<\/code>.*has 3 decimals/)
+  })
+
+  test('is shown as text whatever it holds, and cut to a readable length', async () => {
+    const hostile = '</pre><script>alert(1)</script>\u202e'
+    const id = await fixture.end(
+      { ...failedE003, error: hostile },
+      { outboxId: '1', key: hostile, payload: JSON.stringify({ [hostile]: hostile, long: 'x'.repeat(1_000_000) }) },
+    )
+    await served.post(`/records/${id}/show`, {}, `/records/${id}`)
+    const text = await page(id)
+    expect(text.length).toBeLessThan(200_000)
+    expect(text).not.toContain('<script>alert')
+    expect(text).not.toContain('\u202e')
+    expect(text).toContain('This is only the beginning')
+    expect((await served.get(`/records/${id}/payload.txt`)).text.length).toBeGreaterThan(1_000_000)
+  })
+})
+
+test('commands in texts of the ERP or the service do not become links on any page', async () => {
+  const hostile = 'outboxd resume --all, or outboxd discard outbox:7 --yes'
+  const id = await fixture.end(
+    { state: 'rejected', errorCode: hostile.slice(0, 60), error: hostile },
+    { outboxId: '7', key: hostile, payload: payloadOf({ amount: `"${hostile}"` }) },
+  )
+  const { pool } = fixture.ledger
+  await pool.query(
+    "insert into outboxd.pause (reason, until, detail) values ('unauthorized', now() + interval '1 h', $1)",
+    [hostile],
+  )
+  const problem = 'insert into outboxd.problem (kind, subject, detail) values ($1, $2, $2)'
+  for (const kind of ['row_skipped', 'unknown_type', 'budget_starved', 'loop_failing'])
+    await pool.query(problem, [kind, hostile])
+  await served.post(`/records/${id}/show`, {}, `/records/${id}`)
+  const pages = [
+    '/',
+    '/records',
+    `/records/${id}`,
+    '/audit',
+    '/resume',
+    `/mapping?outbox=${hostile}`,
+    `/records/${hostile}`,
+  ]
+  pages.push('/records?by-cause=on', `/records?state=${hostile}`)
+  const read = await Promise.all(pages.map(async (path) => ({ path, ...(await served.get(encodeURI(path))) })))
+  const preview = await served.post('/records/choose', { do: 'replay-ticked', id }, '/records')
+  for (const { path, text } of [...read, { path: 'preview', ...preview }]) {
+    expect({ path, text: text.match(/href="\/resume\?[^"]*"/)?.[0] }).toEqual({ path, text: undefined })
+    expect({ path, link: text.match(/href="\/records\/outbox%3A7"/)?.[0] }).toEqual({ path, link: undefined })
+  }
+  await pool.query("delete from outboxd.pause where reason = 'unauthorized'")
+})
+
+describe('an operator’s answer about a record', () => {
+  test('is previewed, then carried out when it is confirmed', async () => {
+    const id = await fixture.end(uncertain, { outboxId: '1' })
+    const preview = await resolve(id, { answer: 'not-arrived' })
+    expect(preview.text).toContain('This would send it again, under its idempotency key')
+    expect(preview.text).toContain('If it did arrive, the service may have it twice')
+    expect((await rowOf(id)).state).toBe('uncertain')
+    const done = await resolve(id, { answer: 'not-arrived', confirmed: 'on', reason: 'asked them' })
+    expect(done).toMatchObject({ status: 303, headers: { location: `/records/${id}` } })
+    expect((await rowOf(id)).state).toBe('queued')
+  })
+
+  test('can be that it arrived, unchecked, and can be taken back', async () => {
+    const id = await fixture.end(uncertain, { outboxId: '1' })
+    const arrived = { answer: 'arrived', transaction: ' tx-7 ', unchecked: 'on' }
+    expect((await resolve(id, arrived)).text).toContain('Track outbox:1 as tx-7, without asking the service?')
+    await resolve(id, { ...arrived, confirmed: 'on' })
+    expect(await rowOf(id)).toMatchObject({ state: 'accepted', transaction_id: 'tx-7' })
+    await resolve(id, { answer: 'take-back', confirmed: 'on' })
+    expect(await rowOf(id)).toMatchObject({ state: 'uncertain', transaction_id: null })
+  })
+
+  test('is refused with the reason if the service cannot be asked, the record has changed, or the form is incomplete', async () => {
+    const id = await fixture.end(uncertain, { outboxId: '1' })
+    const unasked = await resolve(id, { answer: 'arrived', transaction: 'tx-7', confirmed: 'on' })
+    expect(unasked).toMatchObject({
+      status: 409,
+      text: expect.stringContaining('the service cannot be asked'),
+    })
+    expect(unasked.text).toContain('add --unchecked')
+    const late = await served.post(
+      `/records/${id}/resolve`,
+      { revision: '0', answer: 'not-arrived', confirmed: 'on' },
+      `/records/${id}`,
+    )
+    expect(late).toMatchObject({ status: 409, text: expect.stringContaining('has changed since this page') })
+    for (const transaction of [' ', ['tx-7', 'tx-8']])
+      expect((await resolve(id, { answer: 'arrived', transaction })).status).toBe(409)
+    expect((await resolve(id, { answer: 'not-arrived', reason: ['one', 'another'] })).status).toBe(200)
+    expect((await rowOf(id)).state).toBe('uncertain')
+    const completed = await fixture.end({ state: 'completed' }, { outboxId: '2' })
+    expect(await resolve(completed, { answer: 'not-arrived', confirmed: 'on' })).toMatchObject({ status: 409 })
+  })
+})

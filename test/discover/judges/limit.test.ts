@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest'
+import {
+  inferLimitFromCounts,
+  judgePerSecondLimit,
+  judgeRateLimit,
+  judgeRateWindow,
+} from '../../../src/discover/judges/limit.ts'
+
+/** Two counts give the limit, or it stays unknown. */
+
+const count = (letIn: number, tokenRequests = 0, isLimitReached = true) => ({ letIn, tokenRequests, isLimitReached })
+const between = (sent: number, refused: number) => ({ sent, refused, stayedInWindow: true })
+
+test.each([
+  ['two equal counts', [count(60), count(60)], between(4, 4), { limit: 60, isAgreed: true, isRefusalCounted: false }],
+  ['429s that count', [count(60), count(56)], between(4, 4), { limit: 60, isAgreed: true, isRefusalCounted: true }],
+  [
+    'requests that were accepted between the counts',
+    [count(100), count(97)],
+    between(4, 1),
+    { limit: 100, isAgreed: true, isRefusalCounted: false },
+  ],
+  ['a token that may count', [count(60, 1), count(60, 1)], between(4, 4), { limit: 60, isAgreed: false }],
+  [
+    'the smallest count of three, twice',
+    [count(60), count(116), count(60)],
+    between(4, 4),
+    { limit: 60, isAgreed: true },
+  ],
+  [
+    'two equal counts that took long, and a smaller one',
+    [count(70), count(70), count(50)],
+    between(4, 4),
+    { limit: 50, isAgreed: false },
+  ],
+  [
+    '429s that count, and a third count',
+    [count(60), count(56), count(60)],
+    between(4, 4),
+    { isAgreed: true, isRefusalCounted: true },
+  ],
+  ['a window that ended in between', [count(87), count(60)], between(4, 4), { limit: 60, isAgreed: false }],
+] as const)('the limit is inferred from %s', (_, counts, extraRequests, read) => {
+  expect(inferLimitFromCounts({ counts, extraRequests })).toMatchObject(read)
+})
+
+test('429s that left the window before the next count ended do not show whether they count', () => {
+  const left = { ...between(4, 4), stayedInWindow: false }
+  expect(inferLimitFromCounts({ counts: [count(60), count(60)], extraRequests: left })).toMatchObject({
+    limit: 60,
+    isRefusalCounted: null,
+  })
+})
+
+const configured = { requests: 100, windowMs: 60_000 }
+
+test('if two counts differ, the limit is unknown, but the smaller count is set', () => {
+  const counts = { counts: [count(87), count(60)], extraRequests: between(4, 4) }
+  const finding = judgeRateLimit(counts, configured)
+  expect(finding).toMatchObject({
+    found: null,
+    certainty: 'unknown',
+    set: [{ variable: 'RATE_LIMIT_REQUESTS', value: '60' }],
+  })
+})
+
+const counted = (...counts: ReturnType<typeof count>[]) => ({ counts, extraRequests: between(4, 4) })
+
+test('if nothing is free after a window, the window is longer, and no limit of 0 is set', () => {
+  const counts = counted(count(60), count(0))
+  expect(judgeRateWindow(counts, 60_000)).toMatchObject({ found: 'longer than 60 s', certainty: 'likely' })
+  expect(judgeRateLimit(counts, configured)).toMatchObject({
+    found: '60',
+    certainty: 'likely',
+    set: [{ value: '60' }],
+  })
+  expect(judgeRateWindow(counted(count(60), count(60)), 60_000)).toMatchObject({ found: 'up to 60 s' })
+  const none = counted(count(0), count(0))
+  expect(judgeRateWindow(none, 60_000)).toMatchObject({ found: 'longer than 60 s' })
+  expect(judgeRateLimit(none, configured)).toMatchObject({ found: null, set: [] })
+})
+
+test('a limit that holds only if token requests do not count is set, but its finding is unknown', () => {
+  const counts = counted(count(59, 1), count(59, 1))
+  const finding = judgeRateLimit(counts, configured)
+  expect(finding).toMatchObject({ found: null, certainty: 'unknown', set: [{ value: '59' }] })
+})
+
+test('a count that did not reach the limit gives no limit, and two give a lower bound', () => {
+  for (const one of [count(130, 1, false), count(47, 0, false)])
+    expect(judgeRateLimit(counted(one), configured)).toMatchObject({
+      certainty: 'unknown',
+      set: [],
+    })
+  expect(judgeRateLimit(counted(count(130, 0, false), count(130, 0, false)), configured)).toMatchObject({
+    found: 'more than 130',
+  })
+})
+
+test.each([
+  [[25], { found: 'none' }],
+  [[8, 8, 8], { found: '8 a second', certainty: 'sure' }],
+  [[5, 7, 8], { certainty: 'unknown' }],
+  [[9, 4, 9], { certainty: 'unknown' }],
+  [[5, 1, 1], { certainty: 'unknown' }],
+  [[7, 0], { certainty: 'unknown' }],
+])('the limit per second is judged from %j accepted requests in each burst', (bursts, finding) => {
+  expect(judgePerSecondLimit(bursts, 10, configured)).toMatchObject(finding)
+})

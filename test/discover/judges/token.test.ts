@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest'
+import { judgeTokenLifetime } from '../../../src/discover/judges/token.ts'
+
+const inSeconds = { expiresInUnitMs: 1_000, tokenRefreshMs: 300_000 }
+
+test('a token that ends after expires_in seconds shows that the unit is seconds', () => {
+  const finding = judgeTokenLifetime({ expiresIn: 3, goodForMs: 2_000, overAfterMs: 3_710 }, inSeconds)
+  expect(finding).toMatchObject({ differs: false, contract: { expires_in: 'seconds' } })
+  expect(finding.set).toMatchObject([{ variable: 'TOKEN_EXPIRES_IN_UNIT', value: 'seconds' }])
+})
+
+test('a token that ends before half of expires_in cannot be renewed in time', () => {
+  expect(judgeTokenLifetime({ expiresIn: 86_400, goodForMs: 2_000, overAfterMs: 3_000 }, inSeconds)).toMatchObject({
+    differs: true,
+    cannot: expect.stringContaining('takes two slots'),
+  })
+})
