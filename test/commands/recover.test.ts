@@ -14,7 +14,8 @@ import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import type { CapturedRecord } from '../../src/model.ts'
 import { withOutbox } from '../../src/operations/databases.ts'
 import { findLedgerLoss, recoverFromLedgerLoss } from '../../src/operations/recover.ts'
-import { findUndatedWaitingRows } from '../../src/outbox/readRows.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { findUndatedWaitingRows, readRecordWithoutQueriedContent } from '../../src/outbox/readRows.ts'
 import { daemonSessionNames } from '../../src/postgres/sessionSettings.ts'
 import { openPool } from '../support/postgres.ts'
 import { readOnly } from '../support/readOnly.ts'
@@ -37,11 +38,11 @@ const erin = { by: 'erin', reason: 'restored', yes: true }
 /** A row that the ledger has as queued. @param says what the row was changed to since. @returns the submission's id */
 async function queued(says = '', record: Partial<CapturedRecord> = {}): Promise<string> {
   const outboxId = await fixture.row(payloadOf())
-  const { rows } = await query(
-    `select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from outbox where id = $1`,
-    [outboxId],
-  )
-  const [id = ''] = await fixture.ledger.capture([{ outboxId, createdAt: rows[0].at, payload: payloadOf(), ...record }])
+  const { pool } = fixture.ledger
+  const row = await readRecordWithoutQueriedContent(new Outbox(pool, 'outbox', 1_000_000, pool), outboxId)
+  if (row === null) throw new Error(`there is no row ${outboxId}`)
+  const { createdAt, stamp } = row
+  const [id = ''] = await fixture.ledger.capture([{ outboxId, createdAt, stamp, payload: payloadOf(), ...record }])
   await query(`update outbox set status = 'queued' where id = $1`, [outboxId])
   if (says !== '') await query(`update outbox set ${says} where id = $1`, [outboxId])
   return id
