@@ -64,12 +64,12 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
     queuedMax: config.captureWindow,
     knownTypes: () => [...mappings().keys()].sort(),
     elapsedMs: clock.stopwatch(),
-    claim: (request) => databases.runIfOwnFileInUse(() => claimRows(outbox, request), null),
-    claimOne: (outboxId) => databases.runIfOwnFileInUse(() => claimRow(outbox, outboxId), null),
+    claim: (db, request) => databases.runIfOwnFileInUse(() => claimRows(outbox, db, request), null),
+    claimOne: (db, outboxId) => databases.runIfOwnFileInUse(() => claimRow(outbox, db, outboxId), null),
     hasToWaitForKey: (outboxId, order) =>
       databases.runIfOwnFileInUse(() => hasToWaitForKey(outbox, outboxId, order), false),
     readRecordContents: (records) => readRecordContentsThatFit(outbox, mappings(), records),
-    withLock: (work) => withCaptureLock(databases, work),
+    withLock: (work) => withCaptureLock({ ...databases, sessions: async () => (await outbox.open()).db }, work),
     async readDueCaptureWork() {
       const { served, ...agenda } = await readDueCaptureRetries(ledger)
       return { ...agenda, hasNewRows: () => mayHaveWaitingRows(outbox, served) }

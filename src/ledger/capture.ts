@@ -1,7 +1,8 @@
 import type pg from 'pg'
 import { boundText, escapeNonAsciiFields, textCharsMax } from '../boundText.ts'
 import type { CapturedRecord, CaptureSession, DueCaptureWork, FailedRow, InsertResult } from '../model.ts'
-import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
+import { beginTransaction, type Database, type DatabasePool, epochMsSql, inTransaction } from '../postgres/database.ts'
+import { committedToDiskSql } from '../postgres/sessionPool.ts'
 import { readCurrency } from './audit/currency.ts'
 import { readServedOutbox, type ServedOutbox } from './binding.ts'
 import { computeRequestDigest, decideDiscardsOfDocuments } from './documents.ts'
@@ -23,37 +24,65 @@ import {
   type RowConflict,
 } from './rowConflicts.ts'
 
-export type CaptureLedger = Pick<InstanceLedger, 'ledger' | 'instance' | 'keyOnFailure'> & {
+export type CaptureLedger = Pick<InstanceLedger, 'instance' | 'keyOnFailure'> & {
   history: Pick<DataLossGuard, 'isComplete' | 'mayCapture'>
+  /** The sessions of the outbox's table, because a row is captured and marked in one transaction. */
+  sessions(): Promise<DatabasePool>
 }
 
 /**
- * Runs `work` while no other instance captures, because the rows of a key must enter the ledger in the order of their
- * ids. Resolves after the COMMIT.
+ * Runs `work` in a transaction while no other instance captures, because the rows of a key must enter the ledger in the
+ * order of their ids. `work` claims rows, inserts their records and marks the rows. Resolves after the COMMIT, which
+ * does all of this or nothing.
  *
  * @returns null if another instance has the lock
  */
-export function withCaptureLock<T>(
-  { ledger, instance, keyOnFailure, history }: CaptureLedger,
+export async function withCaptureLock<T>(
+  { instance, keyOnFailure, history, sessions }: CaptureLedger,
   work: (session: CaptureSession) => Promise<T>,
 ): Promise<T | null> {
-  return inTransaction(ledger, async (db) => {
+  await using transaction = await beginTransaction(await sessions(), { openingSql: committedToDiskSql })
+  const { db } = transaction
+  const standing = await onLedger(db, async () => {
     const { rows } = await db.query<{ locked: boolean }>(
       "select pg_try_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int) as locked",
     )
     if (!rows[0]?.locked) return null
-    const standing = await readStanding(db, keyOnFailure)
-    return work({
-      ...standing,
-      isHistoryComplete: await history.isComplete(db),
-      leaveTypesToOthers: (types) => leave(db, standing, types),
-      insert: async (records) =>
+    return { ...(await readStanding(db, keyOnFailure)), isHistoryComplete: await history.isComplete(db) }
+  })
+  if (standing === null) return null
+  const result = await work({
+    ...standing,
+    db,
+    leaveTypesToOthers: (types) => onLedger(db, () => leave(db, standing, types)),
+    insert: (records) =>
+      onLedger(db, async () =>
         (await history.mayCapture(db))
           ? insert({ who: instance.who, keyOnFailure }, db, withDoubts(records, standing))
           : null,
-    })
+      ),
   })
+  await transaction.commit()
+  return result
 }
+
+/**
+ * Runs statements on the ledger in a transaction of the outbox's sessions. Their search path is the role's, so that the
+ * client's triggers and types work. On the ledger no function of that path may replace the server's.
+ */
+async function onLedger<T>(db: Database, work: () => Promise<T>): Promise<T> {
+  await db.query(enterLedgerSql)
+  const result = await work()
+  await db.query(leaveLedgerSql)
+  return result
+}
+
+const enterLedgerSql = `select pg_catalog.set_config('outboxd.search_path', pg_catalog.current_setting('search_path'), true);
+  set local search_path = pg_catalog; set local enable_seqscan = off; set local enable_sort = off;
+  set local enable_bitmapscan = off; set local lock_timeout = '3s'`
+const leaveLedgerSql = `set local enable_seqscan to default; set local enable_sort to default;
+  set local enable_bitmapscan to default; set local lock_timeout = 0;
+  select pg_catalog.set_config('search_path', pg_catalog.current_setting('outboxd.search_path'), true)`
 
 async function insert(
   deps: { who: string; keyOnFailure: KeyOnFailure },

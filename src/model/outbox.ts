@@ -1,3 +1,4 @@
+import type { Database } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 import type { RaisedProblem } from './problem.ts'
 import type { State } from './submission.ts'
@@ -43,8 +44,8 @@ interface KnownTypes {
   knownToOthers: readonly string[] | null
 }
 
-/** Rows that are locked, or remembered by the ledger. Locked rows stay new unless `mark` succeeds before disposal. */
-export interface ClaimedRows extends AsyncDisposable {
+/** Rows that the capture's transaction has locked, or rows of a table without marks that the ledger does not have. */
+export interface ClaimedRows {
   readonly outboxIds: readonly string[]
   readonly typesLeftToOthers: readonly string[]
   /** True if the table's rows cannot be marked, so that only the ledger knows which rows are captured. */
@@ -52,7 +53,7 @@ export interface ClaimedRows extends AsyncDisposable {
   /** Reads at least one row, and as many as memory allows. */
   readAsManyAsFit(): Promise<OutboxRecord[]>
   /**
-   * Writes the statuses and releases the rows.
+   * Writes the statuses, before the COMMIT.
    * @returns ids of rows that did not change: the report writes them later
    */
   markReturningUnmarkedIds(statuses: readonly RowStatus[]): Promise<string[]>
@@ -132,6 +133,8 @@ export interface CapturedRecord {
 }
 
 export interface CaptureSession {
+  /** The transaction that captures and marks. */
+  db: Database
   queued: number
   waitingKeys: readonly WaitingKey[]
   skipped: readonly SkippedRow[]
@@ -143,7 +146,7 @@ export interface CaptureSession {
   /** Notes that rows of these types are left to other instances. */
   leaveTypesToOthers(types: readonly string[]): Promise<void>
   /**
-   * Inserts records. They are committed when the work with this session resolves.
+   * Inserts records, in the transaction that marks their rows.
    * @returns null if outbox rows show that the ledger has lost data, so nothing was inserted
    */
   insert(records: readonly CapturedRecord[]): Promise<InsertResult | null>

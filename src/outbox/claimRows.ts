@@ -1,6 +1,6 @@
 import { boundText } from '../boundText.ts'
 import type { ClaimedRow, ClaimedRows, RowOrder, RowStatus, RowsRequest } from '../model.ts'
-import { beginTransaction, type Database } from '../postgres/database.ts'
+import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import type { RowsToCapture } from './cursorScan.ts'
 import { createKeyOrderFilter, idCharsMax, isTypeOfOtherInstancesSql, shortenedIdSql } from './keyOrder.ts'
@@ -10,8 +10,10 @@ import { type ReadRow, readWaitingRowsThatFit } from './readRows.ts'
 import { recordRowDifferences } from './rowDifferences.ts'
 import { toMarkedState, writeBackStatements } from './writeBackStatements.ts'
 
-/** The caller holds the capture lock, because two claims at once would break the order of a key. */
-export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<ClaimedRows> {
+/**
+ * @param db the transaction that holds the capture lock, because two claims at once would break the order of a key
+ */
+export async function claimRows(outbox: Outbox, db: Database, request: RowsRequest): Promise<ClaimedRows> {
   await outbox.ensureLedgerBound()
   return outbox.queryTable(async (table) => {
     const failing = outbox.failingRows.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
@@ -23,7 +25,7 @@ export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<C
       return rememberedRows(outbox, table, found)
     }
     const sql = waitingRowLockStatements(table)
-    return heldRows(outbox, table, async (db) => ({
+    return lockedRows(outbox, db, table, async () => ({
       typesLeftToOthers: await findLeftTypes(db, sql, meant),
       outboxIds: await lockRows(db, table, meant),
     }))
@@ -31,18 +33,18 @@ export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<C
 }
 
 /** Returns no row if the row no longer waits. @throws an error with code 55P03 if another session has locked the row */
-export async function claimRow(outbox: Outbox, outboxId: string): Promise<ClaimedRow> {
+export async function claimRow(outbox: Outbox, db: Database, outboxId: string): Promise<ClaimedRow> {
   const table = await outbox.open()
   const { scan } = table
   if (scan === null) {
     const { lockById } = waitingRowLockStatements(table)
     let key: string | null = null
-    const held = await heldRows(outbox, table, async (db) => {
+    const locked = await lockedRows(outbox, db, table, async () => {
       const rows = await readRow(db, lockById, outboxId)
       key = rows[0]?.key ?? null
       return { outboxIds: idsOf(rows), typesLeftToOthers: [] }
     })
-    return { ...held, key }
+    return { ...locked, key }
   }
   const row = await scan.readUncapturedRow(outboxId)
   const rows = row === null ? [] : [row]
@@ -79,32 +81,28 @@ function rememberedRows(outbox: Outbox, table: OpenTable, { rows, typesLeftToOth
     // The rows are not locked and may show a later state already, so the report writes their states.
     markReturningUnmarkedIds: async (statuses) =>
       idsOf(statuses.filter(({ state }) => writeBackStatements(table)?.states.has(state))),
-    async [Symbol.asyncDispose]() {},
   }
 }
 
-async function heldRows(
+async function lockedRows(
   outbox: Outbox,
+  db: Database,
   table: OpenTable,
-  lock: (db: Database) => Promise<Pick<ClaimedRows, 'outboxIds' | 'typesLeftToOthers'>>,
+  lock: () => Promise<Pick<ClaimedRows, 'outboxIds' | 'typesLeftToOthers'>>,
 ): Promise<ClaimedRows> {
-  const transaction = await beginTransaction(table.db)
+  // If the filter fails for a row, the claim is tried again without that row, in the same transaction.
+  await db.query('savepoint before_claim')
   try {
-    const { outboxIds, typesLeftToOthers } = await lock(transaction.db)
+    const { outboxIds, typesLeftToOthers } = await lock()
     return {
       outboxIds,
       typesLeftToOthers,
       isUnmarkable: false,
-      readAsManyAsFit: () => readWaitingRowsThatFit(outbox, transaction.db, table, outboxIds),
-      async markReturningUnmarkedIds(statuses) {
-        const unmarked = await mark(transaction.db, table, statuses)
-        await transaction.commit()
-        return unmarked
-      },
-      [Symbol.asyncDispose]: () => transaction[Symbol.asyncDispose](),
+      readAsManyAsFit: () => readWaitingRowsThatFit(outbox, db, table, outboxIds),
+      markReturningUnmarkedIds: (statuses) => mark(db, table, statuses),
     }
   } catch (error) {
-    await transaction[Symbol.asyncDispose]()
+    await db.query('rollback to savepoint before_claim').catch(() => {}) // a broken session reports `error`
     throw error
   }
 }

@@ -76,7 +76,7 @@ export class SessionPool extends pg.Pool {
   /** The statements are known after a session has connected. */
   beginSqlFor(path: Path): string {
     const local = this.#isPooled ? Object.entries({ ...statementMeaningSettings, ...this.#settings }).map(setLocal) : []
-    const durable = this.#options.durable ? [committedToDisk] : []
+    const durable = this.#options.durable ? [committedToDiskSql] : []
     const closed = this.#options.isErp && path === 'catalog' ? setCatalogPathLocally : ''
     return ['begin isolation level read committed', ...local, ...durable].join('; ') + closed
   }
@@ -231,7 +231,7 @@ type ConnectCallback = (
 ) => void
 
 /** Keeps a stronger setting, such as waiting for a standby. */
-const committedToDisk = `select set_config('synchronous_commit', 'local', true) where current_setting('synchronous_commit') = 'off'`
+export const committedToDiskSql = `select set_config('synchronous_commit', 'local', true) where current_setting('synchronous_commit') = 'off'`
 
 const setLocal = ([name, value]: [string, string]): string =>
   `set local ${pg.escapeIdentifier(name)} = ${pg.escapeLiteral(value)}`

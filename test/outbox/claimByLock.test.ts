@@ -1,9 +1,8 @@
 import type pg from 'pg'
 import { expect, test } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
-import { claimRow, claimRows } from '../../src/outbox/claimRows.ts'
 import { mayHaveWaitingRows, readRecordWithoutQueriedContent, readWaitingRows } from '../../src/outbox/readRows.ts'
-import { anyRows, setup } from './setup.ts'
+import { anyRows, openClaim, openClaimOfRow, setup } from './setup.ts'
 
 test('rows are claimed in the order of their ids, each once', async () => {
   const { pool, capture, outbox } = await setup()
@@ -63,7 +62,7 @@ async function insertRowsBehindOthers(pool: pg.Pool, keys: number, withoutKey: n
 test('a claim passes thousands of rows that have to wait, and takes no more rows than its limit', async () => {
   const { pool, outbox } = await setup()
   const types = await insertRowsBehindOthers(pool, 4_000, 3)
-  await using claimed = await claimRows(outbox, { ...anyRows, limit: 2, types })
+  await using claimed = await openClaim(outbox, { ...anyRows, limit: 2, types })
   expect(claimed.outboxIds).toEqual(['8001', '8002'])
 })
 
@@ -71,7 +70,7 @@ test('if more rows have to wait than one claim passes, the next claim goes on be
   const { pool, outbox } = await setup()
   const types = await insertRowsBehindOthers(pool, 35_000, 2)
   const claimOne = async () => {
-    await using claimed = await claimRows(outbox, { ...anyRows, limit: 1, types })
+    await using claimed = await openClaim(outbox, { ...anyRows, limit: 1, types })
     return claimed.outboxIds
   }
   expect([await claimOne(), await claimOne()]).toEqual([[], ['70001']])
@@ -85,14 +84,14 @@ test('claiming a locked row by its id fails with a lock error, not as if the row
   const erp = await connect()
   await erp.query('begin')
   await erp.query('select from outbox where id = 1 for update')
-  await expect(claimRow(outbox, '1')).rejects.toMatchObject({ code: '55P03' })
+  await expect(openClaimOfRow(outbox, '1')).rejects.toMatchObject({ code: '55P03' })
 })
 
 test('a claim that ends without marking its rows leaves them unchanged', async () => {
   const { pool, outbox, capture } = await setup()
   await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
   {
-    await using claimed = await claimRows(outbox, anyRows)
+    await using claimed = await openClaim(outbox, anyRows)
     expect(claimed.outboxIds).toHaveLength(1)
     expect(await capture()).toEqual([])
   }
@@ -102,7 +101,7 @@ test('a claim that ends without marking its rows leaves them unchanged', async (
 test('a claim does not block inserts of rows that refer to the claimed rows', async () => {
   const { pool, outbox } = await setup({ ddl: 'create table line (outbox_id bigint references outbox)' })
   await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
-  await using claimed = await claimRows(outbox, anyRows)
+  await using claimed = await openClaim(outbox, anyRows)
   expect(claimed.outboxIds).toHaveLength(1)
   await pool.query(`set statement_timeout = 5000; insert into line values (1)`)
 })

@@ -2,13 +2,12 @@ import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readBacklog } from '../../src/outbox/backlog.ts'
-import { claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { mayHaveWaitingRows, readWaitingRows } from '../../src/outbox/readRows.ts'
 import { readPositionForStartNow } from '../../src/outbox/startPosition.ts'
 import { testActor } from '../support/testActor.ts'
 import { common, cursorForms, ddl, insertKnownRows, markKnown } from './cursorForms.ts'
-import { anyRows, type Setup, setup, tableOf } from './setup.ts'
+import { anyRows, openClaim, type Setup, setup, tableOf } from './setup.ts'
 
 for (const [name, form] of Object.entries(cursorForms)) {
   test(`${name}: every row is captured once, and nothing is written to the table`, async () => {
@@ -44,7 +43,7 @@ for (const [name, form] of Object.entries(cursorForms)) {
   test(`${name}: a row whose key or type the ERP changes during its claim waits for the next claim`, async () => {
     const { pool, capture, outbox } = await setup(form)
     await pool.query(`insert into source (key) values ('a'), ('b'), ('c'), (null), ('closed')`)
-    const claimed = await claimRows(outbox, anyRows)
+    const claimed = await openClaim(outbox, anyRows)
     await pool.query(`update source set key = 'closed' where id = 1`)
     await pool.query(`update source set type = 'order' where id = 2`)
     await pool.query(`update source set payload = '{"edited": true}' where id = 3`)

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { claimRows } from '../../src/outbox/claimRows.ts'
 import { cursorForms, insertKnownRows } from './cursorForms.ts'
-import { anyRows, setup } from './setup.ts'
+import { anyRows, openClaim, setup } from './setup.ts'
 
 for (const [name, form] of Object.entries(cursorForms)) {
   test(`${name}: many known rows after a stuck cursor do not hide new rows`, async () => {
@@ -26,7 +25,7 @@ for (const [name, form] of Object.entries(cursorForms)) {
     const types = { known: ['data'], knownToOthers: ['held'] }
     const taken: string[] = []
     for (let n = 0; n < 2; n++) {
-      await using claimed = await claimRows(outbox, { ...anyRows, types })
+      await using claimed = await openClaim(outbox, { ...anyRows, types })
       expect(claimed.typesLeftToOthers).toEqual(['held'])
       taken.push(...claimed.outboxIds)
     }
@@ -64,7 +63,7 @@ for (const [name, form] of Object.entries(cursorForms)) {
     )
     const claim = async () => {
       const skipped = [{ outboxId: '1', isCaptured: false }]
-      await using claimed = await claimRows(outbox, { ...anyRows, limit: 2, skipped })
+      await using claimed = await openClaim(outbox, { ...anyRows, limit: 2, skipped })
       return claimed.outboxIds
     }
     expect([await claim(), await claim()]).toEqual([[], ['45007']])
@@ -77,7 +76,7 @@ for (const [name, form] of Object.entries(cursorForms)) {
     await pool.query(`update source set key = 'k' where id = 45001; insert into source (key) values ('k')`)
     const claim = async () => {
       const skipped = [{ outboxId: '45001', isCaptured: false }]
-      await using claimed = await claimRows(outbox, { ...anyRows, exceptKeys: ['stuck'], skipped })
+      await using claimed = await openClaim(outbox, { ...anyRows, exceptKeys: ['stuck'], skipped })
       return claimed.outboxIds
     }
     expect([await claim(), await claim()]).toEqual([[], ['45002']])

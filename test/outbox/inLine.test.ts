@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { RowsRequest } from '../../src/model.ts'
-import { claimRow, claimRows, hasToWaitForKey } from '../../src/outbox/claimRows.ts'
-import { anyRows, setup } from './setup.ts'
+import { hasToWaitForKey } from '../../src/outbox/claimRows.ts'
+import { anyRows, openClaim, openClaimOfRow, setup } from './setup.ts'
 
 /** Rows that a claim leaves, and the rows that these hold back, for each way to know which rows wait. */
 
@@ -26,7 +26,7 @@ for (const [name, form] of Object.entries(forms)) {
   const claim = async (values: string, request: Partial<RowsRequest>) => {
     const { pool, outbox } = await setup({ ddl, yaml: form })
     await pool.query(`insert into source (type, key) values ${values}`)
-    await using claimed = await claimRows(outbox, { ...anyRows, ...request })
+    await using claimed = await openClaim(outbox, { ...anyRows, ...request })
     return claimed
   }
 
@@ -57,7 +57,7 @@ for (const [name, form] of Object.entries(forms)) {
     const { pool, outbox, capture } = await setup({ ddl, yaml: form })
     await pool.query('insert into source default values')
     const one = async (id: string) => {
-      await using claimed = await claimRow(outbox, id)
+      await using claimed = await openClaimOfRow(outbox, id)
       return claimed.outboxIds
     }
     expect(await one('1')).toEqual(['1'])
@@ -83,6 +83,6 @@ for (const [name, form] of Object.entries(forms)) {
 test('a captured row whose mark is refused holds back no other row', async () => {
   const { pool, outbox } = await setup({ ddl, yaml: forms['rows with a mark'] })
   await pool.query(`insert into source (key) values ('k'), ('k')`)
-  await using claimed = await claimRows(outbox, { ...anyRows, skipped: [{ outboxId: '1', isCaptured: true }] })
+  await using claimed = await openClaim(outbox, { ...anyRows, skipped: [{ outboxId: '1', isCaptured: true }] })
   expect(claimed.outboxIds).toEqual(['2'])
 })

@@ -1,14 +1,13 @@
 import { expect, test } from 'vitest'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readBacklog } from '../../src/outbox/backlog.ts'
-import { claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
 import { clearOutdatedRowDifferences } from '../../src/outbox/rowDifferences.ts'
 import { writeBackRows } from '../../src/outbox/writeBack.ts'
 import { openCaptureLock } from '../support/ledger.ts'
 import { testActor } from '../support/testActor.ts'
-import { anyRows, type Setup, setup, tableOf } from './setup.ts'
+import { anyRows, openClaim, type Setup, setup, tableOf } from './setup.ts'
 
 /** If an id is used again, the stamp tells the new row from the former one. */
 
@@ -73,7 +72,7 @@ test('a conflicting row that gets a new id is captured', async () => {
   await capture()
   await pool.query(`truncate source; ${insert(1, '2026-11-02', 2)}`)
   await capture()
-  const claimed = await claimRows(outbox, { ...anyRows, skipped: [{ outboxId: '1', isCaptured: false }] })
+  const claimed = await openClaim(outbox, { ...anyRows, skipped: [{ outboxId: '1', isCaptured: false }] })
   expect(claimed.outboxIds).toEqual([])
   await claimed[Symbol.asyncDispose]()
   // The ERP gives the row a new id.
@@ -165,7 +164,7 @@ for (const [name, createdAt] of [
     await rests(capture)
     await pool.query(`truncate source restart identity; ${fill(2, 9)}`)
     const after = new Outbox(pool, tableOf(bySequence.yaml), 1_000, pool)
-    await expect(claimRows(after, anyRows)).rejects.toThrow('the ids of the outbox public.source')
+    await expect(openClaim(after, anyRows)).rejects.toThrow('the ids of the outbox public.source')
     await expect(capture()).rejects.toThrow('outboxd adopt --new')
     expect(await mayHaveWaitingRows(outbox)).toBe(true)
     await adoptAs(given, 'new')
@@ -242,7 +241,7 @@ for (const [name, createdAt] of [
     expect(await mayHaveWaitingRows(outbox)).toBe(true)
     await expect(capture()).rejects.toThrow('the ids of the outbox public.source')
     const after = new Outbox(pool, tableOf(bySequence.yaml), 1_000, pool)
-    await expect(claimRows(after, anyRows)).rejects.toThrow('the ids of the outbox public.source')
+    await expect(openClaim(after, anyRows)).rejects.toThrow('the ids of the outbox public.source')
   })
 
   test(`by a sequence, rows ${name}: a sequence set back and drawn up to the cursor is noticed`, async () => {
@@ -337,7 +336,7 @@ test('a ledger belongs to one table and id column, and refuses a different one',
   const other = new Outbox(pool, 'outbox', 1_000, pool)
   const why =
     /the ledger belongs to the outbox public\.source .*with ids in the column id, and the configuration names public\.outbox/
-  await expect(claimRows(other, anyRows)).rejects.toThrow(why)
+  await expect(openClaim(other, anyRows)).rejects.toThrow(why)
   await expect(readBacklog(other)).rejects.toThrow(why)
   await expect(writeBackRows(other, async () => [])).rejects.toThrow(why)
 })

@@ -1,8 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { createPool } from '../../src/postgres/database.ts'
-import { anyRows, setup, tableOf } from './setup.ts'
+import { anyRows, openClaim, setup, tableOf } from './setup.ts'
 
 /** The outbox in a daemon's sessions, which look names up only in the catalog, unless the client's code runs. */
 async function asDaemon(given: { ddl: string; path: string; yaml: string }) {
@@ -18,7 +17,7 @@ async function asDaemon(given: { ddl: string; path: string; yaml: string }) {
     outbox,
     /** Claims and marks rows. @returns their ids */
     async take() {
-      await using claimed = await claimRows(outbox, anyRows)
+      await using claimed = await openClaim(outbox, anyRows)
       const records = await claimed.readAsManyAsFit()
       const status = { state: 'queued', transactionId: null, errorCode: null, error: null } as const
       const unmarked = await claimed.markReturningUnmarkedIds(

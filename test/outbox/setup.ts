@@ -1,11 +1,12 @@
 import pg from 'pg'
 import { expect, onTestFinished } from 'vitest'
-import type { OutboxRecord, RowStatus, RowsRequest, WriteBackResult } from '../../src/model.ts'
-import { claimRows } from '../../src/outbox/claimRows.ts'
+import type { ClaimedRows, OutboxRecord, RowStatus, RowsRequest, WriteBackResult } from '../../src/model.ts'
+import { claimRow, claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { parseOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
 import { writeBackRows } from '../../src/outbox/writeBack.ts'
+import { beginTransaction, type Database } from '../../src/postgres/database.ts'
 import { createDatabase } from '../support/database.ts'
 import { openCaptureLock } from '../support/ledger.ts'
 
@@ -80,7 +81,7 @@ function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
   const captureLock = openCaptureLock(ledger)
 
   async function captureRecords(limit = 100, exceptKeys: readonly string[] = []) {
-    await using claimed = await claimRows(outbox, { ...anyRows, limit, exceptKeys })
+    await using claimed = await openClaim(outbox, { ...anyRows, limit, exceptKeys })
     const records = await claimed.readAsManyAsFit()
     const inserted = await captureLock.withLock((turn) => turn.insert(records.map(kept)))
     const inLedger = records.filter(({ outboxId }) => inserted?.leftOutIds.has(outboxId) === false)
@@ -114,6 +115,33 @@ export async function rests({ capture, outbox }: Pick<Setup, 'capture' | 'outbox
   await expect
     .poll(async () => [await capture(), await mayHaveWaitingRows(outbox)], { timeout: 50_000 })
     .toEqual([[], false])
+}
+
+/** Claims rows in a transaction of its own, which marking commits and disposal rolls back. */
+export const openClaim = (outbox: Outbox, request: RowsRequest) =>
+  inOwnTransaction(outbox, (db) => claimRows(outbox, db, request))
+
+/** Like `openClaim`, for one row. */
+export const openClaimOfRow = (outbox: Outbox, outboxId: string) =>
+  inOwnTransaction(outbox, (db) => claimRow(outbox, db, outboxId))
+
+async function inOwnTransaction<R extends ClaimedRows>(outbox: Outbox, work: (db: Database) => Promise<R>) {
+  const transaction = await beginTransaction((await outbox.open()).db)
+  try {
+    const rows = await work(transaction.db)
+    return {
+      ...rows,
+      async markReturningUnmarkedIds(statuses: readonly RowStatus[]) {
+        const unmarked = await rows.markReturningUnmarkedIds(statuses)
+        await transaction.commit()
+        return unmarked
+      },
+      [Symbol.asyncDispose]: () => transaction[Symbol.asyncDispose](),
+    }
+  } catch (error) {
+    await transaction[Symbol.asyncDispose]()
+    throw error
+  }
 }
 
 export function tableOf(yaml: string) {

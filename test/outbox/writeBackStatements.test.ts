@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { State } from '../../src/model.ts'
-import { claimRows } from '../../src/outbox/claimRows.ts'
 import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
-import { anyRows, setup } from './setup.ts'
+import { anyRows, openClaim, setup } from './setup.ts'
 
 const status = (state: State, more: { error?: string; transactionId?: string; errorCode?: string } = {}) => ({
   outboxId: '1',
@@ -156,7 +155,7 @@ describe('every form that marks on capture marks a row in any first state', () =
     })
     const firstStates: State[] = ['queued', 'rejected', 'uncertain', 'discarded']
     await pool.query('insert into sale select generate_series(1, 4)')
-    await using claimed = await claimRows(outbox, anyRows)
+    await using claimed = await openClaim(outbox, anyRows)
     const statuses = firstStates.map((state, i) => ({ ...status(state), outboxId: String(i + 1) }))
     expect(await claimed.markReturningUnmarkedIds(statuses)).toEqual([])
     expect(await mayHaveWaitingRows(outbox)).toBe(false)

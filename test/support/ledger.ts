@@ -204,7 +204,12 @@ const historyOf = (pool: pg.Pool) =>
 
 /** Returns the functions that capture uses on a ledger. */
 export function openCaptureLock(pool: pg.Pool, keyOnFailure: KeyOnFailure = 'continue') {
-  const on = { ledger: pool, instance: { id: 'test', who: 'test' }, keyOnFailure, history: historyOf(pool) }
+  const on = {
+    instance: { id: 'test', who: 'test' },
+    keyOnFailure,
+    history: historyOf(pool),
+    sessions: async () => pool,
+  }
   return {
     withLock: <T>(work: (session: CaptureSession) => Promise<T>) => withCaptureLock(on, work),
     readDueCaptureWork: () => readDueCaptureRetries(pool),

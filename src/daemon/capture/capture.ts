@@ -5,7 +5,6 @@ import type {
   DueCaptureWork,
   FailedRow,
   RowsRequest,
-  SkippedRow,
 } from '../../model.ts'
 import {
   type CaptureFailure,
@@ -107,43 +106,25 @@ export type CaptureRoundResult = 'again' | 'busy' | 'waits' | 'idle'
 export function createBatchCapture(deps: CaptureDeps) {
   let limit = batchMax
   /**
-   * Captured rows whose mark took too long. Capture leaves them out for 5 minutes, so that the report can mark them.
-   */
-  const leftUntilMs = new Map<string, number>()
-
-  function leftToReport(): SkippedRow[] {
-    const nowMs = deps.elapsedMs()
-    for (const [id, untilMs] of leftUntilMs) if (untilMs <= nowMs) leftUntilMs.delete(id)
-    return [...leftUntilMs.keys()].map((outboxId) => ({ outboxId, isCaptured: true }))
-  }
-
-  async function leaveToReport(outboxIds: readonly string[]): Promise<void> {
-    const untilMs = deps.elapsedMs() + leftToReportMs
-    for (const id of outboxIds) leftUntilMs.set(id, untilMs)
-    await deps.reportLater(outboxIds)
-  }
-
-  /**
    * A batch takes the lowest ids, so halving the limit isolates a failing row. A full batch raises the limit by an
    * eighth.
    */
   async function captureNew(): Promise<CaptureRoundResult> {
-    const batch = await captureBatch(deps, limit, leftToReport())
+    const batch = await captureBatch(deps, limit)
     if (batch.kind === 'captured') {
       if (batch.rows === limit) limit = Math.min(batchMax, Math.ceil(limit * 1.125))
       return batch.hasMore ? 'again' : 'idle'
     }
     if (batch.kind !== 'failed') return batch.kind
-    const { error, isCaptured, outboxIds } = batch
-    const { type, code } = deps.faultOf(error, isCaptured)
+    const { error, isMark, outboxIds } = batch
+    const { type } = deps.faultOf(error, isMark)
     if (type !== null) {
       await deps.stopCaptureOfTypeBriefly(type, error)
       return 'again'
     }
     const [first = ''] = outboxIds
     if (outboxIds.length === 1) return captureAlone(deps, first, batch)
-    if (isCaptured && code === statementTimeout) await leaveToReport(outboxIds)
-    else deps.onBatchFailed(outboxIds.length, error)
+    deps.onBatchFailed(outboxIds.length, error)
     limit = Math.ceil(Math.min(limit, outboxIds.length) / 2)
     return 'again'
   }
@@ -162,7 +143,7 @@ export function createBatchCapture(deps: CaptureDeps) {
       } catch (error) {
         // The error says that every row would fail. If new rows do not, the skipped row may be the cause.
         const round = await captureNewIfAny(due)
-        await skip(deps, due.dueId, { error, isCaptured: false })
+        await skip(deps, due.dueId, { error, isMark: false })
         return round === 'idle' ? 'again' : round
       }
       if (tried === 'busy' || tried === 'waits') return tried
@@ -175,11 +156,8 @@ export function createBatchCapture(deps: CaptureDeps) {
 type Batch = Exclude<CaptureRowsResult, { kind: 'captured' }> | { kind: 'captured'; rows: number; hasMore: boolean }
 
 const batchMax = 500
-const leftToReportMs = 300_000
 
-const statementTimeout = '57014'
-
-async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: readonly SkippedRow[]): Promise<Batch> {
+async function captureBatch(deps: CaptureDeps, limitMax: number): Promise<Batch> {
   let limit = 0
   let triedTypes: string[] = []
   const typesRead = new Set<string>()
@@ -194,11 +172,11 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
         known: known.filter((type) => !heldTypes.includes(type)),
         knownToOthers: knownToOthers && [...knownToOthers, ...heldTypes],
       }
-      const rows = await deps.claim({
+      const rows = await deps.claim(session.db, {
         limit,
         keyRowsMax,
         exceptKeys,
-        skipped: [...session.skipped, ...leftToReport],
+        skipped: session.skipped,
         types,
       })
       if (rows === null) return null
@@ -275,13 +253,13 @@ async function captureAlone(
     if (result.kind !== 'failed') return forget(deps, outboxId, result)
     // Reading the earlier rows of the key failed, which is not the fault of this row.
     if (turn === 'unknown') return skip(deps, outboxId, result)
-    return captureAlone(deps, outboxId, { ...result, isCaptured: result.isCaptured || wasCaptured })
+    return captureAlone(deps, outboxId, result)
   }
-  const { blame, message } = deps.faultOf(failure.error, failure.isCaptured)
-  if (failure.isCaptured || blame !== 'piece') return skip(deps, outboxId, failure)
+  const { blame, message } = deps.faultOf(failure.error, failure.isMark)
+  if (failure.isMark || blame !== 'piece') return skip(deps, outboxId, failure)
   let result = await rejectRow(deps, { outboxId, why: message, keepsKey: true })
   // The key itself may be the cause.
-  if (result.kind === 'failed' && !result.isCaptured && deps.faultOf(result.error, false).blame === 'piece')
+  if (result.kind === 'failed' && !result.isMark && deps.faultOf(result.error, false).blame === 'piece')
     result = await rejectRow(deps, { outboxId, why: message, keepsKey: false })
   if (result.kind === 'failed') return skip(deps, outboxId, result)
   if (result.kind === 'captured') deps.onRowRejected(outboxId, failure.error)
@@ -295,8 +273,8 @@ function rejectRow(
 ): Promise<CaptureRowsResult> {
   let key: string | null = null
   return captureRows(deps, {
-    async claim() {
-      const row = await deps.claimOne(outboxId)
+    async claim({ db }) {
+      const row = await deps.claimOne(db, outboxId)
       if (keepsKey) key = row?.key ?? null
       return row
     },
@@ -306,7 +284,7 @@ function rejectRow(
 
 function selectUnchanged(deps: CaptureDeps, outboxId: string): RowSource {
   return {
-    claim: () => deps.claimOne(outboxId),
+    claim: ({ db }) => deps.claimOne(db, outboxId),
     async read(rows, session) {
       const { known, knownToOthers } = typesIn(session, deps.knownTypes())
       // An instance that knows the row's type may have skipped the row. This instance may not know the type.
@@ -328,17 +306,18 @@ async function forget(deps: CaptureDeps, outboxId: string, outcome: Tried): Prom
   return 'again'
 }
 
-async function skip(deps: CaptureDeps, outboxId: string, { error, isCaptured }: CaptureFailure): Promise<'again'> {
-  const { code, blame } = deps.faultOf(error, isCaptured)
-  const detail = isCaptured
-    ? `the row was captured and is sent once, but the table refuses its mark (${code}), so the row still looks new. Check the table's triggers and constraints`
+async function skip(deps: CaptureDeps, outboxId: string, { error, isMark }: CaptureFailure): Promise<'again'> {
+  const { code, blame } = deps.faultOf(error, isMark)
+  const detail = isMark
+    ? `the table refuses the mark (${code}), so the row is not captured, and rows of its key wait behind it. Check the table's triggers and constraints`
     : blame === 'moment'
       ? `the row could not be captured (${code}: a lock, or too little time or memory), and rows of its key wait behind it. The daemon tries again by itself`
       : `the row can be neither captured nor rejected (${code}), and rows of its key wait behind it. Fix the row, or delete it from the outbox`
-  await deps.skipRows([{ outboxId, isCaptured, detail }])
+  await deps.skipRows([{ outboxId, isCaptured: false, detail }])
   deps.onRowSkipped(outboxId, error)
   return 'again'
 }
+
 const ignored = (outboxId: string) => ({
   outboxId,
   isCaptured: true,

@@ -11,6 +11,7 @@ import type {
   RowStatus,
   RowsRequest,
 } from '../../model.ts'
+import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 
 export interface CaptureFault {
@@ -25,9 +26,9 @@ export interface CaptureFault {
 
 export interface CaptureRowsDeps extends RecordMakerDeps {
   /** Resolves to null if this instance's outbox.yaml is not in use. The rows are then unknown. */
-  claim(request: RowsRequest): Promise<ClaimedRows | null>
+  claim(db: Database, request: RowsRequest): Promise<ClaimedRows | null>
   /** See `claim`. @throws if another session has locked the row */
-  claimOne(outboxId: string): Promise<ClaimedRow | null>
+  claimOne(db: Database, outboxId: string): Promise<ClaimedRow | null>
   /** True if the row's key is closed, or an earlier row of its key waits. */
   hasToWaitForKey(outboxId: string, order: RowOrder): Promise<boolean>
   readRecordContents(records: readonly OutboxRecord[]): Promise<OutboxRecord[]>
@@ -35,7 +36,7 @@ export interface CaptureRowsDeps extends RecordMakerDeps {
   withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
   reportLater(outboxIds: readonly string[]): Promise<void>
   faultOf(error: unknown, isMark: boolean): CaptureFault
-  /** Called before the rows are marked, because records in the ledger may already be sent. */
+  /** Called after the COMMIT. */
   onCaptured(records: readonly CapturedRecord[]): void
 }
 
@@ -47,8 +48,8 @@ export interface RowSource {
 
 export interface CaptureFailure {
   error: unknown
-  /** True if the row is in the ledger and only the mark was refused. */
-  isCaptured: boolean
+  /** True if the table refused a mark. The row is then not rejected, because its content is not the cause. */
+  isMark: boolean
 }
 
 export type CaptureRowsResult =
@@ -61,61 +62,59 @@ export type CaptureRowsResult =
   | ({ kind: 'failed'; outboxIds: readonly string[] } & CaptureFailure)
 
 /**
- * The ledger commits before the outbox does. After a crash in between, the rows are claimed again, and the ledger
- * ignores the second insert.
+ * Captures and marks rows in one transaction.
  *
  * @throws errors that concern all rows, such as a lost connection
  */
 export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSource): Promise<CaptureRowsResult> {
-  await using claimed = new AsyncDisposableStack()
   let outboxIds: readonly string[] = []
-  let captured: (Marking & { rows: ClaimedRows; read: number }) | 'waits' | 'idle' | null = null
+  let isMark = false
+  let captured: Captured | 'waits' | 'idle' | null
   try {
     captured = await deps.withLock(async (session) => {
       if (!session.isHistoryComplete) return 'waits'
       const rows = await claim(session)
       if (rows === null) return 'idle'
-      claimed.use(rows)
       outboxIds = rows.outboxIds
       const all = outboxIds.length === 0 ? [] : await read(rows, session)
       outboxIds = all.map((record) => record.outboxId)
       const inserted = all.length === 0 ? nothingInserted : await session.insert(all)
       if (inserted === null) return 'waits'
       const records = all.filter((record) => !inserted.leftOutIds.has(record.outboxId))
-      return { rows, read: all.length, records, discarded: inserted.discarded }
+      // Rows in conflict are not marked, so they are not among the failed rows.
+      outboxIds = records.map((record) => record.outboxId)
+      isMark = true // also for the COMMIT, where deferred triggers of the table run
+      const unmarked = records.length === 0 ? [] : await rows.markReturningUnmarkedIds(toMarks(records, inserted))
+      return { rows, read: all.length, records, unmarked }
     })
-    if (captured === null) return { kind: 'busy' }
-    if (captured === 'waits' || captured === 'idle') return { kind: captured }
-    const { rows, records } = captured
-    // If the mark fails, rows in conflict are not among the failed rows, because the ledger does not have them.
-    outboxIds = records.map(({ outboxId }) => outboxId)
-    const unmarked = records.length === 0 ? [] : await mark(deps, rows, captured)
-    return { kind: 'captured', claimed: rows.outboxIds.length, read: captured.read, unmarked }
   } catch (error) {
-    const isCaptured = captured !== null
-    if (deps.faultOf(error, isCaptured).blame === 'everyone') throw error
-    return { kind: 'failed', outboxIds, error, isCaptured }
+    if (deps.faultOf(error, isMark).blame === 'everyone') throw error
+    return { kind: 'failed', outboxIds, error, isMark }
+  }
+  if (captured === null) return { kind: 'busy' }
+  if (captured === 'waits' || captured === 'idle') return { kind: captured }
+  const { rows, records, unmarked } = captured
+  if (records.length > 0) deps.onCaptured(records)
+  if (unmarked.length > 0) await deps.reportLater(unmarked)
+  return {
+    kind: 'captured',
+    claimed: rows.outboxIds.length,
+    read: captured.read,
+    unmarked: rows.isUnmarkable ? [] : unmarked,
   }
 }
 
-const nothingInserted: InsertResult = { leftOutIds: new Set(), discarded: new Map() }
-
-interface Marking extends Pick<InsertResult, 'discarded'> {
+interface Captured {
+  rows: ClaimedRows
+  read: number
   records: readonly CapturedRecord[]
+  unmarked: readonly string[]
 }
 
-async function mark(
-  deps: CaptureRowsDeps,
-  rows: ClaimedRows,
-  { records, discarded }: Marking,
-): Promise<readonly string[]> {
-  deps.onCaptured(records)
-  const unmarked = await rows.markReturningUnmarkedIds(
-    records.map((record) => toCaptureMark(record, discarded.get(record.outboxId) ?? null)),
-  )
-  if (unmarked.length > 0) await deps.reportLater(unmarked)
-  return rows.isUnmarkable ? [] : unmarked
-}
+const toMarks = (records: readonly CapturedRecord[], { discarded }: InsertResult): RowStatus[] =>
+  records.map((record) => toCaptureMark(record, discarded.get(record.outboxId) ?? null))
+
+const nothingInserted: InsertResult = { leftOutIds: new Set(), discarded: new Map() }
 
 type MappedRecord =
   | { kind: 'mapped'; resource: Resource; tracked: boolean; sendsOwnId: boolean; body: string; amounts: Amounts }

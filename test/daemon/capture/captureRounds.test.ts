@@ -32,6 +32,7 @@ function setup(given: {
   }
   const calls: string[] = []
   const session: CaptureSession = {
+    db: { query: () => Promise.reject(new Error('no database')) },
     queued: 0,
     waitingKeys: [],
     skipped: [],
@@ -49,7 +50,6 @@ function setup(given: {
       isUnmarkable: false,
       readAsManyAsFit: async () => rows,
       markReturningUnmarkedIds: async () => [],
-      [Symbol.asyncDispose]: async () => {},
     }
   }
   const rounds = createCaptureRounds({
@@ -57,7 +57,7 @@ function setup(given: {
       elapsedMs: () => state.nowMs,
       queuedMax: state.windowMax,
       knownTypes: () => ['order'],
-      async claim({ limit }) {
+      async claim(_, { limit }) {
         const count = Math.min(limit, state.rows)
         state.rows -= count
         return claimed(count)

@@ -304,7 +304,7 @@ test('an empty ledger captures no row until it is known that none names a transa
     rowSearch,
   })
   const instance = { id: 'daemon', who: 'daemon 1' }
-  const capturing = { ledger: ledger.pool, instance, keyOnFailure: 'continue' as const, history }
+  const capturing = { instance, keyOnFailure: 'continue' as const, history, sessions: async () => ledger.pool }
   const capture = () =>
     withCaptureLock(capturing, async ({ isHistoryComplete: hasHistory, insert }) => ({
       hasHistory,

@@ -85,7 +85,7 @@ async function follow(): Promise<void> {
   }
 }
 
-/** The daemon commits to the ledger before it marks the row, on a different connection. Here both are one commit. */
+/** Captures and marks in one commit, as the daemon does. */
 async function capture(): Promise<{ ids: string[]; rows: string[] }> {
   const client = await pool.connect()
   try {
