@@ -4,7 +4,7 @@ import LongestFirst from './support/longestFirst.ts'
 
 /** Tests of whole daemons in the suite: faults of a service's answers, SIGKILL, three instances, and one tutorial. */
 const shortFaults = ['answers', 'kill', 'records']
-const shortE2e = ['hangingCommits', 'sourceQueries', 'status', 'threeProcesses', 'tutorialErp']
+const shortE2e = ['consoleCost', 'hangingCommits', 'sourceQueries', 'status', 'threeProcesses', 'tutorialErp']
 
 /** Long runs of programs or Prometheus; with the browser half of all work: `npm run test:e2e`, `test:browser`. */
 const e2e = [
@@ -15,7 +15,7 @@ const e2e = [
   'e2e/services/*.test.ts',
   'tools/crash/campaign.test.ts',
   'commands/demo.test.ts',
-  'deploy/alertRules.test.ts',
+  '**/alertRules.test.ts',
   'outbox/cursorScanManyRows.test.ts',
   'daemon/capture/changeCaptureManyNotes.test.ts',
 ]

@@ -88,7 +88,7 @@ test('a daemon’s COMMIT waits for a standby: `status` says so first, and `chec
   await loseStandby('outboxd')
   const printed = await until(
     () => statusSays(env()),
-    (said) => said.startsWith('COMMITs in the ledger’s database wait for a synchronous standby, so nothing is sent. '),
+    (said) => said.startsWith('COMMITs in the database wait for a synchronous standby, so nothing is sent. '),
   )
   expect(printed.split('\n')[0]).toContain('Do not restart a daemon')
   const { code, printed: found } = await runCheck()

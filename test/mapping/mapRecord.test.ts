@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { mapRecord } from '../../src/mapping/mapRecord.ts'
+import { classifyFieldErrors, mapOutboxRecord, mapRecord } from '../../src/mapping/mapRecord.ts'
 import { mappingFrom, mappingOf, mapValue, outcomeOf } from './mappingOf.ts'
 
 /** Options of the field, the client's JSON, and the request or the error. */
@@ -380,5 +381,57 @@ body: { net: "\${net}", tax: "\${tax}", none: "\${none}", n: "\${n}" }
   expect(mapRecord(mapping, '{"net":1234.5,"tax":"-0.25","n":7}', 'i')).toMatchObject({
     body: '{"net":1234.50,"tax":"-0.250","n":7}',
     amounts: { net: '1234.50', tax: '-0.250' },
+  })
+})
+
+test.each([
+  ['type: string, required: true', 'null', 'null'],
+  ['type: string, required: true', '""', 'empty'],
+  ['type: string, maxLength: 3', '"Jane Doe"', 'too_long'],
+  ['type: string', '{"name":"Jane Doe"}', 'wrong_type'],
+  ['type: enum, values: [a, b]', '"Jane Doe"', 'not_one_of'],
+  ['type: string, lookup: { a: b }', '"Jane Doe"', 'not_in_lookup'],
+  ['type: uuid', '"Jane Doe"', 'no_uuid'],
+  ['type: boolean', '"Jane Doe"', 'no_boolean'],
+  ['type: integer', '1.5', 'no_integer'],
+  ['type: integer', '99999999999999999999', 'too_large'],
+  ['type: "decimal(10,2)"', '1.234', 'too_many_decimals'],
+  ['type: "decimal(10,2)"', '1e400', 'too_large'],
+  ['type: "decimal(10,2)"', '"1,5"', 'no_number'],
+  ['type: datetime', '"Jane Doe"', 'no_datetime'],
+  ['type: datetime, timezone: Europe/Berlin', '"2026-03-29T02:30:00"', 'no_datetime'],
+])('with { %s } and %s the log names the field v and the mistake %s, and nothing of the value', (options, json, kind) => {
+  const mapped = mapValue(mappingOf(`from: v, ${options}`), json)
+  expect(mapped.kind === 'invalid' && classifyFieldErrors(mapped.errors)).toEqual([{ field: 'v', kind }])
+})
+
+test.each([
+  [{ type: 't', payload: '{}', unreadable: null }, 'v', 'missing'],
+  [{ type: 't', payload: 'Jane Doe', unreadable: null }, 'payload', 'no_json'],
+  [{ type: 't', payload: '\uFEFF{}', unreadable: null }, 'payload', 'no_json'],
+  [{ type: 'Jane', payload: '{}', unreadable: null }, 'payload', 'no_mapping'],
+  [{ type: 't', payload: null, unreadable: 'Jane Doe' }, 'payload', 'invalid'],
+])('for %o the log names %s and %s', (record, field, kind) => {
+  const mapped = mapOutboxRecord(new Map([['t', mappingOf('from: v, type: string, required: true')]]), record, 'id')
+  expect(mapped.kind === 'refused' && classifyFieldErrors(mapped.errors)).toEqual([{ field, kind }])
+})
+
+describe('the examples of docs/start/mapping.md', () => {
+  // In docs/start/mapping.md a ```yaml block is a mapping; the ```json blocks after it are a payload and its request.
+  const page = readFileSync('docs/start/mapping.md', 'utf8')
+  const blocks = [...page.matchAll(/^```(yaml|json)\n(.*?)^```$/gms)].map(([, language, text]) => ({ language, text }))
+  const examples = blocks.flatMap(({ language, text = '' }, i) =>
+    language === 'yaml'
+      ? [{ mapping: text, payload: blocks[i + 1]?.text ?? '', request: blocks[i + 2]?.text ?? '' }]
+      : [],
+  )
+
+  test.each(examples)('example $#: the payload becomes the request shown', ({ mapping, payload, request }) => {
+    const mapped = mapRecord(mappingFrom(mapping), payload, '7d1c0c52-8f0e-4c57-9d0b-0a3f5e1f7a11')
+    expect(mapped).toMatchObject({ kind: 'mapped', body: request.replaceAll(/\s*\n\s*|(?<=[{,:[]) | (?=[}\]])/g, '') })
+  })
+
+  test('the page has some', () => {
+    expect(examples.length).toBeGreaterThan(1)
   })
 })

@@ -1,6 +1,7 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { requestOutcomeOf } from '../../src/service/readAnswer.ts'
-import { noAnswer, response } from '../support/answers.ts'
+import { readPauseFromTokenAnswer, requestOutcomeOf } from '../../src/service/readAnswer.ts'
+import { anyAnswer, noAnswer, response } from '../support/answers.ts'
 
 test.each([
   [response(200), 'ok'],
@@ -24,4 +25,33 @@ test.each([
   [noAnswer({ sent: false, cause: 'network' }), 'network'],
 ] as const)('%j counts as %s', (answer, outcome) => {
   expect(requestOutcomeOf(answer)).toBe(outcome)
+})
+
+test.each([
+  [response(400, { error: 'invalid_grant' }), 'unauthorized', /invalid_grant.*SERVICE_CLIENT_ID/],
+  [response(401, { error: 'invalid_client' }), 'unauthorized', /invalid_client.*SERVICE_CLIENT_SECRET/],
+  [response(403), 'unauthorized', /allow-list/],
+  [response(404), 'unauthorized', /SERVICE_AUTH_URL/],
+  [response(302, '(redirect to https://login) '), 'unauthorized', /https:\/\/login.*SERVICE_AUTH_URL/],
+  [response(429, '', 9_000), 'throttled', /429/],
+  [response(503), 'unavailable', /503/],
+  [response(500, { code: 'E003' }), 'unavailable', /E003/],
+  [response(401, { code: 'E003' }), 'unauthorized', /E003.*SERVICE_CLIENT_ID/],
+  [response(407), 'unauthorized', /407/],
+  [response(303, '', 9_000), 'unauthorized', /SERVICE_AUTH_URL/],
+  [response(500), 'unreachable', /500/],
+  [response(502), 'unreachable', /502/],
+  [response(200, 'what?'), 'unreachable', /without a usable token/],
+  [noAnswer({ sent: true, cause: 'timeout' }), 'unreachable', /asking for a token/],
+  [noAnswer({ sent: false, cause: 'network' }), 'unreachable', /asking for a token/],
+] as const)('%j: pause %s', (answer, reason, detail) => {
+  expect(readPauseFromTokenAnswer(answer)).toMatchObject({ reason, detail: expect.stringMatching(detail) })
+})
+
+test('any answer without a token leads to a pause with a message', () => {
+  fc.assert(
+    fc.property(anyAnswer, (answer) => {
+      expect(readPauseFromTokenAnswer(answer).detail).not.toBe('')
+    }),
+  )
 })

@@ -1,7 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseAndMaskJson } from '../../src/service/readJson.ts'
-import { findErrorMessage, readIdInSubmitAnswer, readTransactionStatus } from '../../src/service/responses.ts'
+import {
+  findAnyErrorCode,
+  findCodelessRefusalFingerprint,
+  findErrorMessage,
+  readIdInSubmitAnswer,
+  readTransactionStatus,
+} from '../../src/service/responses.ts'
+import { noAnswer, response } from '../support/answers.ts'
 
 describe('the id of a submit answer', () => {
   test.each([
@@ -86,4 +93,87 @@ test('no JSON makes the readers throw', () => {
       findErrorMessage(json)
     }),
   )
+})
+
+test.each([
+  { body: { code: 'E001' }, code: 'E001' },
+  { body: { errorCode: 'E002' }, code: 'E002' },
+  { body: { error_code: 'E002' }, code: 'E002' },
+  { body: { error: { code: 'E003' } }, code: 'E003' },
+  { body: { error: 'E003' }, code: 'E003' },
+  { body: { errors: [{ field: 'x' }, { code: 'E001' }] }, code: 'E001' },
+  { body: { errors: ['not a code', { errorCode: 'E001' }] }, code: 'E001' },
+  { body: [{ code: 'E001' }], code: 'E001' },
+  { body: { type: 'https://errors.example/E002', title: 'Duplicate', status: 409 }, code: 'E002' },
+  { body: { type: 'about:blank', status: 400, code: 'E001' }, code: 'E001' },
+  { body: { type: 'urn:problem:E003', title: 'Service unavailable' }, code: 'E003' },
+  { body: { type: 'https://errors.example/not-found', title: 'Not found', status: 404 }, code: null },
+  { body: { code: 'BAD_REQUEST', type: 'https://errors.example/E001' }, code: 'E001' },
+  { body: { code: 'BAD_REQUEST', message: 'E001: Invalid customer' }, code: 'BAD_REQUEST' },
+  { body: { message: 'E003: article not for sale' }, code: null },
+  { body: { errors: ['E001', 'customerId is unknown'] }, code: 'E001' },
+  { body: { errors: ['required', 'article E003'] }, code: null },
+  { body: { code: 'BAD_REQUEST', errors: [{ code: 'E001' }] }, code: 'E001' },
+  { body: { code: 'BAD_REQUEST' }, code: 'BAD_REQUEST' },
+  { body: { error: 'invalid_client' }, code: 'invalid_client' },
+  { body: { error: 'something went wrong' }, code: null },
+  { body: { code: 400 }, code: null },
+  { body: { code: 'x'.repeat(65) }, code: null },
+  { body: { message: 'see ABE001 and E0012' }, code: null },
+  { body: {}, code: null },
+  { body: null, code: null },
+])('$body has the code $code', ({ body, code }) => {
+  expect(findAnyErrorCode(400, body, JSON.stringify(body))).toBe(code)
+  expect(findAnyErrorCode(500, body, JSON.stringify(body))).toBe(code)
+})
+
+test('a code is found at the start of a 5xx text that is not JSON, and not within a gateway’s page', () => {
+  expect(findAnyErrorCode(502, undefined, '\nE003 Service unavailable')).toBe('E003')
+  expect(findAnyErrorCode(500, undefined, '<html><h1>E003 Service unavailable</h1>')).toBe('E003')
+  expect(findAnyErrorCode(504, undefined, '<html>Reference: E003-7f</html>')).toBe(null)
+})
+
+test.each([
+  200, 301, 400, 403, 422,
+])('the text of a %i that is not JSON has no code (a 400 about "article E003-17" paused all sending)', (status) => {
+  expect(findAnyErrorCode(status, undefined, 'article E003-17 is not for sale')).toBe(null)
+})
+
+test('from any body, the code is one word or null', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.string(), fc.integer({ min: 200, max: 599 }), (json, text, status) => {
+      expect(findAnyErrorCode(status, json, text) ?? 'E001').toMatch(/^[\w.:/-]{1,64}$/)
+    }),
+  )
+})
+
+test('the same refusal has the same fingerprint, whatever the id and the time of the request', () => {
+  const at = (id: string, time: string) => response(400, { title: 'Bad Request', traceId: id, time })
+  const one = findCodelessRefusalFingerprint(at('0b5e8b7e-7b1e-4b57-9a55-1f3c2f8a0001', '2026-11-21T10:00:00.123Z'))
+  expect(one).toMatch(/^[\w-]{22}$/)
+  expect(findCodelessRefusalFingerprint(at('8f14e45fceea167a5a36dedd4bea2543', '1763719200123'))).not.toBe(null)
+  expect(findCodelessRefusalFingerprint(at('0b5e8b7e-7b1e-4b57-9a55-1f3c2f8a0002', '2026-11-21T10:00:07Z'))).toBe(one)
+})
+
+test('a different status or different words give a different fingerprint', () => {
+  const html = '<h1>400 The SSL certificate error</h1>'
+  expect(findCodelessRefusalFingerprint(response(400, html))).not.toBe(
+    findCodelessRefusalFingerprint(response(422, html)),
+  )
+  expect(findCodelessRefusalFingerprint(response(400, html))).not.toBe(
+    findCodelessRefusalFingerprint(response(400, '<h1>400 Bad Request</h1>')),
+  )
+  expect(findCodelessRefusalFingerprint(response(400, 'customer 17'))).not.toBe(
+    findCodelessRefusalFingerprint(response(400, 'customer 18')),
+  )
+})
+
+test.each([
+  response(400, { code: 'E001' }),
+  response(409, { code: 'E002' }),
+  response(200, { transactionId: 'tx' }),
+  response(500),
+  noAnswer({ sent: true, cause: 'timeout' }),
+])('a refusal with a code, and an answer that is no refusal, have no fingerprint: %j', (answer) => {
+  expect(findCodelessRefusalFingerprint(answer)).toBe(null)
 })

@@ -2,8 +2,8 @@ import { setTimeout as after } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type Fixture, failedE003, openFixture } from '../commands/fixture.ts'
+import { type OpenedConsole, openConsole } from '../console/openConsole.ts'
 import { until } from '../support/until.ts'
-import { type OpenedConsole, openConsole } from './openConsole.ts'
 
 /** How long statements of the console are counted. Other tests may run meanwhile. */
 const countedMs = 5_000
