@@ -1,6 +1,14 @@
 import type pg from 'pg'
 import { boundText, escapeNonAsciiFields, textCharsMax } from '../boundText.ts'
-import type { CapturedRecord, CaptureSession, DueCaptureWork, FailedRow, InsertResult } from '../model.ts'
+import type {
+  CapturedRecord,
+  DueCaptureWork,
+  FailedRow,
+  InsertResult,
+  KnownTypes,
+  SkippedRow,
+  WaitingKey,
+} from '../model.ts'
 import { beginTransaction, type Database, type DatabasePool, epochMsSql, inTransaction } from '../postgres/database.ts'
 import { committedToDiskSql } from '../postgres/sessionPool.ts'
 import { readCurrency } from './audit/currency.ts'
@@ -28,6 +36,27 @@ export type CaptureLedger = Pick<InstanceLedger, 'instance' | 'keyOnFailure'> & 
   history: Pick<DataLossGuard, 'isComplete' | 'mayCapture'>
   /** The sessions of the outbox's table, because a row is captured and marked in one transaction. */
   sessions(): Promise<DatabasePool>
+}
+
+/** What one round of capture may do, and what the ledger says at its start. */
+export interface CaptureSession {
+  /** The transaction that captures and marks. */
+  db: Database
+  queued: number
+  waitingKeys: readonly WaitingKey[]
+  skipped: readonly SkippedRow[]
+  mappedTypes: KnownTypes['knownToOthers']
+  /** Types whose query failed for all of their rows. Due types are tried again. */
+  heldTypes: readonly { type: string; isDue: boolean }[]
+  /** False if the ledger may have lost commits. Then nothing is captured until `outboxd recover`. */
+  isHistoryComplete: boolean
+  /** Notes that rows of these types are left to other instances. */
+  leaveTypesToOthers(types: readonly string[]): Promise<void>
+  /**
+   * Inserts records, in the transaction that marks their rows.
+   * @returns null if outbox rows show that the ledger has lost data, so nothing was inserted
+   */
+  insert(records: readonly CapturedRecord[]): Promise<InsertResult | null>
 }
 
 /**

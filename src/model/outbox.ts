@@ -1,4 +1,3 @@
-import type { Database } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 import type { RaisedProblem } from './problem.ts'
 import type { State } from './submission.ts'
@@ -38,7 +37,7 @@ export interface RowsRequest {
 
 export type RowOrder = Pick<RowsRequest, 'exceptKeys' | 'skipped'>
 
-interface KnownTypes {
+export interface KnownTypes {
   known: readonly string[]
   /** Types that only other instances know. Null if a live instance has not published its types. */
   knownToOthers: readonly string[] | null
@@ -132,26 +131,6 @@ export interface CapturedRecord {
   doubt?: string | null
 }
 
-export interface CaptureSession {
-  /** The transaction that captures and marks. */
-  db: Database
-  queued: number
-  waitingKeys: readonly WaitingKey[]
-  skipped: readonly SkippedRow[]
-  mappedTypes: KnownTypes['knownToOthers']
-  /** Types whose query failed for all of their rows. Due types are tried again. */
-  heldTypes: readonly { type: string; isDue: boolean }[]
-  /** False if the ledger may have lost commits. Then nothing is captured until `outboxd recover`. */
-  isHistoryComplete: boolean
-  /** Notes that rows of these types are left to other instances. */
-  leaveTypesToOthers(types: readonly string[]): Promise<void>
-  /**
-   * Inserts records, in the transaction that marks their rows.
-   * @returns null if outbox rows show that the ledger has lost data, so nothing was inserted
-   */
-  insert(records: readonly CapturedRecord[]): Promise<InsertResult | null>
-}
-
 export interface InsertResult {
   /** Rows that differ from the ledger's row of the same id, and the later rows of their keys. They were not inserted. */
   leftOutIds: ReadonlySet<string>
@@ -159,7 +138,7 @@ export interface InsertResult {
   discarded: ReadonlyMap<string, string>
 }
 
-interface WaitingKey {
+export interface WaitingKey {
   key: string
   length: number
   isHeld: boolean

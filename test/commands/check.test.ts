@@ -556,7 +556,7 @@ test('a role with fewer connections than a daemon opens is a problem, with its l
   })
   expect(printed).toMatch(
     new RegExp(
-      `^PROBLEM  connections: .* accepts [789] more connections \\(the role ${role} may have 9\\); a daemon opens 18\n {11}Raise`,
+      `^PROBLEM  connections: .* accepts [789] more connections \\(the role ${role} may have 9\\); a daemon opens 17\n {11}Raise`,
       'm',
     ),
   )

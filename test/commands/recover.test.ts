@@ -534,7 +534,7 @@ test('recover compares nothing if no daemon has noticed the loss yet or the ledg
   await using _ = await readOnly(fixture.ledger.pool)
   const standing = fixture.context()
   expect(await recover.action(standing, { as: 'new', ...erin })).toBe(1)
-  expect(standing.messages()).toContain('the ledger’s database is read-only')
+  expect(standing.messages()).toContain('the database is read-only')
 })
 
 test('once a loss is noticed, nothing is written back, because the rows may know more', async () => {

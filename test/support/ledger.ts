@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { emptyOutcome } from '../../src/daemon/dispatch/outcomeWriter.ts'
 import { fitSlotsToBudget as fitSlotsIn } from '../../src/ledger/budget.ts'
 import {
+  type CaptureSession,
   forgetSkippedRow,
   readDueCaptureRetries,
   resumeCaptureOfTypes,
@@ -17,15 +18,7 @@ import { type WrittenOutcomes, writeOutcomes } from '../../src/ledger/outcomes.t
 import type { PauseBackoff } from '../../src/ledger/pauses.ts'
 import { openPollQueue, type PollQueue } from '../../src/ledger/queue.ts'
 import { submissionColumnsSql } from '../../src/ledger/submissions.ts'
-import type {
-  CapturedRecord,
-  CaptureSession,
-  FailedRow,
-  OutcomeBatch,
-  PollJob,
-  Submission,
-  Transition,
-} from '../../src/model.ts'
+import type { CapturedRecord, FailedRow, OutcomeBatch, PollJob, Submission, Transition } from '../../src/model.ts'
 import type { SourceFailed } from '../../src/outbox/contentQueries.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { asChange, type GivenChange } from './change.ts'

@@ -1,11 +1,5 @@
-import type {
-  CapturedRecord,
-  CaptureSession,
-  ClaimedRows,
-  DueCaptureWork,
-  FailedRow,
-  RowsRequest,
-} from '../../model.ts'
+import type { CaptureSession } from '../../ledger/capture.ts'
+import type { CapturedRecord, ClaimedRows, DueCaptureWork, FailedRow, RowsRequest } from '../../model.ts'
 import {
   type CaptureFailure,
   type CaptureRowsDeps,

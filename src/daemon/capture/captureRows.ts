@@ -1,7 +1,7 @@
+import type { CaptureSession } from '../../ledger/capture.ts'
 import type {
   Amounts,
   CapturedRecord,
-  CaptureSession,
   ClaimedRow,
   ClaimedRows,
   FieldFault,

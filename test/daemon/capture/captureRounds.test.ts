@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createCaptureRounds } from '../../../src/daemon/capture/capture.ts'
-import type { CaptureSession, ClaimedRows, OutboxRecord } from '../../../src/model.ts'
+import type { CaptureSession } from '../../../src/ledger/capture.ts'
+import type { ClaimedRows, OutboxRecord } from '../../../src/model.ts'
 
 const rowOf = (id: number): OutboxRecord => ({
   outboxId: String(id),
