@@ -33,8 +33,8 @@ export const command = defineCommand({
       'for records that may have been sent: uncertain (you settle each) or new (outboxd sends each)',
       { read: (word: string, before: readonly string[] = []): string | readonly string[] => [...before, word] },
     ],
-    ['--waiting', 'say that waiting rows may have been sent (see below)'],
-    ['--no-waiting', 'say that no waiting row was sent: the outbox was not restored, and no daemon died just before'],
+    ['--waiting', 'say that waiting rows may have been sent (default)'],
+    ['--no-waiting', 'say that no waiting row was sent: the outbox was not restored'],
     ['--restored', 'say that outboxd did not notice a restore; pauses all daemons at once'],
     byOption,
     reasonOption,
@@ -55,9 +55,8 @@ the ledger (it has no default):
                    recognise them. Use it only if none of these records arrived
 Accepted and ended records stay as they are. For records being sent, UNCERTAIN_POLICY decides within 18 s.
 
-Waiting rows have no mark yet. They may have been sent, too, if the outbox was restored or a daemon died just before. Then --as
-decides about them. Without --waiting and --no-waiting the command judges this itself: --dry-run prints its judgement. If you
-do not know, --as uncertain --waiting is safe.
+Waiting rows have no mark yet. They may have been sent, too, if the outbox was restored with the ledger. So --as decides about
+them, unless you give --no-waiting. If you do not know, --as uncertain is safe.
 
 If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". If nothing was
 restored, but \`outboxd status\` says that rows are missing in the ledger, the command captures them: --as decides if they become
