@@ -190,8 +190,8 @@ function addressOf({ config, log, readDatabaseUrl }: AppDeps): DatabaseAddress {
   return createRenewableDatabaseAddress({
     url: config.databaseUrl,
     read: readDatabaseUrl,
-    onRenewed: () => log.info('database refused our sign-in: will read DATABASE_URL again and retry'),
+    onRenewed: () => log.info('database refused our sign-in: will read its URL again and retry'),
     onRefused: (why) =>
-      log.error('database refused our sign-in, and reading DATABASE_URL again did not help', { detail: why }),
+      log.error('database refused our sign-in, and reading its URL again did not help', { detail: why }),
   })
 }

@@ -97,7 +97,7 @@ describe('one database behind the proxy', () => {
     const committing = () =>
       harness.pool.query(
         `select from pg_stat_activity where datname = current_database() and query = 'commit' and wait_event = 'PgSleep'
-           and application_name = 'outboxd'`,
+           and application_name in ('outboxd', 'outboxd outbox')`,
       )
     await until(committing, ({ rowCount }) => rowCount === 1)
     await harness.postgres.setFault({ kind: 'cut-after-request' }, { times: 100 })
