@@ -6,7 +6,7 @@ import { type Node, type Replicas, startReplicas } from '../../support/replicas.
 import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { waitForStandby } from '../../support/waitForStandby.ts'
-import { type Harness, setup } from './harness.ts'
+import { type Harness, setup, shortTimeout } from './harness.ts'
 
 /** The ledger's database loses commits: it fails over to a standby, or is restored. */
 
@@ -45,7 +45,7 @@ async function insertAndComplete(marker: string): Promise<void> {
 test('a declared synchronous standby is promoted: goes on by itself', async () => {
   const { replicas, harness } = fixture
   const { standby } = await replicas.addStandby(primary)
-  const daemon = await harness.start({ LEDGER_STANDBY: 'synchronous' })
+  const daemon = await harness.start({ ...shortTimeout, LEDGER_STANDBY: 'synchronous' })
   await harness.insert('sync-before-')
   await until(says, (text) => text.includes('LEDGER_STANDBY is synchronous, but COMMITs'))
   expect(await harness.outcome('sync-before-')).toMatchObject({ posts: [] })
@@ -68,7 +68,7 @@ test('a declared synchronous standby is promoted: goes on by itself', async () =
   expect(await says()).not.toContain('history')
   await daemon.stop()
   await waitForStandby('', primary.run)
-  await harness.start()
+  await harness.start(shortTimeout) // after `recover` the budget is spent until no request can arrive
 })
 
 test('an asynchronous standby is promoted: nothing is sent before `recover`', async () => {
