@@ -43,7 +43,7 @@ for (const [name, form] of Object.entries(cursorForms)) {
   test(`${name}: a row whose key or type the ERP changes during its claim waits for the next claim`, async () => {
     const { pool, capture, outbox } = await setup(form)
     await pool.query(`insert into source (key) values ('a'), ('b'), ('c'), (null), ('closed')`)
-    const claimed = await openClaim(outbox, anyRows)
+    await using claimed = await openClaim(outbox, anyRows)
     await pool.query(`update source set key = 'closed' where id = 1`)
     await pool.query(`update source set type = 'order' where id = 2`)
     await pool.query(`update source set payload = '{"edited": true}' where id = 3`)
