@@ -51,7 +51,8 @@ async function startIn(
   await runInitdb(program, dataDir, ['--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--no-sync'], root)
 
   const port = await freePort()
-  const options = { dataDir, folder: root, settings: { port: String(port), max_connections: '300', ...settings } }
+  const defaults = { port: String(port), max_connections: '300', jit: 'off' } // as in outboxd's sessions; Debian's default is on
+  const options = { dataDir, folder: root, settings: { ...defaults, ...settings } }
   let server = await startServer(program, options)
 
   return {

@@ -39,7 +39,7 @@ export async function runErp({ customers, sales, sellers, kills, pairs, say }: E
   await using stack = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'outboxd-erp-'))
   stack.defer(() => rm(folder, { recursive: true, force: true }))
-  const server = stack.use(await startPostgres({ fsync: 'off', jit: 'off' }))
+  const server = stack.use(await startPostgres({ fsync: 'off' }))
   const url = await createDatabaseOn(server.url, 'tryton')
   const serviceUrl = await createDatabaseOn(server.url, 'service')
   const sandbox = await startSandbox({
