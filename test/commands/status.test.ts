@@ -9,6 +9,7 @@ import { replaceProblems } from '../../src/ledger/problems.ts'
 import { findStuckSubmissionProblems } from '../../src/ledger/transactions.ts'
 import { daemonSessionNames } from '../../src/postgres/sessionSettings.ts'
 import { claim } from '../support/ledger.ts'
+import { startProgram } from '../support/program.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { runStatus } from '../support/statusSays.ts'
 import { until } from '../support/until.ts'
@@ -407,5 +408,149 @@ describe('an uncertain record that outboxd asks the service about', () => {
       [id],
     )
     expect(await stuck()).toMatch(/1 record sent to it, .*1 accepted record, .*`outboxd list --state sending,accepted`/)
+  })
+})
+
+describe('while the outbox’s table is locked', () => {
+  beforeEach(alive)
+
+  /** Opens a session named like an ERP's form, with an open transaction whose last statement is this. @returns its pid */
+  async function form(statement: string): Promise<number> {
+    const session = await fixture.ledger.pool.connect()
+    session.on('error', () => {}) // a test may end it
+    onTestFinished(() => session.release(true))
+    await session.query(`set application_name = 'order form'`)
+    const { rows } = await session.query<{ pid: number }>('select pg_backend_pid() as pid')
+    await session.query('begin')
+    await session.query(statement)
+    return rows[0]?.pid ?? 0
+  }
+
+  test('if the outbox table is locked, status names the session', async () => {
+    await fixture.row(payloadOf())
+    const pid = await form(`/* for 'customer 7' */ alter table outbox add column secret_1234 text`)
+    let begunMs = 0
+    const { code, context } = await runStatus(() => {
+      begunMs = performance.now()
+      return fixture.context()
+    })
+    const printed = context.printed()
+    // Status reads the locks twice, 0.3 s apart. The bound allows for a busy machine. Waiting for the lock took 20 s.
+    expect(performance.now() - begunMs).toBeLessThan(10_000)
+    expect(printed).toMatch(
+      new RegExp(
+        `^The outbox’s table is locked by pid ${pid} \\(order form, idle in transaction for \\d+ s, last statement: alter table\\)\\. Until that session ends, no row `,
+      ),
+    )
+    expect(printed).toContain(`run \`select pg_terminate_backend(${pid})\` in the ERP’s database.\n`)
+    expect(printed).toMatch(/to send +unknown in the outbox, 0 captured\n/)
+    expect(printed).not.toContain('secret')
+    expect(printed).not.toContain('customer')
+    expect(code).toBe(1)
+
+    const json = fixture.context()
+    expect(await status.action(json, { json: true })).toBe(1)
+    expect(JSON.parse(json.printed())).toMatchObject({
+      well: false,
+      outboxWaiting: null,
+      backlog: null,
+      outboxLockedBy: [{ pid, application: 'order form', state: 'idle in transaction', statement: 'alter table' }],
+    })
+    expect(json.printed()).not.toContain('secret')
+  })
+
+  test('if sessions wait for each other, status names the session that holds the lock, not one that waits', async () => {
+    const pid = await form('select from outbox')
+    const migration = await fixture.ledger.pool.connect()
+    onTestFinished(() => migration.release(true))
+    const altering = migration.query('alter table outbox add column more text').catch(() => {})
+    const { pool } = fixture.ledger
+    await until(
+      () => pool.query(`select from pg_locks where not granted and relation = 'outbox'::regclass`),
+      ({ rowCount }) => rowCount === 1,
+    )
+    const { code, context } = await runStatus(() => fixture.context())
+    expect(code).toBe(1)
+    expect(context.printed()).toContain(`locked by pid ${pid} (order form, idle in transaction`)
+    await pool.query('select pg_terminate_backend($1)', [pid])
+    await altering
+  })
+
+  test('status ignores a lock that is released at once', async () => {
+    await fixture.row(payloadOf())
+    const session = await fixture.ledger.pool.connect()
+    onTestFinished(() => session.release(true))
+    await session.query('begin; lock table outbox')
+    const ended = runStatus(() => fixture.context())
+    const { pool } = fixture.ledger
+    await until(
+      () => pool.query(`select from pg_locks where not granted and relation = 'outbox'::regclass`),
+      ({ rowCount }) => (rowCount ?? 0) > 0,
+    )
+    await session.query('rollback')
+    const { code, context } = await ended
+    expect(code).toBe(0)
+    expect(context.printed()).toMatch(/^All is well: 1 record to send\./)
+  })
+})
+
+describe('--watch', () => {
+  /** Replaces the escape character by a visible text. */
+  const shown = (text: string) => text.replaceAll('\x1b', 'ESC')
+  const lines = (text: string) => text.split('\n').slice(0, -1)
+
+  test('without a terminal, each refresh prints one line, and SIGINT exits with 0', async () => {
+    await using program = startProgram({
+      args: ['status', '--watch', '--every', '1s'],
+      env: { DATABASE_URL: fixture.ledger.url },
+    })
+    await program.line((line) => line.includes('to send 0 in the outbox and 0 captured'))
+    await fixture.row(payloadOf())
+    const line = await program.line((text) => text.includes('to send 1 in the outbox and 0 captured'))
+    expect(line).toMatch(
+      /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ No daemon is running, .* \| to send 1 in the outbox and 0 captured, at the service 0, need attention 0, 100 of 100 requests free$/,
+    )
+    program.signal('SIGINT')
+    expect(await program.ended()).toMatchObject({ code: 0, signal: null, stderr: '' })
+  })
+
+  test('--json prints one document on each line', async () => {
+    const context = fixture.context()
+    const ended = status.action(context, { watch: true, every: '1s', json: true })
+    const printed = await until(context.printed, (text) => lines(text).length >= 2)
+    context.abort()
+    expect(await ended).toBe(0)
+    const documents = lines(printed).map((line) => JSON.parse(line))
+    for (const document of documents) expect(document).toMatchObject({ well: false, outboxWaiting: 0 })
+    expect(Date.parse(documents[1].at)).toBeGreaterThan(Date.parse(documents[0].at))
+  })
+
+  test('a terminal is redrawn, shows when the ledger cannot be read, and recovers', async () => {
+    const context = fixture.context()
+    Object.assign(context.stdout, { isTTY: true, columns: 200, rows: 60 })
+    const ended = status.action(context, { watch: true, every: '1s' })
+    const first = await until(context.printed, (text) => text.includes('instances'))
+    expect(shown(first)).toMatch(
+      /^ESC\[2JESC\[Houtboxd status at .*Z, every 1 s; Ctrl-C ends it\n\nNo daemon is running/,
+    )
+    const { pool } = fixture.ledger
+    await pool.query('alter table outboxd.pause rename to pause_away')
+    const restore = () => pool.query('alter table if exists outboxd.pause_away rename to pause')
+    onTestFinished(() => void restore())
+    const second = await until(
+      () => context.printed().slice(first.length),
+      (text) => text.includes('The ledger cannot be read'),
+    )
+    expect(shown(second)).toMatch(
+      /ESC\[Houtboxd status at .*\n[\s\S]*The ledger cannot be read, and will be read again: .*pause/,
+    )
+    await restore()
+    const before = context.printed().length
+    await until(
+      () => context.printed().slice(before),
+      (text) => text.includes('instances'),
+    )
+    context.abort()
+    expect(await ended).toBe(0)
   })
 })

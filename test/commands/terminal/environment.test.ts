@@ -2,7 +2,12 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { mergeEnvironmentFile, readEnvironmentFile } from '../../../src/commands/terminal/environment.ts'
+import {
+  findMistypedVariables,
+  findUnsafeNodeOptions,
+  mergeEnvironmentFile,
+  readEnvironmentFile,
+} from '../../../src/commands/terminal/environment.ts'
 import { ConfigInvalid } from '../../../src/createVariableReader.ts'
 import { checkout, startProgram } from '../../support/program.ts'
 
@@ -88,4 +93,56 @@ test('the folder of mappings beside the file is preferred to ./mappings, with a 
   }
   expect(await map({})).toContain(`The mapping files next to ${path} are read, not those of ${join(here, 'mappings')}`)
   expect(await map({ MAPPINGS_DIR: 'mappings' })).not.toContain('beside')
+})
+
+test.each([
+  ['RATE_LIMIT_REQEUSTS', 'RATE_LIMIT_REQUESTS'],
+  ['RTAE_LIMIT_REQUESTS', 'RATE_LIMIT_REQUESTS'],
+  ['rate_limit_requests', 'RATE_LIMIT_REQUESTS'],
+  ['RATE_LIMIT_WINDOW', 'RATE_LIMIT_WINDOW_SECONDS'],
+  ['REQUEST_TIMEOUT', 'REQUEST_TIMEOUT_SECONDS'],
+  ['SERVICE_CLIENT_SECRET_FIEL', 'SERVICE_CLIENT_SECRET_FILE'],
+  ['DATABSE_URL', 'DATABASE_URL'],
+  ['LOGLEVEL', 'LOG_LEVEL'],
+])('%s is reported as a misspelt %s', (name, meant) => {
+  expect(findMistypedVariables({ [name]: 'x' })).toEqual([
+    `the variable ${name} is not one of outboxd's; did you mean ${meant}?`,
+  ])
+})
+
+test.each([
+  'RATE_LIMIT_REQUESTS',
+  'DATABASE_URL_FILE',
+  'HTTP_PROXY',
+  'HTTPS_PORT',
+  'SANDBOX_RATE_LIMIT_REQUESTS',
+  'SANDBOX_CLIENT_ID',
+  'SERVICE_NAME',
+  'PATH',
+  'HOME',
+  'PORT',
+  'NODE_ENV',
+  'LOG_FILE',
+  'KUBERNETES_SERVICE_HOST',
+])('%s is not reported', (name) => {
+  expect(findMistypedVariables({ [name]: 'x' })).toEqual([])
+})
+
+test('the value of a misspelt variable is not printed, and an empty variable is not reported', () => {
+  expect(findMistypedVariables({ SERVICE_CLIENT_SECRTE: 'hunter2' }).join()).not.toContain('hunter2')
+  expect(findMistypedVariables({ RATE_LIMIT_REQEUSTS: '' })).toEqual([])
+})
+
+test.each([
+  '--tls-keylog=/tmp/keys',
+  '--inspect',
+  '--inspect-brk=0.0.0.0:9229',
+])('%s in NODE_OPTIONS gets a warning because it reveals secrets', (option) => {
+  expect(findUnsafeNodeOptions({ NODE_OPTIONS: `--trace-warnings ${option}` })).toEqual([
+    expect.stringContaining(`NODE_OPTIONS has ${option.replace(/-brk|=.*/g, '').slice(0, 12)}`),
+  ])
+})
+
+test('other Node options get no warning', () => {
+  expect(findUnsafeNodeOptions({ NODE_OPTIONS: '--max-old-space-size=100', PATH: '/bin' })).toEqual([])
 })

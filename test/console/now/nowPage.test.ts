@@ -1,10 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { systemClock } from '../../../src/clock.ts'
-import { openDatabasesOf } from '../../../src/commands/terminal/operator.ts'
-import { readDatabaseConfig } from '../../../src/config.ts'
-import { createNowPageReader } from '../../../src/console/now/readNow.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { attentionSection, serviceTargetsSection } from '../../../src/console/now/nowPage.ts'
+import type { FailureCause } from '../../../src/ledger/operator/search.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from '../../commands/fixture.ts'
 import { until } from '../../support/until.ts'
 import { type OpenedConsole, openConsole } from '../openConsole.ts'
@@ -116,31 +113,39 @@ test('the page shows the free budget and the purpose of each request in the wind
   expect(text).toContain('3 submissions, 2 polls, 1 tokens and trials, 1 under way, 2 held back.')
 })
 
-test('the page costs between 2 and 3.5 statements a second', async () => {
-  await fixture.end(failedE003)
-  const config = readDatabaseConfig(fixture.context().env)
-  let nowMs = 0
-  const clock = {
-    ...systemClock,
-    stopwatch: () =>
-      (
-        (startMs) => () =>
-          nowMs - startMs
-      )(nowMs),
+const nowMs = 1_000_000
+
+test('a share below the target is marked in words, and without requests there is no share', () => {
+  const none = { requests: 0, failed: 0, answered: 0, slow: 0 }
+  const empty = { submit: none, status: none }
+  const text = serviceTargetsSection({
+    lastHour: { submit: { requests: 100, failed: 2, answered: 100, slow: 0 }, status: none },
+    lastDay: empty,
+    last28Days: empty,
+  }).toString()
+  expect(text).toContain('<h2>The service, against its targets</h2>')
+  expect(text).toContain('<span class="bad">below: 98 %</span>')
+  expect(text).toContain('>100 %<')
+  expect(text.match(/>none</g)).toHaveLength(4)
+})
+
+test('of ten causes, eight are listed and the others counted', () => {
+  const cause: FailureCause = {
+    ...{ cause: 'aaaaaaaa', count: 1, state: 'failed', code: null, mayHaveArrived: true, shape: 'x', types: ['data'] },
+    ...{ firstMs: nowMs, lastMs: nowMs, firstOutboxId: '1' },
   }
-  // A new connection takes its `query` from this prototype.
-  const asked = vi.spyOn(pg.Query.prototype, 'submit')
-  await using databases = await openDatabasesOf(config)
-  const parts = { databases: async () => databases, clock, config }
-  const read = createNowPageReader(parts)
-  await read()
-  asked.mockClear()
-  for (const _ of Array(60)) {
-    nowMs += 1_000
-    await read()
-  }
-  const perSecond = asked.mock.calls.length / 60
-  asked.mockRestore()
-  expect(perSecond).toBeLessThan(3.5)
-  expect(perSecond).toBeGreaterThan(2)
+  const text = attentionSection(
+    { causes: Array(10).fill(cause), lookedAt: 1_000, isCut: true },
+    1_200,
+    nowMs,
+  ).toString()
+  expect(text).toContain('2 more causes')
+  expect(text).toContain('failed, <strong class="attention">may have arrived')
+  expect(text).toContain('Only the newest 1,000 records that need attention were read.')
+})
+
+test('the page says that no record needs attention only if the count is 0', () => {
+  const none = { causes: [], lookedAt: 0, isCut: false }
+  expect(attentionSection(none, 3, nowMs).toString()).toContain('3 records. The causes follow within 10 seconds.')
+  expect(attentionSection(none, 0, nowMs).toString()).toContain('No record needs attention.')
 })

@@ -1,0 +1,72 @@
+import pg from 'pg'
+import { expect, test, vi } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
+import { openDatabasesOf } from '../../../src/commands/terminal/operator.ts'
+import { readDatabaseConfig } from '../../../src/config.ts'
+import { createLastKnownOutboxStatusReader, createNowPageReader } from '../../../src/console/now/readNow.ts'
+import type { Databases } from '../../../src/operations/databases.ts'
+import type { OutboxStatus } from '../../../src/operations/readStatus.ts'
+import { failedE003, openFixture } from '../../commands/fixture.ts'
+
+/** A clock that stands still until the test moves it. */
+function stoppedClock() {
+  const clock = {
+    elapsedMs: 0,
+    nowMs: systemClock.nowMs,
+    stopwatch() {
+      const beganMs = clock.elapsedMs
+      return () => clock.elapsedMs - beganMs
+    },
+  }
+  return clock
+}
+
+test('the page does not wait for a slow outbox: it says so, and shows the answer once it comes', async () => {
+  const answer = Promise.withResolvers<OutboxStatus>()
+  const clock = stoppedClock()
+  let asked = 0
+  const read = createLastKnownOutboxStatusReader({ databases: async () => ({}) as Databases, clock }, () => {
+    asked += 1
+    return answer.promise
+  })
+  expect(await read()).toEqual({ kind: 'awaited' })
+  expect(await read()).toEqual({ kind: 'awaited' })
+  expect(asked).toBe(1)
+  const readOutbox: OutboxStatus = {
+    kind: 'read',
+    outbox: { waiting: 3, oldestMs: null } as never,
+    rowsBeforeStart: null,
+  }
+  clock.elapsedMs = 500
+  answer.resolve(readOutbox)
+  expect(await read()).toEqual(readOutbox)
+  // The read took half a second, so the next one comes after forty times as long.
+  clock.elapsedMs = 20_400
+  await read()
+  expect(asked).toBe(1)
+  clock.elapsedMs = 20_600
+  await read()
+  expect(asked).toBe(2)
+})
+
+test('the page costs between 2 and 3.5 statements a second', async () => {
+  await using fixture = await openFixture()
+  await fixture.reset()
+  await fixture.end(failedE003)
+  const config = readDatabaseConfig(fixture.context().env)
+  const clock = stoppedClock()
+  // A new connection takes its `query` from this prototype.
+  const asked = vi.spyOn(pg.Query.prototype, 'submit')
+  await using databases = await openDatabasesOf(config)
+  const read = createNowPageReader({ databases: async () => databases, clock, config })
+  await read()
+  asked.mockClear()
+  for (const _ of Array(60)) {
+    clock.elapsedMs += 1_000
+    await read()
+  }
+  const perSecond = asked.mock.calls.length / 60
+  asked.mockRestore()
+  expect(perSecond).toBeLessThan(3.5)
+  expect(perSecond).toBeGreaterThan(2)
+})
