@@ -1,0 +1,211 @@
+import { Broken, Model, type Size } from './checker.ts'
+import { type Index, repeat, set, upTo } from './state.ts'
+
+/** Requests in a row without an answer that open the breaker: in the daemon five. */
+const SILENT = 2
+/** Trials in doubt after which a person must act. */
+const DOUBTS = 3
+
+interface Request {
+  method: 'POST' | 'GET' | 'GET of the last'
+  record: Index
+  isTrial: boolean
+}
+const newRecord = {
+  state: 'absent' as 'absent' | 'queued' | 'sending' | 'accepted' | 'done' | 'rejected' | 'uncertain',
+  isDue: false,
+  /** How often it opened the breaker, counted again only if submissions of others got through since. */
+  opened: 0,
+  othersGotThrough: false,
+  pauses: 0,
+}
+const newState = {
+  records: repeat(1, newRecord),
+  queue: [] as Index[],
+  daemons: repeat(2, { requests: [] as Request[], isDead: false }),
+  breaker: 'closed' as 'closed' | 'open' | 'half-open',
+  openedBy: null as Index | null,
+  /** A submission opened it; and a GET has worked since, so that the next trial is a submission. */
+  isOfSubmission: false,
+  hasGetWorked: false,
+  isTried: false,
+  silent: 0,
+  doubts: 0,
+  isDown: false,
+  changes: 0,
+  faults: 0,
+}
+type State = typeof newState
+
+/** The breaker. Time is counted in pauses. */
+export class Breaker extends Model<State> {
+  readonly start: State
+  readonly records: Index[]
+  readonly inFlight: number
+
+  constructor(words: string[], { records = 3, inFlight = 1, faults = 0, changes = 0 }: Size) {
+    super(words)
+    this.records = upTo(records)
+    this.inFlight = inFlight
+    this.start = { ...newState, records: repeat(records, newRecord), faults, changes, isDown: this.is('POST is down') }
+    if (this.is('record 0 is accepted')) set(this.start.records[0], { state: 'accepted', isDue: true })
+  }
+
+  steps(state: State): void {
+    const { records, queue, breaker, openedBy, isTried, daemons, changes, isDown } = state
+    const absent = this.records.find((r) => records[r].state === 'absent')
+    if (absent !== undefined) {
+      const next = this.step(`record ${absent} comes`)
+      this.enqueue(next, absent)
+      next.records[absent].pauses = breaker === 'open' ? 1 : 0
+    }
+    for (const r of this.records)
+      if (
+        records[r].state === 'accepted' &&
+        !daemons.some(({ requests }) => requests.some(({ record }) => record === r))
+      )
+        this.step(`the poll of record ${r} is due`).records[r].isDue = true
+    if (breaker === 'open' && !this.waitsForPerson(state)) {
+      const next = this.step('the pause ends: half-open')
+      next.breaker = 'half-open'
+      for (const record of next.records) record.isDue ||= record.state === 'accepted'
+      if (openedBy !== null && queue.includes(openedBy) && !this.is('what opened it goes behind at once'))
+        this.enqueue(next, openedBy)
+    }
+    const hasTrial = daemons.some(({ requests }) => requests.some(({ isTrial }) => isTrial))
+    if (isTried && !hasTrial && !this.is('a trial has no deadline'))
+      this.step('the deadline of the trial is over').isTried = false
+    if (changes > 0)
+      set(isDown ? this.step('the service is up') : this.chance('the service is down'), {
+        isDown: !isDown,
+        changes: changes - 1,
+      })
+    for (const d of [0, 1] as const) this.daemon(state, d)
+  }
+
+  daemon(state: State, d: Index): void {
+    const { isDead, requests } = state.daemons[d]
+    if (isDead) this.step(`daemon ${d} starts`).daemons[d].isDead = false
+    if (!isDead && requests.length < this.inFlight) this.claim(state, d)
+    for (const [k, request] of requests.entries()) {
+      const next = this.step(`daemon ${d}: ${request.method} of record ${request.record} ends`)
+      next.daemons[d].requests.splice(k, 1)
+      this.answer(next, request)
+    }
+    if (isDead || state.faults === 0) return
+    const next = this.fault(`kill daemon ${d}`)
+    set(next.daemons[d], { requests: [], isDead: true })
+    for (const { method, record } of requests) {
+      if (method === 'POST') next.records[record].state = 'uncertain'
+      else next.records[record].isDue = method === 'GET'
+    }
+  }
+
+  /** Closed, it lets all through; half-open one trial, if possible of a record that did not open it. */
+  claim(state: State, d: Index): void {
+    const { records, queue, breaker, openedBy, isTried, hasGetWorked, isOfSubmission } = state
+    const isTrial = breaker === 'half-open'
+    const take = (method: Request['method'], record: Index | undefined) => {
+      if (record === undefined) return
+      const next = this.step(`daemon ${d}: ${method} of record ${record}${isTrial ? ' as a trial' : ''}`)
+      next.daemons[d].requests.push({ method, record, isTrial })
+      next.isTried ||= isTrial
+      if (method === 'POST') this.leave(next, record, 'sending')
+      if (method === 'GET') next.records[record].isDue = false
+    }
+    const due = this.records.filter((r) => records[r].isDue)
+    if (breaker === 'closed') {
+      take('POST', queue[0])
+      for (const r of due) take('GET', r)
+    }
+    if (!isTrial || isTried) return
+    const isOther = (r: Index) => r !== openedBy || this.is('what opened it is tried first')
+    const poll = due.find((r) => isOther(r) || queue.length === 0)
+    const last = this.records.find((r) => records[r].state === 'accepted' || records[r].state === 'done')
+    if (poll !== undefined && !hasGetWorked) take('GET', poll)
+    else if (last !== undefined && !hasGetWorked && isOfSubmission && openedBy === null) take('GET of the last', last)
+    else take('POST', queue.find(isOther) ?? queue[0])
+  }
+
+  answer(next: State, request: Request): void {
+    const { method, record: r, isTrial } = request
+    const isDown = next.isDown && (method === 'POST' || !this.is('GET works'))
+    const isSilent = isDown && this.is('down is silence')
+    const isUnknown = method === 'GET of the last' && this.is('the last is unknown and counts as down')
+    const isRefused = isDown || isUnknown || (method !== 'GET of the last' && this.isBad(r, method))
+    if (method === 'POST' && isSilent) {
+      next.records[r].state = 'uncertain'
+      if (isTrial) next.doubts++
+    } else if (method === 'POST' && isRefused) this.enqueue(next, r)
+    else if (method === 'POST' || (method === 'GET' && !isRefused && !this.is('the poll is pending')))
+      next.records[r].state = 'done'
+    if (isRefused) this.fail(next, request, isSilent)
+    else this.work(next, request)
+    const inDoubt = next.records.filter(({ state }) => state === 'uncertain').length - this.start.faults
+    if (inDoubt > SILENT + 2 * this.inFlight - 1 + DOUBTS && !this.waitsForPerson(next))
+      throw new Broken('too many are in doubt')
+  }
+
+  work(next: State, { method, record: r, isTrial }: Request): void {
+    next.silent = 0
+    if (method === 'POST' || this.is('polls count as submissions'))
+      for (const q of this.records) next.records[q].othersGotThrough ||= q !== r && next.records[q].opened > 0
+    if (!isTrial) return
+    const isProof = method === 'POST' || !next.isOfSubmission || this.is('a GET proves enough')
+    if (isProof) set(next, { breaker: 'closed', openedBy: null, isOfSubmission: false })
+    set(next, { hasGetWorked: !isProof, isTried: false })
+  }
+
+  fail(next: State, { method, record: r, isTrial }: Request, isSilent: boolean): void {
+    if (!isTrial && (next.breaker !== 'closed' || (isSilent && ++next.silent < SILENT))) return
+    const isOfSubmission = next.isOfSubmission || method !== 'GET'
+    set(next, {
+      breaker: 'open',
+      openedBy: isSilent || method === 'GET of the last' ? null : r,
+      isOfSubmission,
+      hasGetWorked: false,
+      isTried: false,
+      silent: 0,
+    })
+    for (const q of new Set([...next.queue, r])) {
+      if (next.queue.every((other) => other === q)) continue
+      const { pauses } = set(next.records[q], { pauses: Math.min(next.records[q].pauses + 1, 9) })
+      const most = q === 0 || this.isBad(0, 'GET') ? 3 : 1
+      if (this.is('one record is bad') && pauses > most) throw new Broken(`record ${q} waits through ${pauses} pauses`)
+    }
+    const record = next.records[r]
+    if (isSilent || method === 'GET of the last') return
+    if (record.opened === 0 || record.othersGotThrough)
+      set(record, { opened: record.opened + 1, othersGotThrough: false })
+    if (record.opened < 3 || this.is('a bad record is tried for ever')) return
+    if (!this.isBad(r, method)) throw new Broken(`record ${r} is good, and is given up`)
+    this.leave(next, r, method === 'POST' ? 'rejected' : 'uncertain')
+  }
+
+  isBad(r: Index, method: Request['method']): boolean {
+    return this.is(`${method} of record ${r} always fails`)
+  }
+
+  waitsForPerson({ doubts }: State): boolean {
+    return doubts >= DOUBTS && !this.is('doubts are not counted')
+  }
+
+  /** Puts the record behind all that wait. */
+  enqueue(next: State, r: Index): void {
+    this.leave(next, r, 'queued')
+    if (this.is('what opened it keeps its place')) next.queue.unshift(r)
+    else next.queue.push(r)
+  }
+
+  leave(next: State, r: Index, state: State['records'][0]['state']): void {
+    next.records[r].state = state
+    next.queue = next.queue.filter((q) => q !== r)
+  }
+
+  isEnd(state: State): boolean {
+    const isOver = (r: Index) => ['done', 'rejected', 'uncertain'].includes(state.records[r].state)
+    const isBad = (r: Index) =>
+      this.isBad(r, 'POST') || this.isBad(r, 'GET') || (this.is('the poll is pending') && r === 0)
+    return this.waitsForPerson(state) || this.records.every((r) => isOver(r) || isBad(r))
+  }
+}
