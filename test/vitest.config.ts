@@ -13,7 +13,7 @@ const e2e = [
   'e2e/discover/!(strange).test.ts',
   'e2e/sandbox/embedded.test.ts',
   'e2e/services/*.test.ts',
-  'tools/crash/campaign.test.ts',
+  'tools/crash/{campaign,eachStatement}.test.ts',
   'commands/demo.test.ts',
   '**/alertRules.test.ts',
   'outbox/cursorScanManyRows.test.ts',

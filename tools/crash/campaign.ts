@@ -3,7 +3,6 @@ import { conclude, ofAll } from './conclude.ts'
 import { addDocumentMapping, installDocuments } from './documents.ts'
 import { openEnvironment } from './environment.ts'
 import { installErpFaults } from './erpFaults.ts'
-import type { Pace } from './faultTable.ts'
 import { launchFleet } from './fleet.ts'
 import type { History } from './history.ts'
 import { createLedgerFaults } from './ledgerFaults.ts'
@@ -14,6 +13,7 @@ import { createRetentionFaults } from './retentionFaults.ts'
 import { createSeededRandom } from './seededRandom.ts'
 import { createServerFaults } from './serverFaults.ts'
 import { createServiceFaults } from './serviceFaults.ts'
+import { learnIdleStatements, watchStatements } from './statements.ts'
 import { startStrangerFaults } from './strangerFaults.ts'
 
 export interface CampaignOptions {
@@ -23,7 +23,8 @@ export interface CampaignOptions {
   daemons: number
   /** Folder with binaries of a different PostgreSQL; null for those from npm. */
   postgresDir: string | null
-  pace: Pace
+  /** Mean time between two failovers, and between two restores, milliseconds. */
+  rareMs: number
   say(text: string): void
   /** Aborting it ends the campaign with an error and stops everything that it started. */
   signal: AbortSignal
@@ -39,20 +40,23 @@ export interface CampaignResult {
   violations: Violation[]
 }
 
+/** Two seeds of three show what was sent twice as two effects; the third tries what E002 is taken for. */
+export const chooseIdempotency = (seed: number) => (seed % 3 === 0 ? 'e002' : 'ignore')
+
 /**
  * Lets several daemons send records from one ledger while the daemons are killed and stopped, their database crashes and the service
  * misbehaves. Then lets the daemons finish without faults, and compares outbox, ledger and service.
  */
 export async function runCampaign(options: CampaignOptions): Promise<CampaignResult> {
-  const { seed, kills, pace, postgresDir, say, signal } = options
+  const { seed, kills, rareMs, postgresDir, say, signal } = options
   const mutation = options.mutation === null ? null : mutations[options.mutation]
-  // Two seeds of three show what was sent twice as two effects; the third tries what E002 is taken for.
-  const idempotency = mutation?.idempotency ?? (seed % 3 === 0 ? 'e002' : 'ignore')
+  const idempotency = mutation?.idempotency ?? chooseIdempotency(seed)
   const begun = performance.now()
   await using program = await copyProgram(mutation?.patches ?? [])
   await addDocumentMapping(program)
   await using environment = await openEnvironment(program, { idempotency, seed, postgresDir })
-  const fleet = launchFleet({ program, env: environment.env, size: options.daemons })
+  await using statements = await watchStatements(program)
+  const fleet = launchFleet({ program, env: environment.env, size: options.daemons, statements })
   try {
     const random = (name: string) => createSeededRandom(seed, name)
     const service = createServiceFaults(environment.sandboxUrl, random('service'), idempotency)
@@ -62,9 +66,10 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     const retention = createRetentionFaults(program, environment)
     const server = createServerFaults(environment)
     await using strangers = await startStrangerFaults(program, environment)
+    await learnIdleStatements(statements, fleet)
     const nemesis = await causeFaults(
-      { environment, fleet, service, erp, ledger, retention, server, strangers },
-      { program, kills, pace, random, say, signal },
+      { environment, fleet, statements, service, erp, ledger, retention, server, strangers },
+      { program, kills, rareMs, random, say, signal },
     )
     say(`the nemesis is done after ${Math.round((performance.now() - begun) / 1000)} s; waiting for every record's end`)
     const concluded = await conclude({

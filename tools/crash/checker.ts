@@ -79,6 +79,9 @@ function overall(evidence: History, cases: Case[]): Violation[] {
   ])
   const strangers = evidence.arrivals.filter(({ marker }) => !committed.has(marker))
   const outboxIds = new Set([...evidence.outbox, ...evidence.documents.rows].map(({ outboxId }) => outboxId))
+  const completed = [...evidence.outbox, ...evidence.documents.rows].filter(
+    ({ status }) => status === 'completed',
+  ).length
   const orphans = evidence.ledger.filter(({ outboxId }) => !outboxIds.has(outboxId))
   return [
     ...strangers.map(({ marker, sequence, status }) =>
@@ -87,6 +90,10 @@ function overall(evidence: History, cases: Case[]): Violation[] {
       ),
     ),
     ...orphans.map(({ id }) => violation(`the submission ${id} has no outbox row`)),
+    // The ERP may have refused or ignored a few marks.
+    ...(evidence.unmarked > completed / 2
+      ? [violation(`${evidence.unmarked} of ${completed} completed rows were captured without a mark`)]
+      : []),
     ...(evidence.requestsMost > evidence.requestsAllowed
       ? [violation(`${evidence.requestsMost} requests in a window, ${evidence.requestsAllowed} are allowed`)]
       : []),

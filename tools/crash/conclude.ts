@@ -44,16 +44,11 @@ export async function conclude(options: ConcludeOptions): Promise<Conclusion> {
 /** Returns a violation that does not concern a single record. */
 export const ofAll = (what: string): Violation => ({ what, case: null })
 
-/** What tells why a record does not end: pauses, problems, slots, the clock, unfinished records and their poll jobs. */
 const whatIsLeftSql = `
-  select 'a pause is left: ' || to_jsonb(p) as trace from outboxd.pause p
-  union all select 'a problem is left: ' || to_jsonb(p) from outboxd.problem p
-  union all select 'the clock is ' || clock_timestamp() || ', stored ' || to_jsonb(c) from outboxd.clock c
-  union all select 'slots free at ' || min(free_at) || ' to ' || max(free_at) || ', set at most at ' || max(set_at) from outboxd.slot
-  union all select 'unfinished: ' || json_build_object('id', s.id, 'state', s.state, 'polls', s.polls, 'fruitless', s.fruitless,
-      'poll_at', s.poll_at, 'due_at', s.due_at, 'accepted_at', s.accepted_at, 'job', j.state, 'start_after', j.start_after,
-      'heartbeat_on', j.heartbeat_on)
-    from outboxd.submission s left join outboxd_jobs.job j on j.id = s.job_id where s.state in ('queued', 'sending', 'accepted')`
+  select 'a problem is left: ' || to_jsonb(p)::text as trace from outboxd.problem p
+  union all select 'a pause is left: ' || to_jsonb(p)::text from outboxd.pause p
+  union all select 'unfinished: ' || left((to_jsonb(s) - array['payload', 'body'])::text, 1500) from outboxd.submission s
+    where state in ('queued', 'sending', 'accepted')`
 
 /** Waits until nothing is left to do. @returns a description of what is left nevertheless */
 async function drain({ surroundings, fleet, settle, signal }: ConcludeOptions): Promise<string[]> {

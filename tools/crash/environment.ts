@@ -5,8 +5,8 @@ import { createDatabaseOn, openPool, startPostgres } from '../../test/support/po
 import { type Cluster, startCluster } from './cluster.ts'
 import type { ProgramCopy } from './programCopy.ts'
 
-/** The rate limit, in compressed time. */
-export const rateLimit = { requests: 300, windowSeconds: 6 }
+/** The service's limit in a tenth of its time. The load of a campaign uses it up. */
+export const rateLimit = { requests: 100, windowSeconds: 6 }
 
 /** What the daemons run against: a Postgres that crashes and fails over, and a service whose log can be trusted. */
 export interface Environment extends Surroundings {
@@ -84,6 +84,7 @@ export async function openSurroundings(
     MAPPINGS_DIR: `${program.dir}/mappings`,
   })
   await runToEnd(program, ['migrate', '--outbox'], env)
+  await outbox.query(noteMarksSql)
   const owned = stack.move()
   return {
     outbox,
@@ -95,6 +96,17 @@ export async function openSurroundings(
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }
 }
+
+/** Notes which rows were marked when they were captured, because later states hide it. */
+const noteMarksSql = `
+  create table marked (id bigint primary key);
+  create function note_mark() returns trigger language plpgsql as $$
+  begin
+    insert into public.marked values (new.id) on conflict do nothing;
+    return null;
+  end $$;
+  create trigger note_mark after update on outbox for each row
+    when (new.status = 'queued') execute function note_mark()`
 
 /** Runs a command to its end. @throws Error with its last output if its exit code is not 0 */
 export async function runToEnd(copy: ProgramCopy, args: string[], env: Record<string, string>): Promise<void> {

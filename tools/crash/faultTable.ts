@@ -1,12 +1,13 @@
 import type { Environment } from './environment.ts'
 import type { ErpFaults } from './erpFaults.ts'
-import type { Fleet } from './fleet.ts'
+import type { Berth, Fleet } from './fleet.ts'
 import type { LedgerFaults } from './ledgerFaults.ts'
 import type { RetentionFaults } from './retentionFaults.ts'
 import { retryPatiently } from './retryPatiently.ts'
 import type { SeededRandom } from './seededRandom.ts'
 import type { ServerFaults } from './serverFaults.ts'
 import type { ServiceFaults } from './serviceFaults.ts'
+import type { Statements, Strike } from './statements.ts'
 import type { StrangerFaults } from './strangerFaults.ts'
 
 /** A fault that daemons, database or service get repeatedly. */
@@ -19,30 +20,10 @@ export interface Fault {
   strike(random: SeededRandom): Promise<number> | number
 }
 
-/** Mean times between two faults of a kind, milliseconds. */
-export interface Pace {
-  killMs: number
-  stopMs: number
-  restartMs: number
-  insertMs: number
-  /** The ERP refuses, ignores or locks rows. */
-  erpMs: number
-  /** A COMMIT hangs. */
-  hangMs: number
-  clockMs: number
-  /** Records get old and are pruned. The ERP sets rows back. */
-  pruneMs: number
-  /** The primary is killed and does not come back. Its standby is promoted. */
-  failOverMs: number
-  /** The ledger's database is restored from a copy. */
-  restoreMs: number
-  /** A daemon with a wrong configuration is started. */
-  strangerMs: number
-}
-
 export interface Adversaries {
   environment: Environment
   fleet: Fleet
+  statements: Statements
   service: ServiceFaults
   erp: ErpFaults
   ledger: LedgerFaults
@@ -65,45 +46,56 @@ const lastKilledShare = 0.3
 /**
  * The campaign's faults, one row each.
  *
- * @param stopped gets a promise for each stopped daemon, which resolves when it goes on
+ * @param rareMs mean time between two failovers, and between two restores
  */
 export function createFaultTable(
-  { environment, fleet, service, erp, ledger, retention, server, strangers }: Adversaries,
-  pace: Pace,
-  stopped: Promise<void>[],
+  { environment, fleet, statements, service, erp, ledger, retention, server, strangers }: Adversaries,
+  rareMs: number,
 ): Fault[] {
   const { cluster } = environment
+  function pickVictim(random: SeededRandom): Berth | null {
+    const victims = fleet.berths.filter(
+      (berth) => berth.atWork() && (berth.number !== anchor || random.chance(anchorKilledShare)),
+    )
+    if (victims.length === 0 || (victims.length < atWorkMin && !random.chance(lastKilledShare))) return null
+    return random.pick(victims)
+  }
+  /** @returns 0 if there is no victim, or the victim does not make so many statements */
+  async function strikeAtStatement(random: SeededRandom, signal: Strike['signal'], stopMs = 0): Promise<number> {
+    const way = await statements.readWay()
+    const victim = pickVictim(random)
+    if (victim === null || way.length === 0) return 0
+    const strike = { nth: random.whole(1, way.length), when: random.pick(['before', 'after'] as const), signal }
+    return (await victim.strikeAt(strike, stopMs)) ? 1 : 0
+  }
   return [
     {
       what: kills,
-      everyMs: pace.killMs,
+      everyMs: 450,
       strike(random) {
-        const victims = fleet.berths.filter(
-          (berth) => berth.atWork() && (berth.number !== anchor || random.chance(anchorKilledShare)),
-        )
-        if (victims.length === 0 || (victims.length < atWorkMin && !random.chance(lastKilledShare))) return 0
-        random.pick(victims).kill()
-        return 1
+        const victim = pickVictim(random)
+        victim?.kill()
+        return victim === null ? 0 : 1
       },
     },
     {
-      what: 'SIGSTOP past the lease',
-      everyMs: pace.stopMs,
-      strike(random) {
-        const victims = fleet.berths.filter((berth) => berth.atWork() && berth.number !== anchor)
-        if (victims.length === 0) return 0
-        stopped.push(random.pick(victims).stopFor(random.whole(...stopForMs)))
-        return 1
-      },
+      what: 'kill -9 at a statement',
+      everyMs: 450,
+      strike: (random) => strikeAtStatement(random, 'SIGKILL'),
+    },
+    {
+      what: 'SIGSTOP at a statement, past the lease',
+      everyMs: 6_000,
+      strike: (random) => strikeAtStatement(random, 'SIGSTOP', random.whole(...stopForMs)),
     },
     {
       what: 'Postgres immediate restarts',
-      everyMs: pace.restartMs,
+      everyMs: 12_000,
       strike: once(() => cluster.alone(() => cluster.primary().restartImmediately())),
     },
     {
       what: 'backends terminated',
-      everyMs: pace.restartMs / 3,
+      everyMs: 4_000,
       async strike() {
         const { rowCount } = await retryPatiently(() =>
           environment.ledger.query(
@@ -120,47 +112,47 @@ export function createFaultTable(
     },
     {
       what: 'faults of the ERP',
-      everyMs: pace.erpMs,
+      everyMs: 3_000,
       strike: once((random) => erp.strike(random)),
     },
     {
       what: 'times that COMMIT hung',
-      everyMs: pace.hangMs,
+      everyMs: 20_000,
       strike: once((random) => ledger.hangCommits(random)),
     },
     {
       what: 'times that the clock was set back',
-      everyMs: pace.clockMs,
+      everyMs: 15_000,
       strike: once((random) => ledger.setClockBack(random)),
     },
     {
       what: 'records made old enough to go',
-      everyMs: pace.pruneMs,
+      everyMs: 5_000,
       strike: (random) => retention.age(random),
     },
     {
       what: 'outboxd prune, half of them killed',
-      everyMs: pace.pruneMs,
+      everyMs: 5_000,
       strike: once((random) => retention.prune(random)),
     },
     {
       what: 'rows of ended records set back',
-      everyMs: pace.pruneMs,
+      everyMs: 5_000,
       strike: (random) => retention.setBack(random),
     },
     {
       what: 'primaries killed, standbys promoted',
-      everyMs: pace.failOverMs,
+      everyMs: rareMs,
       strike: () => server.failOver(),
     },
     {
       what: 'ledgers restored from a backup',
-      everyMs: pace.restoreMs,
+      everyMs: rareMs,
       strike: once((random) => server.restore(random)),
     },
     {
       what: 'daemons of a second service tried',
-      everyMs: pace.strangerMs,
+      everyMs: 20_000,
       strike: () => strangers.secondService(),
     },
   ]

@@ -2,16 +2,21 @@ import { setTimeout as after } from 'node:timers/promises'
 import { saysRunning } from '../../test/support/daemon.ts'
 import type { Program } from '../../test/support/program.ts'
 import type { ProgramCopy } from './programCopy.ts'
+import type { Statements, Strike } from './statements.ts'
 
 /** A place in the fleet for a daemon. When the daemon ends, the next one takes the place. */
-interface Berth {
+export interface Berth {
   readonly number: number
   /** True if the daemon has logged that it runs, and is not stopped. */
   atWork(): boolean
   /** Kills the daemon with SIGKILL. */
   kill(): void
-  /** Sends SIGSTOP, and SIGCONT after `ms`. Resolves when the daemon goes on or has been killed. */
-  stopFor(ms: number): Promise<void>
+  /**
+   * Lets the daemon strike itself at a statement. After SIGSTOP it gets SIGCONT `stopMs` later.
+   *
+   * @returns true once it has done so; false if it has a plan already, ends before or takes too long. It may strike later
+   */
+  strikeAt(strike: Strike, stopMs?: number): Promise<boolean>
 }
 
 export interface Fleet {
@@ -22,20 +27,33 @@ export interface Fleet {
   readonly failedStarts: () => number
   /** The last lines of each running daemon's log. */
   readonly lastLines: () => string[]
+  /** Resolves when no daemon is stopped. */
+  awake(): Promise<unknown>
   /** Sends SIGTERM to all daemons. @returns their exit codes */
   terminate(): Promise<(number | null)[]>
   /** Kills all remaining daemons with SIGKILL. */
   scuttle(): void
 }
 
+export interface FleetOptions {
+  program: ProgramCopy
+  env: Record<string, string>
+  size: number
+  /** Missing if no daemon shall strike itself. */
+  statements?: Statements
+}
+
 const restartMs = 200
+/** A busy daemon makes all statements on a record's way within a second. */
+const struckWithinMs = 4_000
 
 /** Starts daemons, and restarts each daemon that ends, as a service manager would. */
-export function launchFleet(options: { program: ProgramCopy; env: Record<string, string>; size: number }): Fleet {
+export function launchFleet(options: FleetOptions): Fleet {
   const deserters: string[] = []
   let failedStarts = 0
   let recalled = false
   const daemons = new Map<number, Program>()
+  const stops = new Set<Promise<void>>()
   const berths = Array.from({ length: options.size }, (_, number) => man(number))
 
   function man(number: number): Berth {
@@ -44,12 +62,23 @@ export function launchFleet(options: { program: ProgramCopy; env: Record<string,
     let running = false
     let stopped = false
     let killed = false
+    let isPlanned = false
+    let stopForMs = 0
+    let onStruck = () => {}
 
     function launch(): void {
       if (recalled) return
-      const env = { ...options.env, MAPPINGS_DIR: `${program.dir}/mappings` }
+      const env = { ...options.env, ...options.statements?.env, MAPPINGS_DIR: `${program.dir}/mappings` }
       const launched = program.start(['run'], env, (line) => {
-        if (daemon === launched && saysRunning(line)) running = true
+        if (daemon !== launched) return
+        if (saysRunning(line)) running = true
+        if (line.startsWith('struck by SIGKILL')) killed = true
+        if (line.startsWith('struck by SIGSTOP')) {
+          stopped = true
+          const stop = resume(launched).finally(() => stops.delete(stop))
+          stops.add(stop)
+        }
+        if (line.startsWith('struck by')) onStruck()
       })
       daemon = launched
       daemons.set(number, launched)
@@ -65,6 +94,13 @@ export function launchFleet(options: { program: ProgramCopy; env: Record<string,
       })
     }
 
+    async function resume(victim: Program): Promise<void> {
+      await Promise.race([after(stopForMs), victim.ended()])
+      if (victim !== daemon) return
+      victim.signal('SIGCONT')
+      stopped = false
+    }
+
     const atWork = () => running && !stopped && !killed
 
     launch()
@@ -75,14 +111,21 @@ export function launchFleet(options: { program: ProgramCopy; env: Record<string,
         killed = true
         daemon.signal('SIGKILL')
       },
-      async stopFor(ms) {
+      async strikeAt(strike, stopMs = 0) {
+        if (options.statements === undefined) throw new Error('the daemons were started without `statements`')
+        if (isPlanned) return false
+        isPlanned = true
         const victim = daemon
-        stopped = true
-        victim.signal('SIGSTOP')
-        await Promise.race([after(ms), victim.ended()])
-        if (victim !== daemon) return
-        victim.signal('SIGCONT')
-        stopped = false
+        stopForMs = stopMs
+        const struck = new Promise<boolean>((resolve) => {
+          onStruck = () => resolve(true)
+        })
+        await options.statements.plan(victim.pid, strike)
+        victim.signal('SIGUSR2')
+        const ended = victim.ended().then(() => false)
+        const isStruck = await Promise.race([struck, ended, after(struckWithinMs, false)])
+        isPlanned = false
+        return isStruck
       },
     }
   }
@@ -92,6 +135,7 @@ export function launchFleet(options: { program: ProgramCopy; env: Record<string,
     deserters,
     failedStarts: () => failedStarts,
     lastLines: () => [...daemons].map(([number, daemon]) => `berth ${number}\n${daemon.lastLines()}`),
+    awake: () => Promise.all(stops),
     terminate() {
       recalled = true
       return Promise.all(

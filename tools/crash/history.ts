@@ -86,6 +86,8 @@ export interface LostSpan {
 export interface History {
   written: ReadonlyMap<string, Written>
   outbox: OutboxRow[]
+  /** Completed rows of the outbox that never said `queued`: they were captured without a mark. */
+  unmarked: number
   /** In the order of ids. `notes` is what change capture could not capture. */
   documents: { rows: DocumentRow[]; versions: DocumentVersion[]; notes: number }
   ledger: LedgerRow[]
@@ -111,12 +113,16 @@ export async function gatherHistory(
   environment: Surroundings,
   written: ReadonlyMap<string, Written>,
 ): Promise<History> {
-  const [outbox, ledger, events, arrivals, counts, emptied, problems, rate] = await Promise.all([
+  const [outbox, unmarked, ledger, events, arrivals, counts, emptied, problems, rate] = await Promise.all([
     rows<OutboxRow>(
       environment.outbox,
       `select id::text as "outboxId", substring(payload::text from 'm[0-9]+\\.') as marker, key, status,
          transaction_id as "transactionId", error_code as "errorCode", ${us('updated_at')} as "toldUs" from outbox
        where not payload ? 'document' order by id`,
+    ),
+    rows<{ n: number }>(
+      environment.outbox,
+      `select count(*)::int as n from outbox o where status = 'completed' and not exists (select from marked m where m.id = o.id)`,
     ),
     rows<LedgerRow>(
       environment.ledger,
@@ -167,6 +173,7 @@ export async function gatherHistory(
   return {
     written,
     outbox,
+    unmarked: unmarked[0]?.n ?? 0,
     documents: await gatherDocuments(environment),
     ledger,
     events,

@@ -11,13 +11,10 @@ export interface Mutation {
   patches: Patch[]
   /** How the sandbox must treat repeated idempotency keys so that the mutation shows. */
   idempotency: 'ignore' | 'e002'
-  /** `many` if only daemons that go on after a stop show the mutation: then more are stopped and fewer killed. */
-  stops?: 'many'
 }
 
-/** Mutations that break the guarantee in a copy of the source. The command above each mutation finds it. */
+/** Mutations that break the guarantee in a copy of the source. tools/README.md says which command notices each. */
 export const mutations = {
-  // npm run crash -- --mutation resend-after-timeout --kills 60 --seed 5
   'resend-after-timeout': {
     breaks: 'under policy hold, a record is sent again after an attempt that may have arrived',
     patches: [
@@ -29,7 +26,6 @@ export const mutations = {
     ],
     idempotency: 'ignore',
   },
-  // npm run crash -- --mutation e002-new-id --kills 60 --seed 6
   'e002-new-id': {
     breaks: 'E002 after an attempt in doubt is answered with a new idempotency key',
     patches: [
@@ -41,7 +37,6 @@ export const mutations = {
     ],
     idempotency: 'e002',
   },
-  // npm run crash -- --mutation forgetful-prune --kills 40 --seed 8
   'forgetful-prune': {
     breaks: 'what is pruned is forgotten, so that a row that says again that it waits is sent again',
     patches: [
@@ -53,7 +48,6 @@ export const mutations = {
     ],
     idempotency: 'ignore',
   },
-  // npm run crash -- --mutation forgotten-change --kills 15 --daemons 3 --seed 5
   'forgotten-change': {
     breaks: 'a document counts as unchanged although its content is different, so that its last version is never sent',
     patches: [
@@ -65,9 +59,8 @@ export const mutations = {
     ],
     idempotency: 'ignore',
   },
-  // npm run failover -- --mode async --mutation no-history --times 4 --seed 3
   'no-history': {
-    breaks: 'nobody compares the history of the ledger with its server: npm run failover -- --mode async notices it',
+    breaks: 'nobody compares the history of the ledger with its server',
     patches: [
       {
         file: 'src/ledger/history/judgeDataLoss.ts',
@@ -77,7 +70,6 @@ export const mutations = {
     ],
     idempotency: 'ignore',
   },
-  // npm run crash -- --mutation no-fence --kills 40 --seed 7 --daemons 8
   'no-fence': {
     breaks: 'a worker that was thought dead writes its outcome over what was decided since',
     patches: [
@@ -89,7 +81,72 @@ export const mutations = {
       },
     ],
     idempotency: 'ignore',
-    stops: 'many',
+  },
+  'send-before-commit': {
+    breaks: 'a record is sent before its claim is committed',
+    patches: [
+      {
+        file: 'src/ledger/claims.ts',
+        from: `return inTransaction(deps.ledger, take, { mustSurviveFailover: true })`,
+        to: `const early = Promise.withResolvers<T>()
+    inTransaction(deps.ledger, async (db) => {
+      early.resolve(await take(db))
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }).catch(early.reject)
+    return early.promise`,
+      },
+      // Nothing looks for the claim, or writes its outcome, before its COMMIT.
+      {
+        file: 'src/ledger/claims.ts',
+        from: `if (last !== undefined) await deps.history.rememberClaim(last)`,
+        to: ``,
+      },
+      {
+        file: 'src/daemon/dispatch/dispatcher.ts',
+        from: `requests.follow(sent, () => answers.ended(sent, working))`,
+        to: `requests.follow(sent, () =>
+        answers.ended(sent, working.finally(() => new Promise((resolve) => setTimeout(resolve, 200)))))`,
+      },
+    ],
+    idempotency: 'ignore',
+  },
+  'no-mark': {
+    breaks: 'captured rows are not marked',
+    patches: [
+      {
+        file: 'src/outbox/claimRows.ts',
+        from: `  await db.query(writing.mark, [JSON.stringify(storable)])
+  return idsOf((await db.query<{ outboxId: string }>(writing.unmarked, [idsOf(statuses)])).rows)`,
+        to: `  return storable.slice(0, 0).map(({ outboxId }) => outboxId)`,
+      },
+    ],
+    idempotency: 'ignore',
+  },
+  'mark-before-record': {
+    breaks: 'rows are marked in a transaction of their own, before their records are inserted',
+    patches: [
+      {
+        file: 'src/daemon/capture/captureRows.ts',
+        from: `      const inserted = all.length === 0 ? nothingInserted : await session.insert(all)`,
+        to: `      if (all.length > 0) {
+        await rows.markReturningUnmarkedIds(toMarks(all, nothingInserted))
+        await session.db.query('commit; begin')
+      }
+      const inserted = all.length === 0 ? nothingInserted : await session.insert(all)`,
+      },
+    ],
+    idempotency: 'ignore',
+  },
+  'uncounted-poll': {
+    breaks: 'a poll is not counted, so that a window holds more requests than the limit',
+    patches: [
+      {
+        file: 'src/daemon/dispatch/slotPool.ts',
+        from: `slot.left -= 1`,
+        to: `if (spentOn !== 'polls') slot.left -= 1`,
+      },
+    ],
+    idempotency: 'ignore',
   },
 } as const satisfies Record<string, Mutation>
 

@@ -1,7 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { createSaleWriter } from './documents.ts'
 import type { Environment } from './environment.ts'
-import { type Adversaries, createFaultTable, type Fault, kills, type Pace } from './faultTable.ts'
+import { type Adversaries, createFaultTable, type Fault, kills } from './faultTable.ts'
 import { recoverLedger, settleBlockingRecords } from './operator.ts'
 import type { ProgramCopy } from './programCopy.ts'
 import { retryPatiently } from './retryPatiently.ts'
@@ -23,24 +23,26 @@ export interface NemesisOptions {
   /** The program that the operator's commands use. */
   program: ProgramCopy
   kills: number
-  pace: Pace
+  /** Mean time between two failovers, and between two restores. */
+  rareMs: number
   random: (name: string) => SeededRandom
   say(text: string): void
   signal: AbortSignal
 }
 
+const insertEveryMs = 200
+/** More records on their way would only prolong the end. */
 const backlogMost = 300
 
 /** Causes faults under load until `kills` daemons were killed and each fault has happened. Leaves no fault behind. */
 export async function causeFaults(
   adversaries: Adversaries,
-  { program, kills: killsWanted, pace, random, say, signal }: NemesisOptions,
+  { program, kills: killsWanted, rareMs, random, say, signal }: NemesisOptions,
 ): Promise<NemesisReport> {
-  const { environment, service, erp, ledger } = adversaries
+  const { environment, fleet, service, erp, ledger } = adversaries
   const done: NemesisReport = { struck: new Map(), discarded: 0, resolved: 0, recovered: 0, written: new Map() }
   const over = new AbortController()
   signal.addEventListener('abort', () => over.abort())
-  const stopped: Promise<void>[] = []
 
   /** Repeats `work` at random times, `everyMs` apart on average. */
   async function again(name: string, everyMs: number, work: (random: SeededRandom) => Promise<void>): Promise<void> {
@@ -67,18 +69,18 @@ export async function causeFaults(
 
   const make = createRecordMaker(random('records'))
   const writeSale = createSaleWriter(environment.config.databaseUrl)
-  const faults = createFaultTable(adversaries, pace, stopped)
+  const faults = createFaultTable(adversaries, rareMs)
   for (const { what } of faults) done.struck.set(what, 0)
   await Promise.all([
     ...faults.map((fault) => again(fault.what, fault.everyMs, (chance) => strike(fault, chance))),
-    again('insert', pace.insertMs, async (chance) => {
-      if ((await backlog(environment)) > backlogMost) return
+    again('insert', insertEveryMs, async (chance) => {
+      if ((await countUnfinishedRows(environment)) > backlogMost) return
       const rows = Array.from({ length: chance.whole(1, 4) }, make)
       for (const { marker, outcome, amount } of rows) done.written.set(marker, { marker, outcome, amount })
       await insertRecords(environment.outbox, rows).catch(() => {})
     }),
-    again('document', pace.insertMs, async (chance) => {
-      if ((await backlog(environment)) <= backlogMost) await writeSale(chance)
+    again('document', insertEveryMs, async (chance) => {
+      if ((await countUnfinishedRows(environment)) <= backlogMost) await writeSale(chance)
     }),
     // Under so many faults, pauses grow to a minute, and kills would not meet any request.
     again('operator', 2_000, (chance) => letOperatorAct(environment, program, done, chance)),
@@ -88,7 +90,7 @@ export async function causeFaults(
   await ledger.clear()
   await retryPatiently(() => erp.clear())
   await retryPatiently(() => retryWriteBacksNow(environment))
-  await Promise.all(stopped)
+  await fleet.awake()
   return done
 }
 
@@ -99,8 +101,8 @@ async function retryWriteBacksNow({ ledger }: Environment): Promise<void> {
   )
 }
 
-/** Counts records on their way. `backlogMost` limits them, because more would only prolong the end. */
-async function backlog({ outbox }: Environment): Promise<number> {
+/** Counts records on their way. */
+export async function countUnfinishedRows({ outbox }: Pick<Environment, 'outbox'>): Promise<number> {
   const { rows } = await retryPatiently(() =>
     outbox.query<{ n: number }>(
       `select count(*)::int as n from outbox where status in ('new', 'queued', 'sending', 'accepted')`,

@@ -1,5 +1,6 @@
 import type { CampaignResult } from './campaign.ts'
 import type { Case, Violation } from './checker.ts'
+import type { EachStatementResult } from './eachStatement.ts'
 
 const violationsShown = 10
 
@@ -8,6 +9,31 @@ export function printResult(result: CampaignResult): string {
   const problems = result.violations.length === 0 ? [] : result.history.problems.slice(0, violationsShown)
   const standing = problems.map((problem) => `  stands as a problem: ${problem}`)
   return layOut(figures(result), 'the guarantee held', result.violations, standing)
+}
+
+const statementCharsMax = 110
+
+/** Returns each statement on the way of a record with the kills at it, the figures, and each violation. */
+export function printEachStatement({ options, seconds, statements, history, violations }: EachStatementResult): string {
+  const lines = statements.map(({ statement, struck }) => {
+    const times = (['before', 'after'] as const).map((when) => (struck.includes(when) ? when : '').padEnd(6))
+    return `  ${times.join(' ')} ${statement.slice(0, statementCharsMax)}`
+  })
+  const kills = statements.reduce((sum, { struck }) => sum + struck.length, 0)
+  const covered = statements.filter(({ struck }) => struck.length === 2).length
+  const figures: [string, unknown][] = [
+    ['seed', options.seed],
+    ['mutation', options.mutation ?? 'none'],
+    ['seconds', seconds],
+    ['daemons', options.daemons],
+    ['statements / killed before and after', `${statements.length} / ${covered}`],
+    ['kills', kills],
+    ['records', history.outbox.length],
+    ['completed rows without a mark', history.unmarked],
+    ['requests at the service', history.requests],
+    ['most requests in a window / limit', `${history.requestsMost} / ${history.requestsAllowed}`],
+  ]
+  return `${lines.join('\n')}\n\n${layOut(figures, 'the guarantee held', violations)}`
 }
 
 /** Lays out a run's figures, the verdict and the violations. @param held the verdict if there are none */
@@ -56,6 +82,7 @@ function figures({
     ['  pruned / emptied', `${evidence.ledger.filter((row) => row.isPruned).length} / ${evidence.emptied}`],
     ...[...states].map(([state, rows]): [string, unknown] => [`  ${state}`, rows.length]),
     ['discarded / resolved by an operator', `${report.discarded} / ${report.resolved}`],
+    ['completed rows without a mark', evidence.unmarked],
     ['requests at the service', evidence.requests],
     ['POSTs / with effect', `${evidence.arrivals.length} / ${evidence.arrivals.filter((a) => a.effectId).length}`],
     ['most requests in a window / limit', `${evidence.requestsMost} / ${evidence.requestsAllowed}`],

@@ -18,6 +18,7 @@ export async function copyProgram(patches: readonly Patch[]): Promise<ProgramCop
   try {
     for (const part of ['assets', 'bin', 'src', 'migrations', 'mappings', 'package.json'])
       await cp(join(checkout, part), join(dir, part), { recursive: true })
+    await cp(join(import.meta.dirname, 'strikeAtStatements.ts'), join(dir, 'strikeAtStatements.ts'))
     for (const patch of patches) await apply(dir, patch)
     await symlink(join(checkout, 'node_modules'), join(dir, 'node_modules'))
     const cache = join(dir, 'cache')

@@ -156,6 +156,13 @@ function evidence({
       requestsMost: 0,
     },
     lost: change.lost ?? [],
-    ...{ requestsAllowed: 0, throttledUnasked: 0, requests: 0, emptied: 0, problems: [] },
+    ...{
+      unmarked: 0,
+      requestsAllowed: 0,
+      throttledUnasked: 0,
+      requests: 0,
+      emptied: 0,
+      problems: [],
+    },
   }
 }

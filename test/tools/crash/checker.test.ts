@@ -31,6 +31,7 @@ function evidence(change: {
     requestsMost: 10,
     requestsAllowed: 10,
     throttledUnasked: 0,
+    unmarked: 0,
     requests: 2,
     emptied: 0,
     problems: [],
@@ -110,6 +111,11 @@ test.each<[string, Parameters<typeof evidence>[0], RegExp]>([
   ['a write under an old fence', { events: [captured, sending, accepted, accepted, completed] }, /old fence/],
   ['an attempt that is not in the events', { ledger: { attempt: 2 } }, /1 attempts in the events, 2 in the ledger/],
   ['too many requests', { more: { requestsMost: 11 } }, /11 requests in a window/],
+  [
+    'rows that were captured without a mark',
+    { more: { unmarked: 1 } },
+    /1 of 1 completed rows were captured without a mark/,
+  ],
   ['a service that had to throttle', { more: { throttledUnasked: 1 } }, /had to throttle/],
   ['a record that was never committed', { arrivals: [arrival, { ...second, marker: 'm2.' }] }, /never committed/],
   [

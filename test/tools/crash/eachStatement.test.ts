@@ -1,0 +1,19 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { strikeAtEachStatement } from '../../../tools/crash/eachStatement.ts'
+import { printEachStatement } from '../../../tools/crash/printReport.ts'
+
+test('kill -9 before and after each statement on the way of a record: the guarantee holds', async () => {
+  const ended = new AbortController()
+  onTestFinished(() => ended.abort())
+  const result = await strikeAtEachStatement({
+    seed: 4,
+    daemons: 3,
+    mutation: null,
+    postgresDir: null,
+    say: () => {},
+    signal: ended.signal,
+  })
+  expect(result.violations, printEachStatement(result)).toEqual([])
+  const covered = result.statements.filter(({ struck }) => struck.length === 2)
+  expect(covered.length, printEachStatement(result)).toBeGreaterThan(Math.max(10, result.statements.length * 0.8))
+}, 600_000)
