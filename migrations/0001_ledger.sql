@@ -1,41 +1,13 @@
 -- Up Migration
 
--- The outbox tables that this ledger has served, one after the other: an id names a row within one of them. The first daemon that opens a
--- new ledger says which is its table.
-create table outboxd.outbox (
-  id            smallint    generated always as identity primary key,
-  database_name text,
-  table_name    text,                       -- schema.table
-  id_column     text,
-  start_id      text,                       -- rows with a lower id are none of ours
-  start_at      timestamptz,                -- rows recorded before are none of ours
-  since         timestamptz not null default clock_timestamp(),
-  said_by       text,
-  compared_at   timestamptz,                -- when its rows were last compared with the ledger
-  is_current    boolean     not null default true,
-  rows_edited   boolean     not null default false,   -- an operator has said (adopt --same) that the ERP edits rows after they were taken
-  readings      integer     not null default 0,       -- how often it was read from its beginning again: all positions are left at once then
-  file_digest   text,                       -- of what outbox.yaml means, by which the daemons read and write the table
-  file_since    timestamptz,
-  file_by       text,
-  check ((database_name is null) = (table_name is null) and (table_name is null) = (id_column is null))
-);
-create unique index outbox_current on outboxd.outbox (is_current) where is_current;
-insert into outboxd.outbox default values;
-
-create function outboxd.current_outbox() returns smallint language sql stable
-  return (select id from outboxd.outbox where is_current);
-
 -- How far an outbox table has been read whose rows do not say that they are taken (docs/start/outbox.md): all rows up to this
 -- position are in the ledger, and no transaction is left that could still commit one before it.
 create table outboxd.outbox_cursor (
   outbox        text        not null,      -- oids of the database and the table, so that another table begins anew
   position      text[]      not null,      -- the row's sort values
   advanced_at   timestamptz not null default clock_timestamp(),
-  epoch         smallint    not null default 1 references outboxd.outbox (id),
   sequence_file text,                      -- the sequence's file on disk: one that begins anew (restart identity) gets another
-  same_upto     text[],                    -- an operator has said that rows up to here are those that the ledger knows
-  primary key (epoch, outbox)
+  primary key (outbox)
 );
 
 -- Rows of the outbox that could neither be captured nor rejected, or whose table refuses our mark. They are left out of
@@ -44,20 +16,10 @@ create table outboxd.skipped_row (
   outbox_id text        not null,
   captured  boolean     not null,             -- in the ledger: only the mark is missing, and nobody behind it has to wait
   times     integer     not null default 1,
-  retry_at  timestamptz not null,
-  outbox    smallint    not null default outboxd.current_outbox() references outboxd.outbox (id)
+  retry_at  timestamptz not null
 );
 -- A hash, since an id may be as long as the ERP likes and a btree entry ends at 2,704 bytes.
-create unique index skipped_row_id on outboxd.skipped_row (hashtextextended(outbox_id, 0), outbox);
-
--- Rows that were edited after they were taken, in tables whose stamps are hashes. The daemon looks at them each minute and
--- forgets those whose records have ended.
-create table outboxd.edited_row (
-  outbox_id text        not null,
-  outbox    smallint    not null references outboxd.outbox (id) on delete cascade,
-  noted_at  timestamptz not null default clock_timestamp(),
-  primary key (outbox_id, outbox)
-);
+create unique index skipped_row_id on outboxd.skipped_row (hashtextextended(outbox_id, 0));
 
 -- The ledger: one row a submission (docs/why/states.md draws the state machine).
 create table outboxd.submission (
@@ -111,8 +73,7 @@ create table outboxd.submission (
   report_not_before  timestamptz,                         -- it is told again then
   report_failures    integer     not null default 0,      -- in a row
 
-  outbox             smallint    not null default outboxd.current_outbox() references outboxd.outbox (id),
-  row_stamp          text,                                -- what tells the row from another of its id: when it was recorded, or a hash of it
+  row_created        text,                                -- the row's created_at as it was written: another time means another row of this id
 
   -- It ended failed or rejected, and yet the service may have the record: a replay could make it there twice.
   may_have_arrived   boolean     not null default false,
@@ -139,7 +100,7 @@ create table outboxd.submission (
   document           text,                                -- such as: public.sale_sale 5
   request_digest     text,
 
-  constraint submission_outbox_row unique (outbox_id, outbox),
+  constraint submission_outbox_row unique (outbox_id),
   check (state not in ('queued', 'sending', 'accepted') or body is not null),
   check (not held or state = 'queued'),
   check ((state = 'queued') = (due_at is not null)),
@@ -254,11 +215,10 @@ create trigger only_ended before delete on outboxd.submission
 
 -- What stays of a submission that went: as much as keeps its row from being taken a second time.
 create table outboxd.pruned_submission (
-  outbox_id      text        not null,
-  outbox         smallint    not null references outboxd.outbox (id),
+  outbox_id      text        primary key,
   id             uuid        not null,
   type           text        not null,
-  row_stamp      text,
+  row_created    text,
   recorded_at    timestamptz not null,
   state          text        not null check (state in ('completed', 'discarded')),
   ended_at       timestamptz not null,
@@ -270,17 +230,16 @@ create table outboxd.pruned_submission (
   was_gone       boolean     not null default false,
   document       text,
   request_digest text,
-  seq            bigint,
-  primary key (outbox_id, outbox)
+  seq            bigint
 );
 create index pruned_submission_look on outboxd.pruned_submission (look_at);
 create index pruned_submission_document on outboxd.pruned_submission (hashtextextended(document, 0), seq) where document is not null;
 
 -- All rows that were ever taken, by what tells them again.
 create view outboxd.taken_row as
-  select outbox_id, outbox, type, row_stamp, recorded_at, state from outboxd.submission
+  select outbox_id, type, row_created, recorded_at, state from outboxd.submission
   union all
-  select outbox_id, outbox, type, row_stamp, recorded_at, state from outboxd.pruned_submission;
+  select outbox_id, type, row_created, recorded_at, state from outboxd.pruned_submission;
 
 -- What happened, when, why and by whose hand. Rows are only ever added, and go with their submission.
 create table outboxd.submission_event (
@@ -497,17 +456,29 @@ create table outboxd.request_hour (
   primary key (hour, kind)
 );
 
--- What a ledger is known by, and the service that it belongs to: the first daemon says which, and `outboxd adopt --service` says when
--- that changes.
+-- The ledger serves one outbox table and one service, for life. The first daemon writes which; `outboxd adopt --same` says that the same
+-- table or service has a new name, address or client id.
 create table outboxd.ledger (
   is_only       boolean     primary key default true check (is_only),
   id            uuid        not null default gen_random_uuid(),
+  since         timestamptz not null default clock_timestamp(),
   base_url      text,
   auth_url      text,
   client_hash   text,                      -- of the ledger's id and the client's
   service_since timestamptz,
   service_by    text,
-  check ((base_url is null) = (auth_url is null) and (auth_url is null) = (client_hash is null))
+  table_name    text,                      -- schema.table
+  id_column     text,
+  table_by      text,
+  start_id      text,                      -- rows with a lower id are none of ours
+  start_at      timestamptz,               -- rows recorded before are none of ours
+  compared_at   timestamptz,               -- when its rows were last compared with the ledger
+  readings      integer     not null default 0,       -- how often it was read from its beginning again: all positions are left at once then
+  file_digest   text,                      -- of what outbox.yaml means, by which the daemons read and write the table
+  file_since    timestamptz,
+  file_by       text,
+  check ((base_url is null) = (auth_url is null) and (auth_url is null) = (client_hash is null)),
+  check ((table_name is null) = (id_column is null))
 );
 insert into outboxd.ledger default values;
 

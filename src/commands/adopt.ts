@@ -1,38 +1,22 @@
 import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
-import { describeOutboxIdentity, OutboxMismatch, readServedOutbox, type StartPosition } from '../ledger/binding.ts'
-import {
-  type Adoption,
-  adoptOutbox,
-  adoptService,
-  countWorkUnderWay,
-  judgeServiceChange,
-  readServiceChangeImpact,
-  type ServiceAdoption,
-  type WorkUnderWay,
-} from '../ledger/operator/adoptOutbox.ts'
+import { describeOutboxIdentity, isSameOutbox, readServedOutbox, type StartPosition } from '../ledger/binding.ts'
+import { adopt, readServiceChange, type ServiceChange } from '../ledger/operator/adopt.ts'
 import { rowsBeforeStartMessage, startPositionMessage } from '../operations/databaseMessages.ts'
-import { type Databases, withOutbox } from '../operations/databases.ts'
+import { withOutbox } from '../operations/databases.ts'
 import { readBacklog } from '../outbox/backlog.ts'
-import {
-  countRowsBeforeStart,
-  findStartPositionProblem,
-  type RowsBeforeStart,
-  readPositionForStartNow,
-} from '../outbox/startPosition.ts'
+import { countRowsBeforeStart, findStartPositionProblem, readPositionForStartNow } from '../outbox/startPosition.ts'
 import { pluralize } from '../plainText.ts'
 import { formatIsoInstant, parseEpochMs } from '../time.ts'
-import { defineCommand, type OptionsOf } from './terminal/command.ts'
+import { defineCommand } from './terminal/command.ts'
 import { askForConfirmation } from './terminal/confirm.ts'
-import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
+import { exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { actorNameOption, dryRunOption, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
-  description: 'set which outbox table and service the ledger belongs to, and the first row to send',
+  description: 'say that the same outbox table or service has a new name, and set the first row to send',
   options: [
-    ['--same', 'the table has the same rows as before (it was renamed or moved), or the ERP edits captured rows'],
-    ['--new', 'the table has different rows, or its ids began again (truncate … restart identity)'],
-    ['--service', 'bind the ledger to the configured service'],
+    ['--same', 'the table was renamed, or the service has a new address or client id'],
     ['--start <position>', 'ignore rows before this position: now, id:N, or since:D (2026-11-01, 2h)'],
     actorNameOption,
     reasonOption,
@@ -40,127 +24,84 @@ export const command = defineCommand({
     ['--yes', 'do not ask for confirmation'],
     ['--json', 'print JSON'],
   ],
-  help: `A ledger serves one outbox table. If the configuration names a different one, nothing is captured until you run this with --same
-or --new. Before the first start, --start is enough: rows before that position are ignored, on all instances and for good.
+  help: `A ledger serves one outbox table and one service, for life. If the configuration names others, no daemon starts. If they are the
+same under a new name, run this with --same; for a new address or client id of the service, stop all daemons first. Another table
+or service needs a ledger of its own: name it in LEDGER_SCHEMA.
 
-A ledger serves one service, too. --service binds it to the configured one, for instance to production after a test. Stop all
-daemons first. The command refuses while the former service has records that have not ended: let a daemon finish them, or
-settle them with resolve and discard. Add --same if only the address or the client id of the service changed.
+Before the first start, --start leaves out old rows: rows before that position are ignored, on all instances and for good.
 
 Examples:
   outboxd adopt --start now              send only rows written from now on
-  outboxd adopt --new --yes              the table was emptied, and its ids began again
-  outboxd adopt --same                   OUTBOX_TABLE was renamed
-  outboxd adopt --service                from test to production`,
+  outboxd adopt --same                   OUTBOX_TABLE was renamed, or SERVICE_BASE_URL has changed`,
   async action(context, options): Promise<number> {
-    const start = readStart(options.start)
+    const given = readStart(options.start)
     const problems = [
-      start === undefined
+      given === undefined
         ? `--start ${options.start}: give now, id:N or since:D, such as id:4711 or since:2026-11-01 (without an offset: UTC)`
         : null,
-      options.same && options.new ? 'give --same or --new, not both' : null,
-      options.service && (options.new || start !== null) ? '--service can be combined only with --same' : null,
-      !options.service && !options.same && !options.new && start === null
-        ? 'give --same, --new, --start or --service'
-        : null,
+      options.same || options.start !== undefined ? null : 'give --same or --start',
     ].filter((problem) => problem !== null)
-    if (start === undefined) return printUsageErrors(context, problems)
-    if (options.service && problems.length === 0) return moveService(context, options)
+    if (given === undefined) return printUsageErrors(context, problems)
     return withOperator(context, options, problems, async (databases, operator) => {
+      // Without a configured service, the ledger keeps its own.
+      const service = context.env.SERVICE_BASE_URL === undefined ? null : readConfig(context.env).service
       const served = await readServedOutbox(databases.ledger)
-      const identity = await withOutbox(databases, (outbox) => outbox.readIdentity())
-      const isServed =
-        served.identity === null || describeOutboxIdentity(served.identity) === describeOutboxIdentity(identity)
-      if (!isServed && !options.same && !options.new) {
-        const its = served.identity === null ? '' : describeOutboxIdentity(served.identity)
-        return printUsageErrors(context, [
-          `the ledger belongs to the outbox ${its}. Give --same if ${describeOutboxIdentity(identity)} has the same rows, or --new if its rows are different`,
-        ])
-      }
-      const position = start === 'now' ? await withOutbox(databases, readPositionForStartNow) : start
+      const table = await withOutbox(databases, (outbox) => outbox.readIdentity())
+      const change = service && (await readServiceChange(databases.ledger, service))
+      const isTableNew = served.identity !== null && !isSameOutbox(served.identity, table)
+      const renamed = [
+        isTableNew && served.identity !== null
+          ? `the ledger belongs to the outbox ${describeOutboxIdentity(served.identity)}, and the configuration names ${describeOutboxIdentity(table)}`
+          : null,
+        change?.served
+          ? `the ledger belongs to the service ${change.served.baseUrl}, and the configuration names ${describeService(change)}`
+          : null,
+      ].filter((each) => each !== null)
+      if (renamed.length > 0 && !options.same)
+        return printUsageErrors(
+          context,
+          renamed.map((each) => `${each}. Give --same if it is the same, or correct the configuration`),
+        )
+      const start = given === 'now' ? await withOutbox(databases, readPositionForStartNow) : given
       const whyNotAllowed =
-        position === null ? null : await withOutbox(databases, (outbox) => findStartPositionProblem(outbox, position))
+        start === null ? null : await withOutbox(databases, (outbox) => findStartPositionProblem(outbox, start))
       if (whyNotAllowed !== null) return printUsageErrors(context, [whyNotAllowed])
       const hidden =
-        position === null ? null : await withOutbox(databases, (outbox) => countRowsBeforeStart(outbox, position))
-      const isKnown = isServed && served.identity !== null && !options.new
-      const notCaptured = position !== null && hidden === null && isKnown ? await countNotCaptured(databases) : 0
-      const rows = options.new ? 'new' : options.same ? 'same' : null
-      const adoption: Adoption = { identity, rows, start: position }
-      const underWay = await countWorkUnderWay(databases.ledger)
-      context.stderr.write(preview(adoption, underWay, { hidden, notCaptured }))
+        start === null ? null : await withOutbox(databases, (outbox) => countRowsBeforeStart(outbox, start))
+      const mayHide = start !== null && hidden === null && served.identity !== null && !isTableNew
+      const notCaptured = mayHide ? (await withOutbox(databases, readBacklog)).waiting : 0
+      const lines = [
+        `The ledger will belong to the outbox ${describeOutboxIdentity(table)}${service ? ` and the service ${service.baseUrl}` : ''}.`,
+        renamed.length > 0 ? 'They are those that the ledger knows, under new names.' : null,
+        startPositionMessage(start),
+        rowsBeforeStartMessage(hidden),
+        notCaptured > 0
+          ? `${pluralize(notCaptured, 'row')} ${notCaptured === 1 ? 'is' : 'are'} not captured yet. Those before the start position will never be sent.`
+          : null,
+      ].filter((line) => line !== null)
+      context.stderr.write(`${lines.join('\n')}\n`)
       if (!options.yes && !options.dryRun && !(await askForConfirmation(context, 'Is that right?')))
         return exitCodes.unconfirmed
-      if (!options.dryRun) {
-        await adoptOutbox(operator, adoption)
-        context.stderr.write(`The ledger belongs to the outbox ${describeOutboxIdentity(identity)}.\n`)
-      }
+      const refused = options.dryRun ? change : await adopt(operator, { table, service, start })
       if (options.json)
-        printJson(context, {
-          dryRun: options.dryRun ?? false,
-          ...{ ...adoption, rows: rows ?? 'same' },
-          ...{ underWay, hidden, notCaptured },
-        })
+        printJson(context, { dryRun: options.dryRun ?? false, table, service: change, start, hidden, notCaptured })
+      if (refused !== null && refused.daemons.length > 0) {
+        context.stderr.write(`${daemonsRunMessage(refused)}\n`)
+        return exitCodes.failed
+      }
+      if (!options.dryRun) context.stderr.write('Done.\n')
       return exitCodes.done
     })
   },
 })
 
-type AdoptOptions = OptionsOf<typeof command>
+const describeService = ({ served, configured }: ServiceChange): string =>
+  served?.baseUrl === configured.baseUrl ? 'another SERVICE_AUTH_URL or SERVICE_CLIENT_ID for it' : configured.baseUrl
+
+const daemonsRunMessage = ({ daemons }: ServiceChange): string =>
+  `outboxd: ${pluralize(daemons.length, 'daemon')} still ${daemons.length === 1 ? 'runs' : 'run'} (${daemons.join(', ')}), so nothing was changed. Stop all daemons, then run the command again`
 
 type Start = 'now' | StartPosition | null
-
-async function moveService(context: CommandContext, options: AdoptOptions): Promise<number> {
-  const { service } = readConfig(context.env)
-  const isSame = options.same ?? false
-  return withOperator(context, options, [], async ({ ledger }, operator) => {
-    const impact = await readServiceChangeImpact(ledger, service)
-    const kind = judgeServiceChange(impact, isSame)
-    if (kind === 'adopted') {
-      const former = impact.served?.baseUrl ?? 'no service yet'
-      const others = former === service.baseUrl ? ' with the configured SERVICE_AUTH_URL and SERVICE_CLIENT_ID' : ''
-      const meaning = isSame ? 'It is the same service, and knows all records' : 'It is a different service'
-      context.stderr.write(
-        `The ledger belongs to ${former}. It will belong to ${service.baseUrl}${others}. ${meaning}.\n`,
-      )
-      if (!options.yes && !options.dryRun && !(await askForConfirmation(context, 'Is that right?')))
-        return exitCodes.unconfirmed
-    }
-    const mayWrite = kind === 'adopted' && !options.dryRun
-    const adoption = mayWrite ? await adoptService(operator, { service, isSame }) : { kind, impact }
-    if (options.json)
-      printJson(context, { dryRun: options.dryRun ?? false, same: isSame, result: adoption.kind, ...adoption.impact })
-    if (!options.dryRun || kind !== 'adopted') context.stderr.write(`${serviceMessage(adoption, service.baseUrl)}\n`)
-    return adoption.kind === 'adopted' || adoption.kind === 'served' ? exitCodes.done : exitCodes.failed
-  })
-}
-
-function serviceMessage({ kind, impact: { daemons, records, served } }: ServiceAdoption, baseUrl: string): string {
-  switch (kind) {
-    case 'adopted':
-      return `The ledger belongs to the service ${baseUrl}.`
-    case 'served':
-      return `The ledger already belongs to the service ${baseUrl}.`
-    case 'daemons':
-      return `outboxd: ${pluralize(daemons.length, 'daemon')} still ${daemons.length === 1 ? 'runs' : 'run'} (${daemons.join(', ')}), so nothing was changed. Stop all daemons, then run the command again`
-    case 'records': {
-      const counts = Object.entries(records).map(([state, many]) => `${many} ${state}`)
-      return `outboxd: records were sent to ${served?.baseUrl} and have not ended (${counts.join(', ')}). A different service does not know them, so nothing was changed. Let a daemon finish them at the former service, or settle them (\`outboxd resolve\`, \`outboxd discard\`). If only the address or client id changed, add --same`
-    }
-    default:
-      return kind satisfies never
-  }
-}
-
-/** Returns 0 if the ids started again, because the count is then unknown. */
-async function countNotCaptured(databases: Databases): Promise<number> {
-  try {
-    return (await withOutbox(databases, readBacklog)).waiting
-  } catch (error) {
-    if (!(error instanceof OutboxMismatch)) throw error
-    return 0
-  }
-}
 
 function readStart(text: string | undefined): Start | undefined {
   if (text === undefined) return null
@@ -169,29 +110,4 @@ function readStart(text: string | undefined): Start | undefined {
   if (kind === 'id') return { id: value, at: null }
   const atMs = kind === 'since' ? parseEpochMs(value, systemClock.nowMs()) : null
   return atMs === null ? undefined : { id: null, at: formatIsoInstant(atMs) }
-}
-
-function preview(
-  { identity, rows, start }: Adoption,
-  { submissions, reports, sent }: WorkUnderWay,
-  { hidden, notCaptured }: { hidden: RowsBeforeStart | null; notCaptured: number },
-): string {
-  const lines = [
-    `The ledger will belong to the outbox ${describeOutboxIdentity(identity)}.`,
-    rows === 'new'
-      ? 'Its rows are new to the ledger: each row that waits will be sent.'
-      : 'Its rows are the rows that the ledger knows.',
-    rows === 'new' && sent > 0
-      ? `The ledger has already sent ${pluralize(sent, 'record')} of this outbox. If their rows still wait (in a table without a state: if they still exist), they are sent AGAIN.`
-      : null,
-    startPositionMessage(start),
-    rowsBeforeStartMessage(hidden),
-    notCaptured > 0
-      ? `${pluralize(notCaptured, 'row')} ${notCaptured === 1 ? 'is' : 'are'} not captured yet. Those before the start position will never be sent.`
-      : null,
-    rows === 'new' && submissions + reports > 0
-      ? `${pluralize(submissions, 'record')} of the former outbox ${submissions === 1 ? 'is' : 'are'} under way and will be finished. Their outcomes, and ${reports} outcomes of ended records, will not be written back.`
-      : null,
-  ]
-  return lines.flatMap((line) => (line === null ? [] : [`${line}\n`])).join('')
 }

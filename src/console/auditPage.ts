@@ -84,7 +84,7 @@ const namedMax = 1_000
 function findNamedRecords({ ledger }: Databases, { key, record }: NamedSpan): Promise<ListedSubmission[]> | null {
   if (record === null) return key === null ? null : findSubmissions(ledger, { kind: 'key', value: key }, namedMax)
   if ('id' in record) return findSubmissions(ledger, { kind: 'range', from: record.id, to: record.id }, namedMax)
-  return findSubmissions(ledger, { kind: 'any-outbox', value: record.outboxId }, namedMax)
+  return findSubmissions(ledger, { kind: 'outbox', value: record.outboxId }, namedMax)
 }
 
 /** Throws if reading fails, so that the download breaks off and the browser notices. */

@@ -7,7 +7,6 @@ import {
   readOwnOrphanedSubmissions,
 } from '../ledger/instances.ts'
 import { releaseUnblockedRecords } from '../ledger/keyOrder.ts'
-import { dropReportsToFormerOutboxes } from '../ledger/operator/adoptOutbox.ts'
 import { type WrittenOutcomes, writeStepsAndReleaseKeys } from '../ledger/outcomes.ts'
 import { replaceProblems } from '../ledger/problems.ts'
 import { recreateMissingPollJobs } from '../ledger/queue.ts'
@@ -154,7 +153,6 @@ function createReconciling({ clock, config, databases, telemetry, wakeups }: Con
       lastKey = round.lastKey
       if (round.released > 0) wakeups.dispatch.wake()
     },
-    () => dropReportsToFormerOutboxes(ledger),
     () => deleteStaleInstances(ledger),
     () => deleteStaleInstanceProblems(ledger),
     async () => {

@@ -3,7 +3,7 @@ import type { Database } from '../postgres/database.ts'
 import { BindingMismatch } from './problems.ts'
 
 export interface OutboxIdentity {
-  database: string
+  /** With its schema, such as `public.outbox`. */
   table: string
   idColumn: string
 }
@@ -17,13 +17,11 @@ export interface StartPosition {
 
 /** The outbox that the ledger serves. Row ids are unique only within one outbox. */
 export interface ServedOutbox {
-  epoch: number
   /** Null until a daemon has opened the table. */
   identity: OutboxIdentity | null
   start: StartPosition
+  /** When the ledger was created. */
   sinceMs: number
-  /** True if an operator has said that the ERP edits rows after their capture. */
-  rowsEdited: boolean
   /** How often the table was read again from its beginning. */
   readings: number
 }
@@ -31,59 +29,55 @@ export interface ServedOutbox {
 /** Thrown if the configuration names a different outbox, or one whose ids started again. */
 export class OutboxMismatch extends BindingMismatch {
   override name = 'OutboxMismatch'
-  constructor(outbox: string, why: string, advice = adoptAdvice) {
+  constructor(outbox: string, why: string, advice: string) {
     super('foreign_outbox', outbox, `${why}. Nothing is captured or written back. ${advice}`)
   }
 }
 
-const adoptAdvice =
-  'If DATABASE_URL or OUTBOX_TABLE is wrong, correct it. If the table was renamed or moved, run `outboxd adopt --same`; if its rows are different or its ids started again, `outboxd adopt --new`'
-
-const columns = `id as epoch,
-  case when num_nulls(database_name, table_name, id_column) = 0
-    then json_build_object('database', database_name, 'table', table_name, 'idColumn', id_column) end as identity,
-  json_build_object('id', start_id, 'at', to_char(start_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')) as start,
-  extract(epoch from since)::float8 * 1000 as "sinceMs", rows_edited as "rowsEdited", readings`
+export const newLedgerAdvice = 'A table with different rows needs a ledger of its own: name it in LEDGER_SCHEMA'
 
 export async function readServedOutbox<ExtraColumns>(
   db: Database,
   ...extraColumnsSql: readonly string[]
 ): Promise<ServedOutbox & ExtraColumns> {
   const { rows } = await db.query<ServedOutbox & ExtraColumns>(
-    `select ${[columns, ...extraColumnsSql].join(', ')} from outboxd.outbox where is_current`,
+    `select ${[columns, ...extraColumnsSql].join(', ')} from outboxd.ledger`,
   )
-  const [row] = rows
-  if (row === undefined)
-    throw new Error(
-      'outboxd.outbox does not say which table the ledger serves. The ledger was restored in part: restore it again',
-    )
-  return row
+  return rows[0] ?? missing()
 }
+
+const columns = `
+  case when table_name is not null then json_build_object('table', table_name, 'idColumn', id_column) end as identity,
+  json_build_object('id', start_id, 'at', to_char(start_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')) as start,
+  extract(epoch from since)::float8 * 1000 as "sinceMs", readings`
 
 /** Does nothing if the ledger already serves an outbox, so that of two daemons one wins. */
 export async function bindLedgerToOutboxIfUnbound(
   db: Database,
-  { database, table, idColumn }: OutboxIdentity,
+  { table, idColumn }: OutboxIdentity,
   who: string,
 ): Promise<void> {
-  await db.query(
-    `update outboxd.outbox set database_name = $1, table_name = $2, id_column = $3, said_by = $4
-     where is_current and database_name is null`,
-    [database, table, idColumn, who],
-  )
+  await db.query('update outboxd.ledger set table_name = $1, id_column = $2, table_by = $3 where table_name is null', [
+    table,
+    idColumn,
+    who,
+  ])
 }
 
-export const describeOutboxIdentity = ({ database, table, idColumn }: OutboxIdentity): string =>
-  `${table} of the database ${database}, with ids in the column ${idColumn}`
+export const describeOutboxIdentity = ({ table, idColumn }: OutboxIdentity): string =>
+  `${table} with ids in the column ${idColumn}`
+
+export const isSameOutbox = (a: OutboxIdentity, b: OutboxIdentity): boolean =>
+  a.table === b.table && a.idColumn === b.idColumn
 
 /** @throws OutboxMismatch if the ledger serves a different table */
-export function assertOutboxIsServed(served: ServedOutbox, identity: OutboxIdentity): void {
-  const { identity: its } = served
-  if (its === null || describeOutboxIdentity(its) === describeOutboxIdentity(identity)) return
+export function assertOutboxIsServed({ identity: served }: ServedOutbox, identity: OutboxIdentity): void {
+  if (served === null || isSameOutbox(served, identity)) return
   const named = describeOutboxIdentity(identity)
   throw new OutboxMismatch(
     named,
-    `the ledger belongs to the outbox ${describeOutboxIdentity(its)}, and the configuration names ${named}`,
+    `the ledger belongs to the outbox ${describeOutboxIdentity(served)}, and the configuration names ${named}`,
+    `If OUTBOX_TABLE or outbox.yaml is wrong, correct it. If the table was renamed, run \`outboxd adopt --same\`. ${newLedgerAdvice}`,
   )
 }
 
@@ -115,7 +109,7 @@ export class ServiceMismatch extends BindingMismatch {
     super(
       'foreign_service',
       differences,
-      `the ledger belongs to a different service than the configured one (${differences}). Nothing is sent. If a variable is wrong, correct it. To change the service, stop all daemons and run \`outboxd adopt --service\`, with --same if the same service has a new address or client id`,
+      `the ledger belongs to a different service than the configured one (${differences}). Nothing is sent. If a variable is wrong, correct it. If the same service has a new address or client id, stop all daemons and run \`outboxd adopt --same\`. A different service needs a ledger of its own: name it in LEDGER_SCHEMA`,
     )
   }
 }
@@ -132,23 +126,11 @@ export const ledgerBindingSql = `(select json_build_object('id', id, 'served', c
 /** Does nothing if the ledger is already bound, so that of two daemons one wins. */
 export async function bindLedgerToServiceIfUnbound(db: Database, service: ServiceIdentity, who: string): Promise<void> {
   const { id, served } = await readLedgerBinding(db)
-  if (served === null) await writeService(db, toStoredServiceIdentity(id, service), who, 'base_url is null')
-}
-
-export async function rebindLedgerToService(db: Database, service: StoredServiceIdentity, who: string): Promise<void> {
-  await writeService(db, service, who, 'true')
-  await db.query(`delete from outboxd.problem where kind = 'foreign_service'`)
-}
-
-async function writeService(
-  db: Database,
-  { baseUrl, authUrl, clientHash }: StoredServiceIdentity,
-  who: string,
-  condition: 'true' | 'base_url is null',
-): Promise<void> {
+  if (served !== null) return
+  const { baseUrl, authUrl, clientHash } = toStoredServiceIdentity(id, service)
   await db.query(
     `update outboxd.ledger set base_url = $1, auth_url = $2, client_hash = $3, service_since = clock_timestamp(), service_by = $4
-     where ${condition}`,
+     where base_url is null`,
     [baseUrl, authUrl, clientHash, who],
   )
 }

@@ -22,14 +22,13 @@ import type { InstanceLedger } from './outcomes.ts'
 import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
 import { restorePrunedSubmissionsSql } from './retention.ts'
 import {
-  conflictRetryMs,
   conflictsMax,
   differentRowMessage,
   duplicateIdMessage,
   findRepeatedIds,
-  isAcceptedEditSql,
-  mayBeSameRowSql,
+  isOtherRowSql,
   type RowConflict,
+  raiseRowConflicts,
 } from './rowConflicts.ts'
 
 export type CaptureLedger = Pick<InstanceLedger, 'instance' | 'keyOnFailure'> & {
@@ -128,15 +127,7 @@ async function insert(
   }
   const { records, discarded, conflicts } = inserted
   const conflictingIds = new Set(conflicts.map(({ outboxId }) => outboxId))
-  await raiseProblems(
-    client,
-    conflicts.map(({ outboxId: subject, detail }) => ({
-      kind: 'row_conflict',
-      subject,
-      detail,
-      retryInMs: conflictRetryMs,
-    })),
-  )
+  await raiseRowConflicts(client, conflicts)
   const good = records.flatMap(({ outboxId }) => (conflictingIds.has(outboxId) ? [] : [outboxId]))
   await clearProblems(client, 'row_conflict', good)
   return { leftOutIds: conflictingIds.union(behind), discarded }
@@ -201,7 +192,7 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
        (select coalesce(json_agg(json_build_object('key', key, 'length', length, 'isHeld', coalesce(stuck, false))), '[]')
         from line) as "waitingKeys",
        (select coalesce(json_agg(json_build_object('outboxId', id, 'isCaptured', captured)), '[]') from (
-          select outbox_id as id, captured from outboxd.skipped_row where ${isOfServedOutboxSql}
+          select outbox_id as id, captured from outboxd.skipped_row
           union all select subject, false from outboxd.problem where ${isWaitingConflictSql}
         ) off) as skipped,
        (select coalesce(json_agg(json_build_object('type', subject, 'isDue', retry_at <= clock_timestamp())), '[]')
@@ -246,36 +237,34 @@ export async function insertCapturedRecords(
     `with record as (
        select * from json_to_recordset($1) as r(ord int, id uuid, "outboxId" text, type text, key text, resource text,
          payload text, body text, tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid, "createdAt" timestamptz,
-         stamp text, error text, doubt text, discarded text, document text, "requestDigest" text, amounts jsonb,
+         created text, error text, doubt text, discarded text, document text, "requestDigest" text, amounts jsonb,
          currency text)
      ), kept as (
        insert into outboxd.submission as s (id, outbox_id, type, key, resource, payload, body, tracked, sends_own_id,
-         idempotency_key, recorded_at, row_stamp, state, held, due_at, error, ended_at, in_doubt, may_have_arrived, report_due, document, request_digest)
+         idempotency_key, recorded_at, row_created, state, held, due_at, error, ended_at, in_doubt, may_have_arrived, report_due, document, request_digest)
        select id, "outboxId", type, key, resource, payload, body, tracked, "sendsOwnId", "idempotencyKey",
-         coalesce("createdAt", clock_timestamp()), stamp,
+         coalesce("createdAt", clock_timestamp()), created,
          case when discarded is not null then 'discarded' when error is not null then 'rejected' when doubt is not null then 'uncertain' else 'queued' end,
          key is not null and ends is null, case when ends is null then now() end,
          ends, case when ends is not null then clock_timestamp() end,
          discarded is null and error is null and (doubt is not null or $3),
          discarded is null and error is not null and doubt is not null, $3 or ends is not null, document, "requestDigest"
        from record r cross join lateral (select coalesce(discarded, error, doubt) as ends) why where not exists (
-         select from outboxd.pruned_submission p where p.outbox_id = r."outboxId" and p.outbox = outboxd.current_outbox()
+         select from outboxd.pruned_submission p where p.outbox_id = r."outboxId"
        ) order by ord
-       on conflict (outbox_id, outbox) do nothing
+       on conflict (outbox_id) do nothing
        returning s.id, s.state
      ), known as (
-       select s.id, s.outbox_id, s.state, s.recorded_at, r.stamp,
-         (${mayBeSameRowSql} or ${isAcceptedEditSql}) as same
+       select s.id, s.outbox_id, s.state, s.recorded_at, ${isOtherRowSql} as other
        from record r join outboxd.submission s
-         on s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox() and s.id <> r.id
+         on s.outbox_id = r."outboxId" and s.id <> r.id
      ), seen as (
-       update outboxd.submission s set report_due = true, row_stamp = coalesce(k.stamp, s.row_stamp) from known k
-       where s.id = k.id and k.same and (not s.report_due or s.row_stamp is distinct from coalesce(k.stamp, s.row_stamp))
+       update outboxd.submission s set report_due = true from known k where s.id = k.id and not k.other and not s.report_due
      ), pruned as (
-       select s.*, (${mayBeSameRowSql} or ${isAcceptedEditSql}) as same
-       from record r join outboxd.pruned_submission s on s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox()
+       select s.*, ${isOtherRowSql} as other
+       from record r join outboxd.pruned_submission s on s.outbox_id = r."outboxId"
      ), of_same as (
-       select * from pruned where same
+       select * from pruned where not other
      ), ${restorePrunedSubmissionsSql('of_same', '$2')}, event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail, amounts)
        select id, null, state, 0, case when $3 then 'recovered as ' || state
@@ -286,8 +275,8 @@ export async function insertCapturedRecords(
      )
      select outbox_id as "outboxId", state, to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as recorded
      from (
-       select outbox_id, state, recorded_at, same from known union all select outbox_id, state, recorded_at, same from pruned
-     ) met where not same`,
+       select outbox_id, state, recorded_at, other from known union all select outbox_id, state, recorded_at, other from pruned
+     ) met where other`,
     [
       JSON.stringify(single.map((each, ord) => stored(each, ord, recoverer !== null))),
       who,
@@ -327,16 +316,14 @@ class TooManyRowConflicts extends Error {
   override name = 'TooManyRowConflicts'
   constructor() {
     super(
-      `at least ${conflictsMax} rows of the outbox differ from what was captured under their ids, so nothing more is captured. \`outboxd status\` says what to do`,
+      `at least ${conflictsMax} rows of the outbox are not those that were captured under their ids, so nothing more is captured. \`outboxd status\` says what to do`,
     )
   }
 }
 
-/** Needed because rows of former outboxes may have the same ids. */
-const isOfServedOutboxSql = 'outbox = outboxd.current_outbox()'
-const isSkippedRowSql = `hashtextextended(outbox_id, 0) = hashtextextended($1, 0) and ${isOfServedOutboxSql}`
+const isSkippedRowSql = 'hashtextextended(outbox_id, 0) = hashtextextended($1, 0)'
 
-const isWaitingConflictSql = "kind = 'row_conflict' and subject <> '' and retry_at > clock_timestamp()"
+const isWaitingConflictSql = "kind = 'row_conflict' and retry_at > clock_timestamp()"
 
 /** The query for new rows lists all skipped ids, so they must be few. */
 const skippedMax = 1_000
@@ -355,8 +342,8 @@ async function skipRow(db: Database, { outboxId, isCaptured, detail }: FailedRow
     `insert into outboxd.skipped_row as s (outbox_id, captured, retry_at)
      select $1, $2, clock_timestamp() + $3 * interval '1 ms'
      where exists (select from outboxd.skipped_row where ${isSkippedRowSql})
-       or (select count(*) from outboxd.skipped_row where ${isOfServedOutboxSql}) < $5
-     on conflict (hashtextextended(outbox_id, 0), outbox) do update set captured = s.captured or excluded.captured, times = s.times + 1,
+       or (select count(*) from outboxd.skipped_row) < $5
+     on conflict (hashtextextended(outbox_id, 0)) do update set captured = s.captured or excluded.captured, times = s.times + 1,
        retry_at = clock_timestamp() + least($4, $3 * 2 ^ least(s.times, 20)) * interval '1 ms'
      returning extract(epoch from retry_at - clock_timestamp())::float8 * 1000 as "retryInMs"`,
     [outboxId, isCaptured, firstRetryMs, retryMaxMs, skippedMax],
@@ -397,11 +384,11 @@ export async function readDueCaptureRetries(db: Database): Promise<DueCaptureRet
     Omit<DueCaptureRetries, 'served'> & { hasTooManyConflicts: boolean }
   >(
     db,
-    `(select outbox_id from outboxd.skipped_row where ${isOfServedOutboxSql} and retry_at <= clock_timestamp() order by captured desc, retry_at limit 1) as "dueId"`,
+    `(select outbox_id from outboxd.skipped_row where retry_at <= clock_timestamp() order by captured desc, retry_at limit 1) as "dueId"`,
     `exists (select from outboxd.problem where kind in ('unknown_type', 'source_failing')) as "leavesTypes"`,
     // Conflicts of outcomes that are to be written back are of captured rows.
     `(select count(*) >= ${conflictsMax} from outboxd.problem p where ${isWaitingConflictSql} and not exists (
-        select from outboxd.submission s where s.outbox_id = p.subject and s.${isOfServedOutboxSql} and s.report_due
+        select from outboxd.submission s where s.outbox_id = p.subject and s.report_due
       )) as "hasTooManyConflicts"`,
   )
   if (hasTooManyConflicts) throw new TooManyRowConflicts()

@@ -114,7 +114,7 @@ async function moveTimes(db: Database, backMs: number): Promise<void> {
      where greatest(beat_at, started_at) > clock_timestamp()`,
   ])
     await db.query(statement, [backMs])
-  await db.query('update outboxd.outbox set compared_at = null where compared_at > clock_timestamp()')
+  await db.query('update outboxd.ledger set compared_at = null where compared_at > clock_timestamp()')
   await db.query('update outboxd.instance_setting set said_at = clock_timestamp() where said_at > clock_timestamp()')
   await db.query(
     `update ${queueSchemaName}.queue set monitor_on = null, monitor_claim_on = null, maintain_on = null

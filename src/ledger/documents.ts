@@ -113,7 +113,7 @@ function newestOutboxIdSql(submissionAlias: string, isNewerSql: string): string 
 
 const isLaterVersionSql = (submissionAlias: string, other: string) =>
   `hashtextextended(${other}.document, 0) = hashtextextended(${submissionAlias}.document, 0) and ${other}.document = ${submissionAlias}.document
-     and ${other}.type = ${submissionAlias}.type and ${other}.outbox = ${submissionAlias}.outbox and ${other}.seq > ${submissionAlias}.seq`
+     and ${other}.type = ${submissionAlias}.type and ${other}.seq > ${submissionAlias}.seq`
 
 /**
  * True if a later failed or rejected version of the document is queued by the same statement. Of several such versions
@@ -132,7 +132,7 @@ export async function readNewerVersionsAmong(
 ): Promise<Map<string, string>> {
   const { rows } = await db.query<{ id: string; newer: string }>(
     `select id, newer from (
-       select id, outbox_id, first_value(outbox_id) over (partition by outbox, type, document order by seq desc) as newer
+       select id, outbox_id, first_value(outbox_id) over (partition by type, document order by seq desc) as newer
        from outboxd.submission where id = any($1::uuid[]) and document is not null and state in ('failed', 'rejected')
      ) versions where newer <> outbox_id`,
     [submissionIds],
@@ -214,11 +214,10 @@ interface Standing {
 
 async function readStanding(db: Database, records: readonly CapturedRecord[]): Promise<Map<string, Standing>> {
   const isOf = (table: string) =>
-    `hashtextextended(${table}.document, 0) = hashtextextended(r.document, 0) and ${table}.document = r.document and ${table}.type = r.type
-       and ${table}.outbox = outboxd.current_outbox() and ${mayHaveBeenSentSql(table)}`
+    `hashtextextended(${table}.document, 0) = hashtextextended(r.document, 0) and ${table}.document = r.document and ${table}.type = r.type and ${mayHaveBeenSentSql(table)}`
   const { rows } = await db.query<Standing & { outboxId: string }>(
     `select r."outboxId",
-       exists (select from outboxd.taken_row t where t.outbox_id = r."outboxId" and t.outbox = outboxd.current_outbox()) as "isKnown",
+       exists (select from outboxd.taken_row t where t.outbox_id = r."outboxId") as "isKnown",
        (select json_build_object('outboxId', outbox_id, 'state', state, 'digest', request_digest, 'mayHaveArrived', may_have_arrived) from (
           (select outbox_id, state, request_digest, may_have_arrived, seq from outboxd.submission s where ${isOf('s')} order by seq desc limit 1)
           union all

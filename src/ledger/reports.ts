@@ -16,10 +16,10 @@ export async function readDueReports(
 ): Promise<{ fresh: DueReport[]; again: DueReport[] }> {
   const { rows } = await db.query<DueReport & { again: boolean }>(
     `(select id as "submissionId", report_failures as failures, false as again from outboxd.submission
-      where not ${mayHaveLostDataSql} and report_due and outbox = outboxd.current_outbox() and report_put_off is distinct from revision order by seq limit $1)
+      where not ${mayHaveLostDataSql} and report_due and report_put_off is distinct from revision order by seq limit $1)
      union all
      (select id, report_failures, true from outboxd.submission
-      where not ${mayHaveLostDataSql} and report_due and outbox = outboxd.current_outbox() and report_put_off = revision and report_not_before <= clock_timestamp()
+      where not ${mayHaveLostDataSql} and report_due and report_put_off = revision and report_not_before <= clock_timestamp()
       order by report_not_before limit $2)`,
     [freshMax, againMax],
   )
@@ -38,12 +38,12 @@ export async function readReportsToWriteBack(
 ): Promise<(Report & { misses: number })[]> {
   if (!(await history.isComplete(ledger))) return []
   const { rows } = await ledger.query<Report & { misses: number }>(
-    `select id as "submissionId", outbox_id as "outboxId", row_stamp as stamp, revision, state, transaction_id as "transactionId",
+    `select id as "submissionId", outbox_id as "outboxId", row_created as created, revision, state, transaction_id as "transactionId",
        error_code as "errorCode", error, report_failures as failures,
        coalesce((select p.times::int from outboxd.problem p
          where p.kind = 'row_missing' and p.subject = left(outbox_id, 500)), 0) as misses
      from outboxd.submission
-     where report_due and id = any($1::uuid[]) and outbox = outboxd.current_outbox() order by seq`,
+     where report_due and id = any($1::uuid[]) order by seq`,
     [due.map(({ submissionId }) => submissionId)],
   )
   return rows
@@ -76,7 +76,7 @@ async function writeResults(db: Database, results: readonly ReportResult[]): Pro
 
 export async function makeReportsDueAgain(db: Database, outboxIds: readonly string[]): Promise<void> {
   await db.query(
-    'update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox() and not report_due',
+    'update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and not report_due',
     [outboxIds],
   )
 }
@@ -89,11 +89,11 @@ export async function makeReportsOfEndedRecordsDue(
 ): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `with known as (
-       update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox()
+       update outboxd.submission set report_due = true where outbox_id = any($1::text[])
          and state in ('completed', 'failed', 'rejected', 'uncertain', 'discarded') and not report_due
        returning id
      ), pruned as (
-       select * from outboxd.pruned_submission where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox()
+       select * from outboxd.pruned_submission where outbox_id = any($1::text[])
      ), ${restorePrunedSubmissionsSql('pruned', '$2')}
      select count(*)::int as count from (select id from known union all select id from back) due`,
     [outboxIds, who],
@@ -108,7 +108,7 @@ export async function readReportedStatesNeedingAttention(
 ): Promise<{ outboxId: string; state: State }[]> {
   const { rows } = await db.query<{ outboxId: string; state: State }>(
     `select outbox_id as "outboxId", state from outboxd.submission
-     where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox()
+     where outbox_id = any($1::text[])
        and state in ('failed', 'rejected', 'uncertain') and not report_due`,
     [outboxIds],
   )

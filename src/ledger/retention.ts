@@ -117,8 +117,8 @@ interface PruneLimits {
 const isOld = `ended_at < now() - $1 * interval '1 day'`
 
 /**
- * Deletes the oldest ended submissions with their events. Keeps id and end state of records of the served outbox,
- * because capture may find their rows again.
+ * Deletes the oldest ended submissions with their events. Keeps id and end state, because capture may find their rows
+ * again.
  *
  * Needs capture's lock (7161). Otherwise capture could look for a record while neither table has it.
  */
@@ -128,16 +128,16 @@ export async function pruneOldSubmissions(db: Database, { olderThanDays, limit }
        select id from outboxd.submission where ${mayBePrunedSql} and ${isOld} order by ended_at limit $2 for update skip locked
      ), gone as (
        delete from outboxd.submission s using due where s.id = due.id
-       returning s.outbox_id, s.outbox, s.id, s.type, s.row_stamp, s.recorded_at, s.state, s.ended_at, s.transaction_id,
+       returning s.outbox_id, s.id, s.type, s.row_created, s.recorded_at, s.state, s.ended_at, s.transaction_id,
          s.document, s.request_digest, s.seq
      ), unmarked as (
        update outboxd.history h set marked_event = null
        where exists (select from outboxd.submission_event e join gone on gone.id = e.submission_id where e.id = h.marked_event)
      ), remembered as (
-       insert into outboxd.pruned_submission (outbox_id, outbox, id, type, row_stamp, recorded_at, state, ended_at,
+       insert into outboxd.pruned_submission (outbox_id, id, type, row_created, recorded_at, state, ended_at,
          transaction_id, document, request_digest, seq, look_at)
-       select s.*, ${firstGoneRowCheckTimeSql} from gone s where outbox = outboxd.current_outbox()
-       on conflict (outbox_id, outbox) do nothing
+       select s.*, ${firstGoneRowCheckTimeSql} from gone s
+       on conflict (outbox_id) do nothing
      )
      select count(*)::int as n from gone`,
     [olderThanDays, limit],
@@ -178,37 +178,30 @@ const lookAgainDays = 30
 /** A check of this many rows takes the ERP's database a few milliseconds. */
 const checksMax = 500
 
-/** Forgets ids of former outboxes at once, and ids of the served outbox after two checks found no row. */
+/** Forgets ids after two checks found no row. */
 async function forgetGoneRows({ ledger, outbox }: PruneDeps): Promise<Batch> {
-  const { rows: due } = await ledger.query<{ outboxId: string; isServed: boolean }>(
-    `with due as (
-       select outbox_id, outbox from outboxd.pruned_submission where look_at <= now() order by look_at limit $1
-     ), former as (
-       delete from outboxd.pruned_submission p using due
-       where p.outbox_id = due.outbox_id and p.outbox = due.outbox and p.outbox <> outboxd.current_outbox()
-     )
-     select outbox_id as "outboxId", outbox = outboxd.current_outbox() as "isServed" from due`,
+  const { rows: due } = await ledger.query<{ outboxId: string }>(
+    `select outbox_id as "outboxId" from outboxd.pruned_submission where look_at <= now() order by look_at limit $1`,
     [checksMax],
   )
-  const ids = due.flatMap(({ outboxId, isServed }) => (isServed ? [outboxId] : []))
-  const former = due.length - ids.length
-  if (ids.length === 0) return { rows: former, isLast: due.length < checksMax }
+  if (due.length === 0) return { rows: 0, isLast: true }
+  const ids = due.map(({ outboxId }) => outboxId)
   const present = await outbox.findExistingRows(ids)
   const { rows } = await ledger.query<{ n: number }>(
     `with look as (
        select * from unnest($1::text[], $2::boolean[]) l(outbox_id, is_there)
      ), gone as (
        delete from outboxd.pruned_submission p using look
-       where p.outbox_id = look.outbox_id and p.outbox = outboxd.current_outbox() and not look.is_there and p.was_gone and p.look_at <= now()
+       where p.outbox_id = look.outbox_id and not look.is_there and p.was_gone and p.look_at <= now()
        returning 1
      ), again as (
        update outboxd.pruned_submission p set look_at = now() + $3 * interval '1 day', was_gone = not look.is_there from look
-       where p.outbox_id = look.outbox_id and p.outbox = outboxd.current_outbox() and (look.is_there or not p.was_gone)
+       where p.outbox_id = look.outbox_id and (look.is_there or not p.was_gone)
      )
      select count(*)::int as n from gone`,
     [ids, ids.map((id) => present.has(id)), lookAgainDays],
   )
-  return { rows: former + (rows[0]?.n ?? 0), isLast: due.length < checksMax }
+  return { rows: rows[0]?.n ?? 0, isLast: due.length < checksMax }
 }
 
 /** How a restored record's cause begins. `erase` keeps this text, but not the rest of an operator's cause. */
@@ -219,19 +212,19 @@ export const unprunedCausePrefix = 'back from what was pruned'
  * keeps its `seq`, because a document's last record decides whether the document is sent again.
  */
 export const restorePrunedSubmissionsSql = (prunedCte: string, whoSql: string): string => `back as (
-    insert into outboxd.submission (id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id,
+    insert into outboxd.submission (id, outbox_id, type, row_created, recorded_at, state, ended_at, transaction_id,
       document, request_digest, seq, idempotency_key, emptied_at, report_due) overriding system value
-    select id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id, document, request_digest,
+    select id, outbox_id, type, row_created, recorded_at, state, ended_at, transaction_id, document, request_digest,
       coalesce(seq, 0), gen_random_uuid(), clock_timestamp(), true
     from ${prunedCte}
-    on conflict (outbox_id, outbox) do nothing
+    on conflict (outbox_id) do nothing
     returning id, state
   ), back_event as (
     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
     select id, state, state, 0, '${unprunedCausePrefix}: its row no longer says how it ended', ${whoSql} from back
   ), forgotten as (
     delete from outboxd.pruned_submission p using ${prunedCte}
-    where p.outbox_id = ${prunedCte}.outbox_id and p.outbox = ${prunedCte}.outbox
+    where p.outbox_id = ${prunedCte}.outbox_id
   )`
 
 export interface PrunableCount {
@@ -285,7 +278,7 @@ export async function readPrunedSubmission(db: Database, outboxId: string): Prom
   const { rows } = await db.query<PrunedSubmission>(
     `select id, state, extract(epoch from ended_at)::float8 * 1000 as "endedMs",
        extract(epoch from pruned_at)::float8 * 1000 as "prunedMs", transaction_id as "transactionId"
-     from outboxd.pruned_submission where outbox_id = $1 and outbox = outboxd.current_outbox()`,
+     from outboxd.pruned_submission where outbox_id = $1`,
     [outboxId],
   )
   return rows[0] ?? null

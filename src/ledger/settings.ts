@@ -59,9 +59,9 @@ async function writeSettings(db: Database, own: InstanceSettings): Promise<void>
  */
 async function useOwnFile(db: Database, { instanceId, host, given }: InstanceSettings): Promise<void> {
   await db.query(
-    `update outboxd.outbox o set file_digest = $1, file_since = clock_timestamp(), file_by = $2
-     where is_current and $1::text is not null and file_digest is distinct from $1 and not exists (
-       select from outboxd.instance_setting s where s.instance_id <> $3 and s.given ->> '${outboxFileSettingName}' = o.file_digest
+    `update outboxd.ledger l set file_digest = $1, file_since = clock_timestamp(), file_by = $2
+     where $1::text is not null and file_digest is distinct from $1 and not exists (
+       select from outboxd.instance_setting s where s.instance_id <> $3 and s.given ->> '${outboxFileSettingName}' = l.file_digest
          and not exists (select from outboxd.instance i where i.id = s.instance_id and not ${isInstanceAliveSql('i')})
      )`,
     [given[outboxFileSettingName] ?? null, `${instanceId.slice(0, 8)} on ${host}`, instanceId],
@@ -71,14 +71,14 @@ async function useOwnFile(db: Database, { instanceId, host, given }: InstanceSet
 async function readFileInUse(db: Database): Promise<FileInUse | null> {
   const { rows } = await db.query<FileInUse>(
     `select file_digest as digest, ${epochMsSql('file_since')} as "sinceMs", file_by as by
-     from outboxd.outbox where is_current and file_digest is not null`,
+     from outboxd.ledger where file_digest is not null`,
   )
   return rows[0] ?? null
 }
 
 export async function isNoOtherOutboxFileInUse(db: Database, digest: string): Promise<boolean> {
   const { rowCount } = await db.query(
-    'select from outboxd.outbox where is_current and file_digest is distinct from $1 and file_digest is not null',
+    'select from outboxd.ledger where file_digest is distinct from $1 and file_digest is not null',
     [digest],
   )
   return rowCount === 0

@@ -36,10 +36,10 @@ export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> 
   const { rows } = await db.query<Omit<LedgerSnapshot, 'submissions'> & { counts: Partial<Record<State, number>> }>(
     `with due as materialized (
        (select id, seq from outboxd.submission
-        where report_due and outbox = outboxd.current_outbox() and report_put_off is distinct from revision)
+        where report_due and report_put_off is distinct from revision)
        union all
        (select id, seq from outboxd.submission
-        where report_due and outbox = outboxd.current_outbox() and report_put_off = revision)
+        where report_due and report_put_off = revision)
      )
      select
        extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs",

@@ -12,8 +12,8 @@ export interface OutboxRecord {
   unreadable: string | null
   /** ISO 8601 with microseconds. */
   createdAt: string | null
-  /** Tells the row from another row with the same id. */
-  stamp: string | null
+  /** The creation time as the table writes it, which tells the row from another with the same id. */
+  created: string | null
   /** The document to read, such as `public.sale_sale 5`; null if the payload is the record. */
   document?: string | null
   /** Says why nothing is sent: the document was deleted or does not meet the condition. */
@@ -66,7 +66,7 @@ export interface ClaimedRow extends ClaimedRows {
 export interface RowStatus {
   outboxId: string
   /** Null if any row with the id may be written. */
-  stamp?: string | null
+  created?: string | null
   state: State
   transactionId: string | null
   errorCode: string | null
@@ -95,8 +95,6 @@ export type RowOutcome =
   | { kind: 'ineffective'; why: string }
   /** A different row has the id. */
   | { kind: 'another' }
-  /** The row still waits, but its contents changed since it was captured. */
-  | { kind: 'differs' }
 
 export interface FieldFault {
   /** The name in the mapping file, or `payload`. */
@@ -120,7 +118,7 @@ export interface CapturedRecord {
   sendsOwnId: boolean
   idempotencyKey: string
   createdAt: string | null
-  stamp: string | null
+  created: string | null
   error: string | null
   fieldErrors?: readonly FieldFault[]
   amounts?: Amounts | null

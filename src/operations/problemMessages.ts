@@ -28,17 +28,11 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
     `The outbox table ignores what the daemon writes to ${pluralize(count, 'row')} (${first(rows)}): ${rows[0]?.detail}. \`outboxd check\` tries one row.`,
   row_missing: (rows, count) =>
     `${pluralize(count, 'row')} left the outbox before the outcome was written back (${first(rows)}). If the ERP deleted ${count === 1 ? 'it' : 'them'}, do nothing. If a partition is detached, attach it: the daemon tries hourly for a day.`,
-  row_conflict: (all, count) => {
-    const ofTable = all.filter(({ subject }) => subject === '')
-    const rows = all.filter(({ subject }) => subject !== '')
-    return [rowConflicts(rows, count - ofTable.length), ...ofTable.map(({ detail }) => `In the outbox ${detail}.`)]
-      .join(' ')
-      .trim()
-  },
+  row_conflict: rowConflicts,
   foreign_outbox: (all) =>
-    `A daemon serves the outbox ${first(all)}, or did in the last 5 minutes. For the ledger this is a different table, or its ids began again, so that daemon captures nothing. Correct its DATABASE_URL or OUTBOX_TABLE, or run \`outboxd adopt --same\` if the table was renamed or moved. Only if the rows are different, or the ids began again, run \`outboxd adopt --new\`: it sends each waiting row, even one sent before.`,
+    `A daemon serves the outbox ${first(all)}, or did in the last 5 minutes. For the ledger this is a different table, or its ids began again, so that daemon captures nothing. Correct its DATABASE_URL or OUTBOX_TABLE, or run \`outboxd adopt --same\` if the table was renamed. If the rows are different, or the ids began again, give it a ledger of its own (LEDGER_SCHEMA).`,
   foreign_service: ([problem]) =>
-    `A daemon did not start, because its service is not the ledger’s: ${problem?.subject}. Correct its variables. If the same service has a new address or client id, stop all daemons and run \`outboxd adopt --service --same\`.`,
+    `A daemon did not start, because its service is not the ledger’s: ${problem?.subject}. Correct its variables. If the same service has a new address or client id, stop all daemons and run \`outboxd adopt --same\`.`,
   ledger_behind: () =>
     'Rows of the outbox say that they were captured, but the ledger does not know them, so they will not be sent. `outboxd recover --dry-run` shows them, `outboxd recover --as uncertain` captures them.',
   rows_passed_over: ([found]) =>
@@ -101,10 +95,9 @@ export const noteAdvice =
 const subjectsShown = 3
 
 function rowConflicts(rows: readonly Problem[], count: number): string {
-  if (count === 0) return ''
-  const [verb, object] = count === 1 ? ['differs', 'the new content'] : ['differ', 'their new content']
   const atLeast = count >= conflictsMax ? 'At least ' : ''
-  return `${atLeast}${pluralize(count, 'row')} of the outbox (${first(rows)}) ${verb} from what was captured under ${count === 1 ? 'its' : 'their'} id, so ${object} is not sent. \`outboxd show ${quoteForShell(`outbox:${rows[0]?.subject}`)}\` shows both. ${rowConflictAdvice}${atLeast && ' Until then nothing more is captured, unless most of them only wait for their outcome.'}`
+  const [are, their] = count === 1 ? ['is not the row', 'its'] : ['are not the rows', 'their']
+  return `${atLeast}${pluralize(count, 'row')} of the outbox (${first(rows)}) ${are} captured under ${their} id, and not sent. \`outboxd show ${quoteForShell(`outbox:${rows[0]?.subject}`)}\` shows both. ${rowConflictAdvice}${atLeast && ' Until then nothing more is captured, unless most of them only wait for their outcome.'}`
 }
 
 function first(problems: readonly Problem[]): string {

@@ -20,6 +20,7 @@ import type { Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord } from '../model.ts'
 import type { TableComparison } from '../outbox/comparison.ts'
+import type { DatedRow } from '../outbox/ledgerMemory.ts'
 import { readUncapturedRowsLockedByCapture } from '../outbox/lockedRows.ts'
 import { findUndatedWaitingRows } from '../outbox/readRows.ts'
 import { type RowWithTransactionId, readCapturedRowsWithTransactionId } from '../outbox/rowsWithTransactionId.ts'
@@ -87,7 +88,7 @@ export async function findLedgerLoss(
   const lost = new Set(gap.rows.map(({ outboxId }) => outboxId))
   const lockedWaitingRows = waitingRows(inHand, lost, 'that it waits, but a daemon had locked it')
   const taken = lost.union(new Set(lockedWaitingRows.map(({ outboxId }) => outboxId)))
-  const undatedIds = undated.outboxIds.map((outboxId) => ({ outboxId, stamp: null, createdAt: null }))
+  const undatedIds = undated.outboxIds.map((outboxId) => ({ outboxId, created: null, createdAt: null }))
   const undatedRows = waitingRows(undatedIds, taken, 'that it waits')
   const { named, sharedTransactionIds } = await readNamedRecords(databases, gap.rows, goOn)
   const doubtful = await countDoubtfulRecords(ledger)
@@ -101,14 +102,8 @@ export async function findLedgerLoss(
   }
 }
 
-function waitingRows(
-  rows: readonly Pick<OutboxRecord, 'outboxId' | 'stamp' | 'createdAt'>[],
-  others: ReadonlySet<string>,
-  stateText: string,
-): LostRow[] {
-  return rows.flatMap(({ outboxId, stamp, createdAt }) =>
-    others.has(outboxId) ? [] : [{ outboxId, stamp: stamp ?? '', createdAt, stateText, transactionId: null }],
-  )
+function waitingRows(rows: readonly DatedRow[], others: ReadonlySet<string>, stateText: string): LostRow[] {
+  return rows.flatMap((row) => (others.has(row.outboxId) ? [] : [{ ...row, stateText, transactionId: null }]))
 }
 
 const readAtOnce = 1_000

@@ -130,20 +130,13 @@ export async function explainMissingRecordOfRow(databases: Databases, outboxId: 
   const pruned = await readPrunedSubmission(databases.ledger, outboxId)
   if (pruned !== null) return prunedMessage(outboxId, pruned)
   const record = await withOutbox(databases, (outbox) => readRecordWithoutQueriedContent(outbox, outboxId))
-  if (record === null) return explainFormerRecord(databases.ledger, outboxId)
+  if (record === null) return null
   const isWaiting = await withOutbox(databases, async (outbox) =>
     (await isRowBeforeStart(outbox, outboxId)) ? false : isRowWaiting(outbox, outboxId),
   ).catch(() => true)
   return isWaiting
     ? `the row ${outboxId} waits in the outbox and is not captured yet. \`outboxd status\` says why, \`outboxd map --outbox ${quoteForShell(outboxId)}\` shows its request`
     : `the ledger has no record of the row ${outboxId}, and it is not sent: it lies before the start position (\`outboxd status\` shows it), or does not wait. If the ledger has lost it, \`outboxd recover --dry-run\` shows it`
-}
-
-async function explainFormerRecord(ledger: Database, outboxId: string): Promise<string | null> {
-  const [former] = await findSubmissions(ledger, { kind: 'any-outbox', value: outboxId }, 1)
-  return former === undefined
-    ? null
-    : `the outbox has no row ${outboxId}, but a former outbox had: \`outboxd show ${former.id}\` shows its record`
 }
 
 function prunedMessage(outboxId: string, { id, state, endedMs, prunedMs, transactionId }: PrunedSubmission): string {

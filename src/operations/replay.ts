@@ -7,7 +7,7 @@ import {
   readReplayableSubmissions,
 } from '../ledger/operator/replaySubmissions.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { stampTimesDiffer } from '../ledger/rowConflicts.ts'
+import { areOtherRows } from '../ledger/rowConflicts.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord, State } from '../model.ts'
@@ -119,8 +119,8 @@ async function prepare(
       skipped.push({ submission: { id, outboxId }, reason: `still cannot be sent: ${mapped.reason}` })
     } else if (read.payload !== null) {
       const { resource, body, amounts, tracked, sendsOwnId } = mapped
-      const { payload, stamp } = read
-      replays.push({ id, revision, type, key, resource, payload, body, amounts, tracked, sendsOwnId, stamp })
+      const { payload } = read
+      replays.push({ id, revision, type, key, resource, payload, body, amounts, tracked, sendsOwnId })
     }
   }
   return { replays, skipped }
@@ -128,23 +128,17 @@ async function prepare(
 
 /** @param refresh null to map the stored payload instead of the row */
 async function readPayload(
-  { outboxId, type, key, payload, stamp, isServed }: ReplayableSubmission,
+  { outboxId, type, key, payload, created }: ReplayableSubmission,
   mappings: Mappings,
   refresh: Databases | null,
-): Promise<Pick<OutboxRecord, 'type' | 'key' | 'payload' | 'unreadable' | 'stamp'>> {
+): Promise<Pick<OutboxRecord, 'type' | 'key' | 'payload' | 'unreadable'>> {
   if (refresh === null) {
     const unreadable = 'its payload could not be read when it was captured: add --refresh'
-    return { type, key, payload, unreadable, stamp: null }
+    return { type, key, payload, unreadable }
   }
-  const none = (unreadable: string) => ({ type, key, payload: null, unreadable, stamp: null })
-  const record = isServed
-    ? await withOutbox(refresh, (outbox) => readRecordWithContent(outbox, mappings, outboxId))
-    : null
+  const none = (unreadable: string) => ({ type, key, payload: null, unreadable })
+  const record = await withOutbox(refresh, (outbox) => readRecordWithContent(outbox, mappings, outboxId))
   if (record === null) return none(`the row ${outboxId} is no longer in the outbox`)
-  if (isAnother(stamp, record.stamp)) return none(`the row ${outboxId} of the outbox is a different one now`)
+  if (areOtherRows(created, record.created)) return none(`the row ${outboxId} of the outbox is a different one now`)
   return record
 }
-
-/** Compares only the creation times, because the row's contents may have been corrected. */
-const isAnother = (known: string | null, read: string | null) =>
-  known !== null && read !== null && stampTimesDiffer(known, read)

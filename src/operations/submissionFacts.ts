@@ -87,7 +87,7 @@ export interface CurrentRow {
   createdAt: string | null
 }
 
-/** Compares a record with its row; empty if the row has not changed. */
+/** Compares a record with the row that has its id now; empty without a conflict. */
 export function rowConflictLines(
   { conflict, type, key, recordedMs, outboxId }: SubmissionDetail,
   row: CurrentRow | null,
@@ -96,7 +96,7 @@ export function rowConflictLines(
   const facts = (of: { type: string; key: string | null }, created: string) =>
     `created ${created}, type ${of.type}, ${of.key === null ? 'no key' : `key ${of.key}`}`
   return [
-    `conflict: the outbox row ${outboxId} has changed since it was captured: ${conflict}`,
+    `conflict: the outbox row ${outboxId} is another than the one that was captured: ${conflict}`,
     `  this record     ${facts({ type, key }, formatIsoInstant(recordedMs))}`,
     `  the row now     ${row === null ? 'gone, or unreadable' : facts(row, row.createdAt ?? 'at an unknown time')}`,
     `  ${rowConflictAdvice}`,
@@ -104,7 +104,7 @@ export function rowConflictLines(
 }
 
 export const rowConflictAdvice =
-  'If the ERP edited the row, undo a change of created_at, and accept any other edit with `outboxd adopt --same`. If the row is a different order, give it an unused id: it is then sent as a new record, even if the service has that order already. If all ids started again, run `outboxd adopt --new`, which sends every waiting row, even those sent before.'
+  'If the ERP changed created_at, undo the change. If the row is a different order, give it an unused id: it is then sent as a new record, even if the service has that order already. If all ids started again, the table needs a ledger of its own (LEDGER_SCHEMA).'
 
 export function mayHaveArrivedCell({ mayHaveArrived }: Pick<ListedSubmission, 'mayHaveArrived'>): string {
   return mayHaveArrived ? 'may have arrived' : '-'

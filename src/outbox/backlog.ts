@@ -1,9 +1,9 @@
 import { beginTransaction } from '../postgres/database.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
-import type { StampedRow } from './ledgerMemory.ts'
+import type { DatedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { readStampedRowsById } from './readRows.ts'
+import { readSeenRowsById } from './readRows.ts'
 import { type TypeCount, typeCountsSql } from './rowExpressions.ts'
 
 export interface OutboxBacklog {
@@ -29,7 +29,7 @@ export function readBacklog(outbox: Outbox): Promise<OutboxBacklog> {
       return { waiting: rows[0]?.waiting ?? 0, oldestMs: toMs(rows[0]?.oldest) }
     }
     const { waiting, firstId } = await table.scan.countUncapturedRows()
-    const rows: StampedRow[] = firstId === null ? [] : await readStampedRowsById(table, [firstId])
+    const rows: DatedRow[] = firstId === null ? [] : await readSeenRowsById(table, [firstId])
     return { waiting, oldestMs: toMs(rows[0]?.createdAt) }
   })
 }

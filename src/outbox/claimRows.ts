@@ -1,4 +1,5 @@
 import { boundText } from '../boundText.ts'
+import { raiseRowConflicts } from '../ledger/rowConflicts.ts'
 import type { ClaimedRow, ClaimedRows, RowOrder, RowStatus, RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
@@ -7,7 +8,6 @@ import { createKeyOrderFilter, idCharsMax, isTypeOfOtherInstancesSql, shortenedI
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { type ReadRow, readWaitingRowsThatFit } from './readRows.ts'
-import { recordRowDifferences } from './rowDifferences.ts'
 import { toMarkedState, writeBackStatements } from './writeBackStatements.ts'
 
 /**
@@ -21,7 +21,7 @@ export async function claimRows(outbox: Outbox, db: Database, request: RowsReque
     const { scan } = table
     if (scan !== null) {
       const found = await scan.findUncapturedRows(meant)
-      await recordRowDifferences(outbox.ledger, scan.takeRowDifferences())
+      await raiseRowConflicts(outbox.ledger, scan.takeConflicts())
       return rememberedRows(outbox, table, found)
     }
     const sql = waitingRowLockStatements(table)

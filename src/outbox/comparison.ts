@@ -3,7 +3,7 @@ import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import { makeReportsOfEndedRecordsDue } from '../ledger/reports.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Outbox } from './outbox.ts'
-import { clearOutdatedRowDifferences } from './rowDifferences.ts'
+import { clearOutdatedRowConflicts } from './rowConflicts.ts'
 import { leaveOutCurrentRows, type RowUnderWay, readRowsUnderWay } from './rowsUnderWay.ts'
 import { nullIfCanceled, readNextSliceBounds, sliceRowsMax } from './slices.ts'
 import {
@@ -108,7 +108,7 @@ export function createPeriodicTableComparison(options: LedgerComparisonOptions) 
      */
     async runOnce(everyMs: number, mayGoOn: () => boolean): Promise<'not-due' | 'begun' | 'done'> {
       await clearStaleProblems(ledger)
-      await clearOutdatedRowDifferences(outbox)
+      await clearOutdatedRowConflicts(outbox)
       if (slicesLeft === 0 && !(await claimComparison(ledger, everyMs))) return 'not-due'
       if (slicesLeft === 0) slicesLeft = slicesMax
       const until = performance.now() + roundMaxMs
@@ -180,8 +180,8 @@ const compareAgainMinutes = 5
 /** Makes all instances read the table from its beginning. This captures only the rows that the ledger lacks. */
 async function requestTableReread(ledger: Database): Promise<void> {
   await ledger.query(
-    `update outboxd.outbox set readings = readings + 1,
-       compared_at = clock_timestamp() - interval '1 hour' + $1 * interval '1 minute' where is_current`,
+    `update outboxd.ledger set readings = readings + 1,
+       compared_at = clock_timestamp() - interval '1 hour' + $1 * interval '1 minute'`,
     [compareAgainMinutes],
   )
 }
@@ -189,8 +189,8 @@ async function requestTableReread(ledger: Database): Promise<void> {
 /** Prevents other instances from comparing at the same time. */
 async function claimComparison(ledger: Database, everyMs: number): Promise<boolean> {
   const { rowCount } = await ledger.query(
-    `update outboxd.outbox set compared_at = clock_timestamp() where is_current
-       and (compared_at is null or compared_at < clock_timestamp() - $1 * interval '1 ms')`,
+    `update outboxd.ledger set compared_at = clock_timestamp()
+     where compared_at is null or compared_at < clock_timestamp() - $1 * interval '1 ms'`,
     [everyMs],
   )
   return (rowCount ?? 0) > 0

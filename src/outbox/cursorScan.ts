@@ -1,4 +1,4 @@
-import { OutboxMismatch } from '../ledger/binding.ts'
+import { newLedgerAdvice, OutboxMismatch } from '../ledger/binding.ts'
 import { duplicateIdMessage, findRepeatedIds, type RowConflict } from '../ledger/rowConflicts.ts'
 import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
@@ -11,19 +11,13 @@ import {
   type PageRow,
 } from './cursorScanStatements.ts'
 import { type CapturableRowChooser, createCapturableRowChooser, type ScannedRow } from './keyOrder.ts'
-import type { Cursor, CursorPosition, LedgerMemory, StampedRow } from './ledgerMemory.ts'
+import type { Cursor, CursorPosition, LedgerMemory, SeenRow } from './ledgerMemory.ts'
 import type { RowExpressions, TypeCount } from './rowExpressions.ts'
 import type { StablePosition, StablePositionReader } from './stablePosition.ts'
 
 export interface RowsToCapture {
   rows: ScannedRow[]
   typesLeftToOthers: string[]
-}
-
-/** Rows that differ from the rows captured under their ids. */
-export interface RowDifferences {
-  conflicts: RowConflict[]
-  editedIds: string[]
 }
 
 interface ScannedTable {
@@ -49,9 +43,7 @@ const pagesMax = 20
 export class CursorScan {
   readonly statements: ReturnType<typeof cursorScanStatements>
   readonly #table: ScannedTable
-  #differences: RowDifferences = { conflicts: [], editedIds: [] }
-  /** True if the sampled rows behind the cursor differ and were already added to `#differences`. */
-  #isDifferenceNoted = false
+  #conflicts: RowConflict[] = []
   #cursor: Cursor | null = null
   #areIdsComparable = false
   /** The next scan continues here, because the last scans chose no row. They left rows of these types to others. */
@@ -66,7 +58,7 @@ export class CursorScan {
     if (!this.#areIdsComparable) await this.#assertIdsComparable()
     const settled = await this.#table.stablePosition.read()
     this.#cursor = await this.#readCursor(settled)
-    await this.#assertAhead(settled)
+    this.#assertAhead(settled)
     const skipped = new Set(request.skipped.flatMap((row) => (row.isCaptured ? [] : [row.outboxId])))
     const choice = createCapturableRowChooser(request, skipped)
     const leftBefore = this.#resumeAt?.leftTypes ?? new Set<string>()
@@ -144,11 +136,10 @@ export class CursorScan {
     }
   }
 
-  async #advance(passed: CursorPosition | null, { outbox, sequenceFile }: StablePosition): Promise<void> {
-    const position = passed ?? this.#cursor?.position ?? null
-    if (position === null || (passed === null && this.#cursor?.sequenceFile === sequenceFile)) return
-    await this.#table.memory.advanceCursor(outbox, { position, sequenceFile })
-    this.#cursor = { position, sequenceFile, sameUpto: this.#cursor?.sameUpto ?? null }
+  async #advance(position: CursorPosition | null, { outbox, sequenceFile }: StablePosition): Promise<void> {
+    if (position === null) return
+    this.#cursor = { position, sequenceFile }
+    await this.#table.memory.advanceCursor(outbox, this.#cursor)
   }
 
   /** Null if the row no longer waits, or the ledger has it. */
@@ -176,19 +167,18 @@ export class CursorScan {
     return rows.length === 1 && !(await memory.findCapturedRows(rows)).known.has(outboxId) ? row : null
   }
 
-  takeRowDifferences(): RowDifferences {
-    const found = this.#differences
-    this.#differences = { conflicts: [], editedIds: [] }
+  takeConflicts(): RowConflict[] {
+    const found = this.#conflicts
+    this.#conflicts = []
     return found
   }
 
-  /** True if a row may wait, or if the table's numbers started again, because the next scan then throws. */
+  /** True if a row may wait, or if the table's sequence was set back, because the next scan then throws. */
   async mayHaveUncapturedRows(): Promise<boolean> {
     const { db, stablePosition } = this.#table
     const cursor = this.#cursor
     const { rowCount } = await db.query(this.statements.any, this.#valuesOf(cursor?.position ?? null))
-    if ((rowCount ?? 0) > 0) return true
-    return cursor !== null && ((await stablePosition.hasSequenceRestartedSince(cursor)) || this.#differsBehind(cursor))
+    return (rowCount ?? 0) > 0 || (cursor !== null && (await stablePosition.hasSequenceRestartedSince(cursor)))
   }
 
   async readPosition(): Promise<CursorPosition | null> {
@@ -223,44 +213,44 @@ export class CursorScan {
     return { waiting: Math.max(0, (rows[0]?.n ?? 0) - rowsKnown), firstId }
   }
 
-  async #readCursor({ outbox, upTo, drawn }: StablePosition): Promise<Cursor | null> {
+  async #readCursor({ outbox, upTo }: StablePosition): Promise<Cursor | null> {
     const { memory, byTransaction } = this.#table
     const stored = await memory.readCursor(outbox)
-    if (stored === null) return null
-    const isOfAnother = byTransaction && isAfter(stored.position, upTo)
-    // `adopt --same` declared the rows up to `sameUpto` captured. If the sequence was set back among them, reads all
-    // rows.
-    const isSame = stored.sameUpto !== null && !isAfter(stored.position, stored.sameUpto[0] ?? null)
-    const isSetBack = !byTransaction && drawn !== null && isAfter(stored.position, drawn) && isSame
-    return isOfAnother || isSetBack ? null : stored
+    const isOfAnother = stored !== null && byTransaction && isAfter(stored.position, upTo)
+    return isOfAnother ? null : stored
   }
 
-  async #meet(rows: readonly StampedRow[]): Promise<{ known: ReadonlySet<string>; repeated: ReadonlySet<string> }> {
-    const { known, conflicts, edited } = await this.#table.memory.findCapturedRows(rows)
+  async #meet(rows: readonly SeenRow[]): Promise<{ known: ReadonlySet<string>; repeated: ReadonlySet<string> }> {
+    const { known, conflicts } = await this.#table.memory.findCapturedRows(rows)
     const repeated = findRepeatedIds(rows.map(({ outboxId }) => outboxId))
     const twice = [...repeated].map((outboxId) => ({ outboxId, detail: duplicateIdMessage }))
-    this.#differences.conflicts.push(...conflicts, ...twice)
-    this.#differences.editedIds.push(...edited)
+    this.#conflicts.push(...conflicts, ...twice)
     return { known, repeated }
   }
 
   /**
-   * Refuses a table whose numbers started again, because its new rows lie behind the cursor, which no scan reads.
+   * Refuses a table whose sequence was restarted or set back, because its new rows lie behind the cursor, which no scan
+   * reads. Other options of a sequence change its file, too.
    *
    * @throws OutboxMismatch
    */
-  async #assertAhead({ drawn, sequenceFile }: StablePosition): Promise<void> {
+  #assertAhead({ drawn, sequenceFile }: StablePosition): void {
     const { name, byTransaction } = this.#table
     const cursor = this.#cursor
     if (cursor === null || byTransaction) return
-    const isSetBack = drawn !== null && isAfter(cursor.position, drawn)
-    if (!isSetBack && (await this.#judgeBehind(cursor, sequenceFile)) !== 'restarted') return
-    const why = isSetBack
-      ? ` and its sequence stands at ${drawn}: the sequence was set back`
-      : ', and the rows up to there have changed'
+    const number = cursor.position[0]
+    const sameRows = 'If the rows are the same'
+    if (drawn !== null && isAfter(cursor.position, drawn))
+      throw new OutboxMismatch(
+        name,
+        `the ids of the outbox ${name} started again: the table has been read up to number ${number}, and its sequence stands at ${drawn}`,
+        `${sameRows}, set the sequence to ${number} or above (setval). ${newLedgerAdvice}`,
+      )
+    if (cursor.sequenceFile === null || cursor.sequenceFile === sequenceFile) return
     throw new OutboxMismatch(
       name,
-      `the ids of the outbox ${name} started again (the table has been read up to number ${cursor.position[0]}${why})`,
+      `the sequence of the outbox ${name} was restarted or altered since the table was read up to number ${number}`,
+      `${sameRows}, run \`outboxd adopt --same\`. ${newLedgerAdvice}`,
     )
   }
 
@@ -283,33 +273,9 @@ export class CursorScan {
       throw new OutboxMismatch(
         name,
         `the column now writes ids of the outbox ${name} differently (${changed.change}), so captured rows would be sent again`,
-        'Give the column its former type. To change it for good, let the daemon capture all rows first, and run `outboxd adopt --new --start now` after the change',
+        `Give the column its former type. ${newLedgerAdvice}`,
       )
     this.#areIdsComparable = true
-  }
-
-  async #judgeBehind(cursor: Cursor, sequenceFile: string | null): Promise<ReturnType<typeof judgeRowsBehindCursor>> {
-    const { db, memory } = this.#table
-    const bounds = [...cursor.position, ...this.#valuesOf(cursor.sameUpto)]
-    const { rows } = await db.query<StampedRow>(this.statements.behind, bounds)
-    const { known, conflicts, edited, repaired } = await memory.findCapturedRows(rows)
-    const verdict = judgeRowsBehindCursor({
-      rows: rows.length,
-      uncaptured: rows.length - known.size,
-      conflicting: conflicts.length,
-      edited: edited.length + repaired.length,
-      areStampsTimes: rows.every(({ stamp }) => /^at\b/.test(stamp)),
-      hasSequenceChanged: cursor.sequenceFile !== null && cursor.sequenceFile !== sequenceFile,
-    })
-    if (verdict === 'differs' && !this.#isDifferenceNoted) this.#differences.editedIds.push(...known)
-    this.#isDifferenceNoted = verdict === 'differs'
-    return verdict
-  }
-
-  async #differsBehind(cursor: Cursor): Promise<boolean> {
-    if (this.#table.byTransaction) return false
-    const verdict = await this.#judgeBehind(cursor, cursor.sequenceFile)
-    return verdict === 'restarted' || this.#differences.editedIds.length > 0
   }
 
   async #readPage(after: CursorPosition | null, upTo: string | null, left: Left = leavesNone): Promise<PageRow[]> {
@@ -348,34 +314,3 @@ const isAfter = ([at = '0']: CursorPosition, number: string | null) => BigInt(at
 
 type Left = Pick<RowsRequest, 'exceptKeys' | 'types'>
 const leavesNone: Left = { exceptKeys: [], types: { known: [], knownToOthers: [] } }
-
-export interface RowsBehindCursorSample {
-  rows: number
-  uncaptured: number
-  conflicting: number
-  edited: number
-  /**
-   * True if each row's stamp is its creation time. The ERP never edits that, so a different time means a different row.
-   */
-  areStampsTimes: boolean
-  /**
-   * True if the sequence has a new file since the cursor was stored, after `restart identity` or `alter sequence …
-   * restart`.
-   */
-  hasSequenceChanged: boolean
-}
-
-/**
- * Judges whether the table's numbers started again, so that unread rows lie behind the cursor.
- *
- * - `restarted`: the sequence has a new file, and most rows differ. (Other options of a sequence change its file, too.)
- * - `restarted`: all rows differ by their creation times. A sequence that setval set back leaves no other trace.
- * - `differs`: all rows differ for no known reason. A problem is raised, and capture goes on.
- */
-export function judgeRowsBehindCursor(sample: RowsBehindCursorSample): 'same' | 'differs' | 'restarted' {
-  const { rows, uncaptured, conflicting, edited, areStampsTimes, hasSequenceChanged } = sample
-  const differing = uncaptured + conflicting + edited
-  if (hasSequenceChanged && differing * 2 > rows) return 'restarted'
-  if (conflicting + edited === 0 || differing < rows) return 'same'
-  return areStampsTimes ? 'restarted' : 'differs'
-}

@@ -1,8 +1,8 @@
 import { isTypeOfOtherInstancesSql, type ScannedRow } from './keyOrder.ts'
-import type { StampedRow } from './ledgerMemory.ts'
+import type { SeenRow } from './ledgerMemory.ts'
 import { type RowExpressions, typeCountsSql } from './rowExpressions.ts'
 
-export interface PageRow extends StampedRow, ScannedRow {
+export interface PageRow extends SeenRow, ScannedRow {
   position: string[]
   /** The row's place among the page's rows of its key. */
   placeInKey: number
@@ -15,12 +15,11 @@ export interface KeyedRow extends NamedRow {
   key: string | null
 }
 
-export interface EarlierRow extends StampedRow {
+export interface EarlierRow extends SeenRow {
   keyHash: string
   position: string[]
 }
 
-const sampleMax = 20
 export function cursorScanStatements(rows: RowExpressions) {
   const { from, waits, key, keyHash, type, seen, id, idType, exactIdType, idText, sort, order, orderInKey } = rows
   const bounds = (first: number) => sort.map(({ type }, i) => `$${first + i}::${type}`).join(', ')
@@ -31,10 +30,9 @@ export function cursorScanStatements(rows: RowExpressions) {
   const named = (expressions: readonly string[], prefix: string) =>
     expressions.map((expression, i) => `${expression} as ${prefix}${i}`).join(', ')
   const namesOf = (expressions: readonly string[], prefix: string) => expressions.map((_, i) => prefix + i).join(', ')
-  const descending = sort.map(({ expression }) => `${expression} desc`).join(', ')
   return {
     page: `
-    select "outboxId", type, stamp, "createdAt", "keyHash", excepted, "leftType", position, settled,
+    select "outboxId", type, created, "keyHash", excepted, "leftType", position, settled,
       row_number() over (partition by "keyHash" order by ${namesOf(orderInKey, 'k')})::int as "placeInKey"
     from (
       select ${seen}, ${type} as type, ${keyHash} as "keyHash",
@@ -46,13 +44,9 @@ export function cursorScanStatements(rows: RowExpressions) {
     ) page order by ${namesOf(scanOrder, 's')}`,
     /** Selects the waiting rows of the keys in $2 after a position (excluded) up to another (included). */
     earlierOfKeys: `
-    select ${idText} as "outboxId", '' as stamp, null as "createdAt", ${keyHash} as "keyHash", ${position} as position
+    select ${idText} as "outboxId", null as created, ${keyHash} as "keyHash", ${position} as position
     from ${from} where ${waits}${after(3)} and (${order}) <= (${bounds(sort.length + 3)})
       and ${keyHash} = any($2::bigint[]) order by ${order} limit $1`,
-    /** Selects the newest waiting rows between `sameUpto` (excluded; null: the start) and the cursor (included). */
-    behind: `
-    select ${seen} from ${from}
-    where ${waits} and (${order}) <= (${bounds(1)})${after(sort.length + 1)} order by ${descending} limit ${sampleMax}`,
     /** Selects a captured id that the column's type writes differently than the ledger. */
     changedIds: `
     select was || ' as ' || id::${exactIdType}::text as change from unnest($1::${idType}[], $2::text[]) as captured(id, was)

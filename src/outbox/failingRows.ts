@@ -2,7 +2,6 @@ import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import type { Database } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import type { OpenTable } from './openTable.ts'
-import { isMarkedOnCapture } from './outboxTable.ts'
 
 export type FailingRowTracker = ReturnType<typeof createFailingRowTracker>
 type FailingRowStatements = ReturnType<typeof failingRowStatements>
@@ -13,7 +12,7 @@ const pageRows = 2_000
 const searchMaxMs = 5_000
 const retestMs = 60_000
 
-/** Tracks rows whose filter or stamp raises an error, because every statement that reads such a row fails. */
+/** Tracks rows whose filter raises an error, because every statement that reads such a row fails. */
 export function createFailingRowTracker(ledger: Database) {
   let known: readonly string[] = []
   let testedAt = 0
@@ -52,7 +51,7 @@ export function createFailingRowTracker(ledger: Database) {
   }
 
   return {
-    /** Statements leave out the filter and the stamp for these rows. */
+    /** Statements leave out the filter for these rows. */
     ids: () => known,
     /** @returns true if the known ids differ from those in `before` */
     async find(statements: FailingRowStatements, before: readonly string[]): Promise<boolean> {
@@ -75,11 +74,10 @@ export function createFailingRowTracker(ledger: Database) {
 }
 
 const detail =
-  'the filter in outbox.yaml, or a column of the payload, raises an error for this row, so the daemon cannot tell whether to send it. Later rows of its key wait, too. Fix the row or the filter'
+  'the filter in outbox.yaml raises an error for this row, so the daemon cannot tell whether to send it. Later rows of its key wait, too. Fix the row or the filter'
 
 export function failingRowStatements({ db, table, rowsIncludingFailing }: OpenTable) {
-  const { from, mayWait, stamp, id, idType, idText } = rowsIncludingFailing
-  const asked = isMarkedOnCapture(table) ? '1' : stamp
+  const { from, mayWait, id, idType, idText } = rowsIncludingFailing
   return {
     db,
     /**
@@ -87,8 +85,8 @@ export function failingRowStatements({ db, table, rowsIncludingFailing }: OpenTa
      */
     candidates: `select ${idText} as id from ${from} where ${mayWait} and ($1::${idType} is null or ${id} > $1::${idType})
       order by ${id} limit $2`,
-    /** Evaluates the filter and the stamp for the ids in $1. */
-    ask: `select count(case when (${table.filter ?? 'true'}\n) then ${asked} end) from ${from} where ${id} = any($1::${idType}[])`,
+    /** Evaluates the filter for the ids in $1. */
+    ask: `select count(case when (${table.filter ?? 'true'}\n) then 1 end) from ${from} where ${id} = any($1::${idType}[])`,
   }
 }
 

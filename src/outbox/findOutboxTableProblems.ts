@@ -48,18 +48,16 @@ async function grantToRead(pool: pg.Pool, qualified: string): Promise<string> {
 }
 
 const anyServed: ServedOutbox = {
-  epoch: 0,
   identity: null,
   start: { id: null, at: null },
   sinceMs: 0,
-  rowsEdited: false,
   readings: 0,
 }
 
 function statementsOf(table: OpenTable): NamedStatements {
   const { scan } = table
   const writing = writeBackStatements(table)
-  const { underWay, stamped, rowsSql } = rowsUnderWayStatements(table)
+  const { underWay, rowsSql, filtered: filteredById } = rowsUnderWayStatements(table)
   const { marked, free, held } = lockedRowStatements(table)
   const locking = { marked, free, held, ...waitingRowLockStatements(table), lockOne: lockOneWaitingRowSql(table) }
   const { candidates, ask } = failingRowStatements(table)
@@ -78,7 +76,8 @@ function statementsOf(table: OpenTable): NamedStatements {
     ...(scan === null ? locking : { ...scan.statements, behindCursor: rowsBehindCursorSql(table) }),
     ...(unknownStatus === null ? {} : { unknownStatus }),
     ...(writing === null ? {} : { mark: writing.mark, report: writing.report, unheld: writing.unheld }),
-    ...(underWay === null ? {} : { sliceEnd: sliceEndSql(table.rows), stamped, underWay: rowsSql(underWay) }),
+    ...(underWay === null ? {} : { sliceEnd: sliceEndSql(table.rows), underWay: rowsSql(underWay) }),
+    ...(filteredById === null ? {} : { filteredById }),
   }
 }
 

@@ -1,10 +1,10 @@
 import { readProblemSubjects, replaceProblems, shortenProblemSubject } from '../ledger/problems.ts'
 import { beginTransaction, type DatabasePool } from '../postgres/database.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
-import type { StampedRow } from './ledgerMemory.ts'
+import type { DatedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { readStampedRowsById } from './readRows.ts'
+import { readSeenRowsById } from './readRows.ts'
 import { lockHolderSql } from './writeBackStatements.ts'
 
 interface LockedRow {
@@ -65,8 +65,8 @@ function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<Locke
 }
 
 /** Includes rows whose locking session cannot be seen. */
-export async function readUncapturedRowsLockedByCapture(outbox: Outbox, goOn: () => boolean): Promise<StampedRow[]> {
-  const found: StampedRow[] = []
+export async function readUncapturedRowsLockedByCapture(outbox: Outbox, goOn: () => boolean): Promise<DatedRow[]> {
+  const found: DatedRow[] = []
   for (let after: string | null = null; goOn(); ) {
     const page = await outbox.queryTable((table) => readPageLockedByCapture(table, after))
     found.push(...page.rows)
@@ -80,7 +80,7 @@ export async function readUncapturedRowsLockedByCapture(outbox: Outbox, goOn: ()
 async function readPageLockedByCapture(
   table: OpenTable,
   after: string | null,
-): Promise<{ rows: StampedRow[]; lastId: string | null }> {
+): Promise<{ rows: DatedRow[]; lastId: string | null }> {
   if (table.scan !== null) return { rows: [], lastId: null }
   const { rows: marked } = await table.db.query<{ outboxId: string }>(lockedRowStatements(table).markedPage, [after])
   const held = await readHeld(
@@ -88,7 +88,7 @@ async function readPageLockedByCapture(
     marked.map(({ outboxId }) => outboxId),
   )
   const ours = held.filter(({ application }) => application === null || application === daemonSessionNames.outbox)
-  const rows = await readStampedRowsById(
+  const rows = await readSeenRowsById(
     table,
     ours.map(({ outboxId }) => outboxId),
   )

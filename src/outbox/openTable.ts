@@ -35,7 +35,7 @@ export interface OpenTable extends TableShapeAndIdentity {
   readonly table: OutboxTable
   readonly served: ServedOutbox
   readonly rows: RowExpressions
-  /** The expressions without exceptions for rows whose filter or stamp fails. */
+  /** The expressions without exceptions for rows whose filter fails. */
   readonly rowsIncludingFailing: RowExpressions
   readonly memory: LedgerMemory
   /** Null if rows are marked on capture. */
@@ -56,7 +56,7 @@ export function openTable(
 ): OpenTable {
   const rows = rowExpressions(table, shape, served.start, failingIds)
   const rowsIncludingFailing = rowExpressions(table, shape, served.start)
-  const memory = new LedgerMemory(ledger, served.epoch, computeCursorQueryDigest(rowsIncludingFailing, served.readings))
+  const memory = new LedgerMemory(ledger, computeCursorQueryDigest(rowsIncludingFailing, served.readings))
   const db = withSearchPathIfNeeded(pool, shape)
   const scan = isMarkedOnCapture(table)
     ? null

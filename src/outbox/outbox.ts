@@ -73,7 +73,7 @@ export class Outbox {
     const served = read ?? (await readServedOutbox(this.ledger))
     assertOutboxIsServed(served, inspected.identity)
     const failingIds = this.failingRows.ids()
-    const key = JSON.stringify([served.epoch, served.start, served.rowsEdited, served.readings, failingIds])
+    const key = JSON.stringify([served.start, served.readings, failingIds])
     if (this.#opened?.key !== key) {
       const table = openTable(this.pool, this.described, inspected, { served, failingIds }, this.ledger)
       this.#opened = { table, key }
@@ -94,8 +94,7 @@ export class Outbox {
   }
 
   /**
-   * Runs a query. If the filter or the stamp fails for a row, finds the row, and queries again without both for that
-   * row.
+   * Runs a query. If the filter fails for a row, finds the row, and queries again without the filter for that row.
    */
   async queryTable<T>(question: (table: OpenTable) => Promise<T>, served?: ServedOutbox): Promise<T> {
     const before = this.failingRows.ids()
@@ -106,9 +105,7 @@ export class Outbox {
     try {
       return await question(table)
     } catch (error) {
-      // If rows are not marked, the stamp may fail too, because it hashes the row's contents.
-      const mayFail = this.described.filter !== null || !this.isMarkedOnCapture
-      if (!mayFail || !canBeCausedByRow(error)) throw error
+      if (this.described.filter === null || !canBeCausedByRow(error)) throw error
       if (!(await this.failingRows.find(failingRowStatements(table), known))) throw error
       return question(await this.open())
     }

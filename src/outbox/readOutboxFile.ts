@@ -67,11 +67,10 @@ function payloadOf(
 }
 
 /**
- * Reports contradicting entries, and writes to columns that identify or order a row or that the ERP fills. A payload of
- * several columns may include written columns, because the stamp leaves them out.
+ * Reports contradicting entries, and writes to columns that identify or order a row or that the ERP fills.
  */
 function judge(document: YamlDocument, table: OutboxTable): void {
-  const { id, key, sequence, order, createdAt, type, payload, state, write, idPromised } = table
+  const { id, key, sequence, order, createdAt, type, payload, state, write } = table
   // With a state, a row may begin to wait after the cursor has passed the row.
   if (sequence !== null && state !== null)
     document.reportKey(
@@ -100,9 +99,8 @@ function judge(document: YamlDocument, table: OutboxTable): void {
     else if (what !== undefined) document.reportKey(['write', column], why(column, what))
   }
   if (state === null || stateExpressions(state)?.writes.length === 0) return
-  // If rows are known by creation time, the state may use the column of type, key or payload: it is read before.
-  const isKnownByTime = createdAt !== null && !idPromised
-  const what = known.get(state.column) ?? (isKnownByTime ? undefined : read.get(state.column))
+  // The state may use the column of type, key or payload: it is read before.
+  const what = known.get(state.column)
   if (what !== undefined) document.report(['state'], why(state.column, what))
 }
 

@@ -3,7 +3,7 @@ import type { OutboxRecord } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import { shortenedIdSql } from './keyOrder.ts'
-import type { StampedRow } from './ledgerMemory.ts'
+import type { DatedRow, SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
@@ -107,8 +107,8 @@ async function readUndatedWaitingIds(
   { after, upTo }: TableSlice,
 ): Promise<string[]> {
   const { from, waits, createdAt, id, idText } = expressions
-  const { rows } = await db.query<StampedRow>(
-    `select ${idText} as "outboxId", '' as stamp, null as "createdAt" from ${from}
+  const { rows } = await db.query<SeenRow>(
+    `select ${idText} as "outboxId", null as created from ${from}
      where ${waits} and (${createdAt}) is null${isInSliceSql(expressions, 1)} order by ${id}`,
     [after, upTo],
   )
@@ -131,18 +131,18 @@ export function mayHaveWaitingRows(outbox: Outbox, served?: ServedOutbox): Promi
   }, served)
 }
 
-export async function readStampedRowsById(table: OpenTable, outboxIds: readonly string[]): Promise<StampedRow[]> {
+export async function readSeenRowsById(table: OpenTable, outboxIds: readonly string[]): Promise<DatedRow[]> {
   const { db } = table
   const { look, lookByText } = rowReadStatements(table)
-  const { rows } = await db.query<StampedRow>(look, [outboxIds]).catch((error: unknown) => {
+  const { rows } = await db.query<DatedRow>(look, [outboxIds]).catch((error: unknown) => {
     if (!isInvalidValueError(error)) throw error
-    return db.query<StampedRow>(lookByText, [outboxIds])
+    return db.query<DatedRow>(lookByText, [outboxIds])
   })
   return rows
 }
 
 export async function findExistingIds(outbox: Outbox, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
-  return new Set((await readStampedRowsById(await outbox.open(), outboxIds)).map(({ outboxId }) => outboxId))
+  return new Set((await readSeenRowsById(await outbox.open(), outboxIds)).map(({ outboxId }) => outboxId))
 }
 
 /** The most bytes of payloads in memory at once. Mapping and writing take a few times as much. */
@@ -177,7 +177,7 @@ export interface RawRow {
   type: string
   key: string | null
   createdAt: string | null
-  stamp: string
+  created: string | null
   raw: string | Buffer | null
   bytes: number | null
 }
@@ -188,11 +188,11 @@ export interface ReadRow extends RawRow {
 
 function toRecord(table: OutboxTable, bytesMax: number, { raw, bytes, ...row }: RawRow): OutboxRecord {
   const { encoding } = table.payload.kind === 'column' ? table.payload : { encoding: 'utf-8' }
-  const { outboxId, type, createdAt, stamp } = row
+  const { outboxId, type, createdAt, created } = row
   const { key, unreadable } = readKey(row.key)
   const payload =
     unreadable === null ? decodePayload({ raw, bytes }, encoding, bytesMax) : { payload: null, unreadable }
-  return { outboxId, type, key, createdAt, stamp, ...payload }
+  return { outboxId, type, key, createdAt, created, ...payload }
 }
 
 /** The ledger's index on keys takes entries of up to 2,704 bytes. */

@@ -108,9 +108,8 @@ export async function readOutboxIdentity(
   qualifiedName: string,
   idColumn: string,
 ): Promise<OutboxIdentity> {
-  const { rows } = await db.query<{ database: string; table: string }>(
-    `select current_database()::text as database, n.nspname || '.' || c.relname as "table"
-     from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass($1)::oid`,
+  const { rows } = await db.query<{ table: string }>(
+    `select n.nspname || '.' || c.relname as "table" from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass($1)::oid`,
     [qualifiedName],
   )
   return { ...(rows[0] as (typeof rows)[0]), idColumn }

@@ -23,7 +23,7 @@ export type RowExpressions = Readonly<ReturnType<typeof rowExpressions>>
 
 /**
  * Makes the expressions of every statement on an outbox table, whose rows have the alias o.
- * @param failingIds rows whose filter or stamp raises an error. Statements leave both out and count the rows as ours
+ * @param failingIds rows whose filter raises an error. Statements leave it out and count the rows as ours
  */
 export function rowExpressions(
   table: OutboxTable,
@@ -35,11 +35,11 @@ export function rowExpressions(
   const key = table.key === null ? 'null::text' : `${prefixedColumnSql(table.key)}::text`
   const createdAt = createdAtExpression(table, shape)
   const type = typeExpression(table)
-  const stamp = stampUnless(failingIds, table, rowStampSql(table, shape, { type, key }))
+  const created = createdExpression(table, shape)
   const sort = sortExpressions(table, shape)
   const idText = `(${prefixedColumnSql(table.id)})::text`
   const rawRowColumns = `${idText} as "outboxId", ${type} as type, ${key} as key,
-      ${createdAt} as "createdAt", ${stamp} as stamp, octet_length(${payload}) as bytes,
+      ${createdAt} as "createdAt", ${created} as created, octet_length(${payload}) as bytes,
       case when octet_length(${payload}) <= $1 then ${payload} end as raw`
   const filterSuffix = filterExpression(table, failingIds)
   const begins = notBeforeStartSql(table, shape, start)
@@ -63,7 +63,8 @@ export function rowExpressions(
     payload,
     /** ISO 8601 text in UTC with microseconds. */
     createdAt,
-    stamp,
+    /** The creation time, which tells the row from another with its id: a digest of the column, and the time as text; or NULL. */
+    created,
     /** The columns of a `RawRow`. $1 is the most bytes of payload to read. */
     record: rawRowColumns,
     id,
@@ -75,7 +76,7 @@ export function rowExpressions(
     order: sort.map(({ expression }) => expression).join(', '),
     /** The expressions that order the rows of a key among the rows that are read together. */
     orderInKey: sortInKey(table, shape, sort).map(({ expression }) => expression),
-    seen: `${idText} as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt"`,
+    seen: `${idText} as "outboxId", ${created} as created, ${createdAt} as "createdAt"`,
   }
 }
 
@@ -97,11 +98,6 @@ function filterExpression({ filter, id }: OutboxTable, failingIds: readonly stri
   if (filter === null) return ''
   if (failingIds.length === 0) return ` and (${filter}\n)`
   return ` and case when ${prefixedColumnSql(id)}::text in (${literalListSql(failingIds)}) then true else (${filter}\n) end`
-}
-
-function stampUnless(failingIds: readonly string[], { id }: OutboxTable, stamp: string): string {
-  if (failingIds.length === 0) return stamp
-  return `case when ${prefixedColumnSql(id)}::text in (${literalListSql(failingIds)}) then 'unreadable' else ${stamp} end`
 }
 
 /** NULL becomes an empty text, so that the mapping can reject a record without a type. */
@@ -197,53 +193,16 @@ export const typeCountsSql = (fromSql: string, typeSql: string, conditionSql: st
   select type, count(*)::int as waiting from (select ${typeSql} as type from ${fromSql} where ${conditionSql} limit $1) waiting
   group by type order by type`
 
-/**
- * The stamp, which tells a row from another with the same id. Its words have one space between them:
- *
- *     at:MADE TIME                     the creation time (a date is too coarse: an id may come again on the same day)
- *     content:MADE:MADE HASH HASH      without a time: hashes of type and key, and of the contents without our columns
- *     both:MADE:MADE TIME HASH         if only the description promises that ids are unique
- *
- * An edit by the ERP changes the last hash only. MADE is a digest of the columns and types from which a word is made.
- * Words of different MADE cannot be compared.
- *
- * `hashtextextended` never changes, because hash partitions depend on it.
- */
-function rowStampSql(table: OutboxTable, shape: TableShape, { type, key }: { type: string; key: string }): string {
-  const hash = (...expressions: string[]) =>
-    `to_hex(hashtextextended((row_to_json(row(${expressions}))::text) collate "C", 0))`
-  const recorded = recordedExpression(table, shape)
-  const { expression: contents, columns } = content(table, shape)
-  if (recorded !== null && table.idPromised) {
-    const kind = `both:${nameOf(recorded)}:${nameOf(type, key, contents, ...columns)}`
-    return `'${kind} ' || coalesce(${recorded}, '') || ' ' || ${hash(type, key, contents)}`
-  }
-  const kind = `content:${nameOf(type, key)}:${nameOf(contents, ...columns)}`
-  const hashes = `'${kind} ' || ${hash(type, key)} || ' ' || ${hash(contents)}`
-  return recorded === null ? hashes : `coalesce('at:${nameOf(recorded)} ' || ${recorded}, ${hashes})`
-}
-
-const nameOf = (...made: string[]) => createHash('sha256').update(JSON.stringify(made)).digest('hex').slice(0, 8)
-
 /** Does not use the timezone of `outbox.yaml`, because the operator may correct it later. */
-function recordedExpression({ createdAt }: OutboxTable, shape: TableShape): string | null {
-  if (createdAt === null) return null
+function createdExpression({ createdAt }: OutboxTable, shape: TableShape): string {
+  if (createdAt === null) return 'null::text'
   const at = prefixedColumnSql(createdAt.column)
   const { baseType } = columnOf(shape, createdAt.column)
-  if (baseType === 'date') return null
-  if (baseType === 'timestamp with time zone') return isoTimeSql(`${at} at time zone 'UTC'`)
-  return baseType === 'timestamp without time zone' ? isoTimeSql(at) : `${at}::text`
+  const column = createHash('sha256').update(`${createdAt.column} ${baseType}`).digest('hex').slice(0, 8)
+  return `'${column} ' || ${timeText(at, baseType)}`
 }
 
-/** The contents in a stamp. `columns` includes the columns' types, because they decide how a value is printed. */
-function content(table: OutboxTable, shape: TableShape): { expression: string; columns: string[] } {
-  const { payload, state, write } = table
-  const typed = (name: string) => `${name} ${columnOf(shape, name).exactType}`
-  if (payload.kind === 'column')
-    return { expression: prefixedColumnSql(payload.column), columns: [typed(payload.column)] }
-  const ours = new Set([...write.map((each) => each.column), ...(state === null ? [] : [state.column])])
-  const theirs = [...(payload.columns?.values() ?? shape.columns.keys())].filter((name) => !ours.has(name))
-  const named = theirs.map((name, i) => `${prefixedColumnSql(name)} as ${quoteIdentifier(`c${i}`)}`)
-  const expression = `(select row_to_json(built) from (select ${named.join(', ') || 'null'}) built)`
-  return { expression, columns: theirs.map(typed) }
+function timeText(at: string, baseType: string): string {
+  if (baseType === 'timestamp with time zone') return isoTimeSql(`${at} at time zone 'UTC'`)
+  return baseType === 'timestamp without time zone' ? isoTimeSql(at) : `${at}::text`
 }

@@ -2,6 +2,7 @@ import { readReportedStatesNeedingAttention } from '../ledger/reports.ts'
 import type { Database } from '../postgres/database.ts'
 import { columnTextSql, prefixedColumnSql, type TableShape } from './columns.ts'
 import { findFailingIds } from './failingRows.ts'
+import type { DatedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
@@ -11,10 +12,7 @@ import { stateExpressions } from './stateForms.ts'
 import { rowStatusesSql, writeBackAssignments } from './writeBackStatements.ts'
 
 /** A row whose state says that it was captured, but not that its record has ended. */
-export interface RowUnderWay {
-  outboxId: string
-  stamp: string
-  createdAt: string | null
+export interface RowUnderWay extends DatedRow {
   stateText: string
   transactionId: string | null
 }
@@ -25,7 +23,7 @@ export interface RowUnderWay {
  */
 export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable) {
   const { state } = table
-  const { from, id, stamp, createdAt, mayWait, idType, idText, filtered } = rows
+  const { from, id, seen, mayWait, idType, idText, filtered } = rows
   const form = stateExpressions(state)
   const since =
     table.createdAt && notBeforeStartSql(table, shape, { id: null, at: new Date(served.sinceMs).toISOString() })
@@ -36,8 +34,6 @@ export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable
     : null
   const written = writeBackAssignments(table, shape).find(({ column }) => column === state?.column)
   const either = [underWay, named].filter((condition) => condition !== null)
-  const ofIds = (rowStampSql: string) =>
-    `select ${idText} as "outboxId", ${rowStampSql} as stamp from ${from} where ${id} = any($1::${idType}[])${filtered}`
   const stateText = state ? `coalesce(${prefixedColumnSql(state.column)}::text, 'that it waits')` : `'that it waits'`
   return {
     /** True if completed and discarded have values of their own: then a row under way does not show an end. */
@@ -46,13 +42,14 @@ export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable
     underWay,
     /** Includes waiting rows that contain a transaction id, because the ledger may have lost their records. */
     underWayOrNamed: either.length === 0 ? null : `(${either.join(' or ')})`,
-    /** Computes neither filter nor stamp, because either may fail for a row's contents. */
-    rowsSql: (condition: string) => `select ${idText} as "outboxId", '' as stamp, ${createdAt} as "createdAt",
-          ${stateText} as "stateText", ${transaction} as "transactionId"
+    /** Does not compute the filter, because it may fail for a row's contents. */
+    rowsSql: (condition: string) => `select ${seen}, ${stateText} as "stateText", ${transaction} as "transactionId"
         from ${from} where ${condition}${notBeforeStartSql(table, shape, served.start)}${isInSliceSql(rows, 1)} order by ${id}`,
-    /** Selects the ids in $1 that the filter includes. */
-    stamped: ofIds(stamp),
-    unstamped: ofIds(`'unreadable'`),
+    /** Selects the ids in $1 that the filter includes; null without a filter. */
+    filtered:
+      filtered === ''
+        ? null
+        : `select ${idText} as "outboxId" from ${from} where ${id} = any($1::${idType}[])${filtered}`,
     /** Selects the rows of $1 whose state would change if the status in $1 was written back. */
     outdated:
       written &&
@@ -82,7 +79,7 @@ export async function readRowsUnderWay(
   const { rows } = await db.query<RowUnderWay>(statements.rowsSql(condition), [after, upTo])
   const { known, conflicts } = await memory.findCapturedRows(rows)
   const missed = rows.filter(({ outboxId }) => !known.has(outboxId))
-  const unknown = await stampOurs(db, statements, missed)
+  const unknown = await leaveOutOthers(db, statements.filtered, missed)
   const others = new Set(conflicts.map(({ outboxId }) => outboxId))
   return { unknown, known: statements.hasEndValues ? [...known.difference(others)] : [], canTell }
 }
@@ -118,41 +115,23 @@ export async function readRowsUnderWayOfNextSlice(
 }
 
 /**
- * Adds the stamps. Leaves out rows that the filter excludes, or for which the filter fails, because such rows may
- * belong to a different program.
+ * Leaves out rows that the filter excludes, or for which the filter fails, because such rows may belong to a different
+ * program.
  */
-async function stampOurs(
+async function leaveOutOthers(
   db: Database,
-  statements: StampStatements,
+  filteredSql: string | null,
   rows: readonly RowUnderWay[],
 ): Promise<RowUnderWay[]> {
-  const ids = rows.map(({ outboxId }) => outboxId)
-  const found = await readRowsWithStamps<{ outboxId: string; stamp: string }>(db, statements, ids)
-  const stamps = new Map(found.map(({ outboxId, stamp }) => [outboxId, stamp]))
-  return rows.flatMap((row) => {
-    const stamp = stamps.get(row.outboxId)
-    return stamp === undefined ? [] : [{ ...row, stamp }]
-  })
-}
-
-interface StampStatements {
-  readonly stamped: string
-  /** Selects rows without anything that could fail for a row's contents. */
-  readonly unstamped: string
-}
-
-export async function readRowsWithStamps<R extends object>(
-  db: Database,
-  { stamped, unstamped }: StampStatements,
-  outboxIds: readonly string[],
-): Promise<R[]> {
-  const rows: R[] = []
-  const read = async (statement: string, ids: readonly string[]) => {
-    rows.push(...(await db.query<R>(statement, [ids])).rows)
-  }
-  const unread = await findFailingIds(outboxIds, (ids) => read(stamped, ids))
-  await findFailingIds(unread, (ids) => read(unstamped, ids)) // what fails now is not an id of this table
-  return rows
+  if (filteredSql === null) return [...rows]
+  const ours = new Set<string>()
+  await findFailingIds(
+    rows.map(({ outboxId }) => outboxId),
+    async (ids) => {
+      for (const { outboxId } of (await db.query<{ outboxId: string }>(filteredSql, [ids])).rows) ours.add(outboxId)
+    },
+  )
+  return rows.filter(({ outboxId }) => ours.has(outboxId))
 }
 
 export function transactionIdInRowSql({ write }: OutboxTable, shape: TableShape): string {

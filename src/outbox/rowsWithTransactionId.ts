@@ -2,10 +2,10 @@ import type { RowWithTransactionSearch } from '../ledger/history/createDataLossG
 import type { RowSearchResult } from '../ledger/history/judgeDataLoss.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
 import { prefixedColumnSql } from './columns.ts'
-import type { StampedRow } from './ledgerMemory.ts'
-import type { OpenTable } from './openTable.ts'
+import { findFailingIds } from './failingRows.ts'
+import type { SeenRow } from './ledgerMemory.ts'
 import type { Outbox } from './outbox.ts'
-import { type readRowsUnderWayOfNextSlice, readRowsWithStamps, transactionIdInRowSql } from './rowsUnderWay.ts'
+import { type readRowsUnderWayOfNextSlice, transactionIdInRowSql } from './rowsUnderWay.ts'
 
 export interface RowWithTransactionId {
   outboxId: string
@@ -13,34 +13,26 @@ export interface RowWithTransactionId {
   transactionId: string
 }
 
-type Row = RowWithTransactionId & StampedRow & { waits: boolean }
-
 /** Finds rows in any state, also outside the filter. */
-function namingStatements({ table, shape, rowsIncludingFailing }: OpenTable) {
-  const { from, id, stamp, createdAt, mayWait, idType, idText } = rowsIncludingFailing
-  const said = table.state === null ? 'null::text' : `${prefixedColumnSql(table.state.column)}::text`
-  const transaction = transactionIdInRowSql(table, shape)
-  const these = (its: string, recorded: string) =>
-    `select ${idText} as "outboxId", ${its} as stamp, ${recorded} as "createdAt", (${mayWait}) is true as waits,
-       ${said} as said, ${transaction} as "transactionId"
-     from ${from} where ${id} = any($1::${idType}[]) and ${transaction} is not null`
-  return { stamped: these(stamp, createdAt), unstamped: these(`'unreadable'`, 'null::text') }
-}
-
-/** Includes a row whose stamp raises an error. Leaves out a waiting row with changed contents. */
 export async function readCapturedRowsWithTransactionId(
   outbox: Outbox,
   outboxIds: readonly string[],
 ): Promise<RowWithTransactionId[]> {
-  const table = await outbox.open()
-  const rows = await readRowsWithStamps<Row>(table.db, namingStatements(table), outboxIds)
-  const { known, conflicts, edited } = await table.memory.findCapturedRows(
-    rows.map(({ outboxId, stamp, createdAt }) => ({ outboxId, stamp, createdAt })),
-  )
+  const { db, memory, table, shape, rows: expressions } = await outbox.open()
+  const { from, id, idType, idText, created } = expressions
+  const said = table.state === null ? 'null::text' : `${prefixedColumnSql(table.state.column)}::text`
+  const transaction = transactionIdInRowSql(table, shape)
+  const sql = `select ${idText} as "outboxId", ${created} as created, ${said} as said, ${transaction} as "transactionId"
+    from ${from} where ${id} = any($1::${idType}[]) and ${transaction} is not null`
+  const rows: (RowWithTransactionId & SeenRow)[] = []
+  // Ids that do not fit the column's type are those of no row.
+  await findFailingIds(outboxIds, async (ids) => {
+    rows.push(...(await db.query<RowWithTransactionId & SeenRow>(sql, [ids])).rows)
+  })
+  const { known, conflicts } = await memory.findCapturedRows(rows)
   const others = new Set(conflicts.map(({ outboxId }) => outboxId))
-  const changed = new Set(edited)
   return rows
-    .filter(({ outboxId, waits }) => known.has(outboxId) && !others.has(outboxId) && !(waits && changed.has(outboxId)))
+    .filter(({ outboxId }) => known.has(outboxId) && !others.has(outboxId))
     .map(({ outboxId, said, transactionId }) => ({ outboxId, said, transactionId }))
 }
 

@@ -11,7 +11,7 @@ import type { OutboxTable } from './outboxTable.ts'
 export interface StablePositionReader {
   read(): Promise<StablePosition>
   /** True if the sequence's numbers started again since the cursor was stored. */
-  hasSequenceRestartedSince(cursor: Pick<Cursor, 'position' | 'sequenceFile'>): Promise<boolean>
+  hasSequenceRestartedSince(cursor: Cursor): Promise<boolean>
 }
 
 export interface StablePosition {
@@ -96,7 +96,7 @@ function bySequence(db: Database, shape: TableShape, sequence: string): StablePo
     },
     async hasSequenceRestartedSince({ position, sequenceFile }) {
       const { rowCount } = await db.query(
-        `select where pg_sequence_last_value(${own})::text::numeric < $1::numeric or pg_relation_filenode(${own})::text <> $2`,
+        `select where pg_sequence_last_value(${own})::numeric < $1::numeric or pg_relation_filenode(${own})::text <> $2`,
         [position[0], sequenceFile],
       )
       return (rowCount ?? 0) > 0

@@ -47,12 +47,12 @@ export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTryResult> 
   return { kind: 'tried', outboxId: row.outboxId, refusals }
 }
 
-export const lockOneWaitingRowSql = ({ rows: { from, waits, idText, stamp } }: OpenTable): string =>
-  `select ${idText} as "outboxId", ${stamp} as stamp from ${from} where ${waits} limit 1 for no key update of o skip locked`
+export const lockOneWaitingRowSql = ({ rows: { from, waits, idText, created } }: OpenTable): string =>
+  `select ${idText} as "outboxId", ${created} as created from ${from} where ${waits} limit 1 for no key update of o skip locked`
 
 interface TriedRow {
   outboxId: string
-  stamp: string
+  created: string | null
 }
 
 interface Step {
@@ -80,7 +80,7 @@ async function tryStep(
   { state, by, keepsRow, leavesQueue, row }: Step & { leavesQueue: boolean; row: TriedRow },
 ): Promise<string | null> {
   await db.query('savepoint trial')
-  const status = JSON.stringify([{ ...trialStatus(row.outboxId, state), stamp: row.stamp }])
+  const status = JSON.stringify([{ ...trialStatus(row.outboxId, state), created: row.created }])
   try {
     const { rows } = await db.query<{ written: boolean }>(writing[by], [status])
     await db.query('set constraints all immediate')
@@ -100,7 +100,7 @@ async function tryStep(
 }
 
 const changesRow =
-  'a trigger or a generated column then changes the created_at or the payload, by which outboxd recognises the row. So outboxd would write nothing more back to the row. In outbox.yaml, leave that column out of the payload (by a list of columns), or name a created_at that never changes'
+  'a trigger or a generated column then changes the created_at, by which outboxd recognises the row. So outboxd would write nothing more back to the row. In outbox.yaml, name a created_at that never changes'
 
 const withId: ReadonlySet<State> = new Set(['accepted', 'completed', 'failed'])
 const withError: ReadonlySet<State> = new Set(['rejected', 'failed', 'uncertain'])

@@ -1,6 +1,6 @@
 import { findRepeatedIds } from '../ledger/rowConflicts.ts'
 import { columnTextSql } from './columns.ts'
-import type { StampedRow } from './ledgerMemory.ts'
+import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import { notBeforeStartSql } from './rowExpressions.ts'
 import { isInSliceSql, nullIfCanceled, type TableSlice } from './slices.ts'
@@ -15,7 +15,7 @@ import { stateExpressions } from './stateForms.ts'
 export function rowsBehindCursorSql({ rows }: OpenTable): string {
   const { from, waits, id, idText, sort, order } = rows
   const position = sort.map(({ type }, i) => `$${i + 1}::${type}`).join(', ')
-  return `select ${idText} as "outboxId", '' as stamp, null as "createdAt" from ${from}
+  return `select ${idText} as "outboxId", null as created from ${from}
     where ${waits} and (${order}) <= (${position})${isInSliceSql(rows, sort.length + 1)} order by ${id}`
 }
 
@@ -28,7 +28,7 @@ export function rowsBehindCursorSql({ rows }: OpenTable): string {
 export async function readWaitingIdsBehindCursor(table: OpenTable, { after, upTo }: TableSlice): Promise<string[]> {
   const position = (await table.scan?.readPosition()) ?? null
   if (position === null) return []
-  const { rows } = await table.db.query<StampedRow>(rowsBehindCursorSql(table), [...position, after, upTo])
+  const { rows } = await table.db.query<SeenRow>(rowsBehindCursorSql(table), [...position, after, upTo])
   const { known } = await table.memory.findCapturedRows(rows)
   const ids = rows.map(({ outboxId }) => outboxId)
   const duplicates = findRepeatedIds(ids)

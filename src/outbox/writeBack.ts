@@ -142,8 +142,8 @@ async function explainUnheld(
   return new Map(rows.map((row) => [row.outboxId, outcomeOf(row)]))
 }
 
-function outcomeOf({ open, same, differs, secured, holder, isOurs }: UnheldRow): RowOutcome {
-  if (!same) return { kind: differs ? 'differs' : 'another' }
+function outcomeOf({ open, same, secured, holder, isOurs }: UnheldRow): RowOutcome {
+  if (!same) return { kind: 'another' }
   if (!open) return { kind: 'written' }
   if (holder === null && secured) return hidden
   return isOurs ? { kind: 'in_hand' } : { kind: 'locked', holder }
@@ -153,7 +153,6 @@ interface UnheldRow {
   outboxId: string
   open: boolean
   same: boolean
-  differs: boolean
   secured: boolean
   holder: number | null
   isOurs: boolean | null

@@ -1,10 +1,4 @@
-import {
-  haveSameStampKindSql,
-  isReplayableStateSql,
-  stampsDifferInContentSql,
-  stampsMayAgreeSql,
-  stampsMayDifferByEditSql,
-} from '../ledger/rowConflicts.ts'
+import { areOtherRowsSql } from '../ledger/rowConflicts.ts'
 import { endStates, type State, states } from '../model.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
 import {
@@ -23,31 +17,21 @@ import { stateExpressions } from './stateForms.ts'
 export type WriteBackStatements = NonNullable<ReturnType<typeof writeBackStatements>>
 
 /** Null if no column is written. $1 has the statuses as JSON. */
-export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
-  const { waits, stamp } = rows
+export function writeBackStatements({ table, shape, rows }: OpenTable) {
+  const { waits, created } = rows
   const form = stateExpressions(table.state)
   const assignments = writeBackAssignments(table, shape)
   if (assignments.length === 0) return null
   const { from, id, idText, idType: type } = rows
   const set = `update ${shape.qualified} o set ${assignments.map(({ column, castValueSql }) => `${quoteIdentifier(column)} = ${castValueSql}`).join(', ')}`
   const open = form?.openSql ?? 'true'
-  // A row that waits may be a new row with the same id, unless edits are expected. Any other row was captured, and
-  // edited later.
-  const isCaptured = `(${waits}) is not true`
   // A view's trigger may return the old row.
   const stateColumn = shape.hasSystemColumns ? assignments.find(({ column }) => column === form?.column) : undefined
   const [now, given] =
     stateColumn === undefined
       ? ['null', 'null']
       : [prefixedColumnSql(stateColumn.column), stateColumn.castValueSql].map((sql) => `lower(${sql}::text)`)
-  const mayBeEditedRow = served.rowsEdited ? 'true' : isReplayableStateSql('r.state')
-  // `offset 0` computes the stamp only once, because a stamp reads the whole row.
-  const ofRow = (said: string) => `(select ${said} from (select ${stamp} as stamp offset 0) here)`
-  const differs = ofRow(stampsDifferInContentSql('r.stamp', 'here.stamp'))
-  const same = ofRow(
-    `(${stampMatchesSql('here.stamp')} or ${stampsDifferInContentSql('r.stamp', 'here.stamp')} and ${isCaptured}
-      or ${stampsMayDifferByEditSql('r.stamp', 'here.stamp')} and ${mayBeEditedRow})`,
-  )
+  const same = `not (${areOtherRowsSql('r.created', created)})`
   return {
     mark: `${set} from ${rowStatusesSql} where ${id} = r."outboxId"::${type} and ${open} and ${same}
       returning r."outboxId", true as written`,
@@ -75,13 +59,13 @@ export function writeBackStatements({ table, shape, rows, served }: OpenTable) {
      * Explains why rows were not locked. Returns these flags for each existing row:
      *
      * - `open`: the row may be written
-     * - `same`: it is the captured row; `differs`: only its contents changed
+     * - `same`: it is the captured row
      * - `isOurs`: a daemon has the row locked
      * - `secured`: row-level security applies
      */
-    unheld: `select r."outboxId", ${open} as open, ${same} as same, ${differs} as differs, row_security_active(${literalSql(shape.qualified)}::regclass) as secured,
+    unheld: `select r."outboxId", ${open} as open, ${same} as same, row_security_active(${literalSql(shape.qualified)}::regclass) as secured,
         holder.pid as holder, holder.application like 'outboxd%' as "isOurs"
-      from json_to_recordset($1) as r("outboxId" text, state text, stamp text)
+      from json_to_recordset($1) as r("outboxId" text, created text)
         join ${shape.qualified} o on ${id} = r."outboxId"::${type}
         left join lateral (
           select l.pid, (select application_name from pg_stat_activity a where a.pid = l.pid) as application
@@ -98,10 +82,6 @@ export const toMarkedState = ({ state }: OutboxTable, at: State): State =>
 /** Selects the session that locks a row. If several sessions lock the row, xmax names no transaction. */
 export const lockHolderSql = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
 
-/** Rows that could not be read when they were captured have no stamp, so they match. */
-const stampMatchesSql = (stamp: string): string =>
-  `(r.stamp is null or not ${haveSameStampKindSql('r.stamp', stamp)} or ${stampsMayAgreeSql('r.stamp', stamp)})`
-
 function matters({ state, write }: OutboxTable, at: State): boolean {
   return stateExpressions(state)?.isWrittenAt(at) || write.some(({ on }) => on === null || on.includes(at) || isEnd(at))
 }
@@ -109,7 +89,7 @@ function matters({ state, write }: OutboxTable, at: State): boolean {
 const isEnd = (state: State): boolean => endStates.some((each) => each === state)
 
 /** The statuses in $1, as rows r. */
-export const rowStatusesSql = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text, stamp text)`
+export const rowStatusesSql = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text, created text)`
 
 export interface Assignment {
   readonly column: string

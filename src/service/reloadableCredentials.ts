@@ -45,7 +45,7 @@ export function createReloadableCredentials(deps: ReloadableCredentialsDeps) {
   /** Refuses a different client, which may not see the transactions of the client to which the ledger belongs. */
   function otherClient({ clientId }: Partial<Credentials>): string | null {
     if (clientId === undefined || clientId === credentials.clientId) return null
-    return 'SERVICE_CLIENT_ID names a different client, so the former client stays in use. To change the client, stop all daemons, run `outboxd adopt --service --same`, and start them again'
+    return 'SERVICE_CLIENT_ID names a different client, so the former client stays in use. To change the client, stop all daemons, run `outboxd adopt --same`, and start them again'
   }
 
   function untimely({ cert }: Partial<Credentials>): string | null {

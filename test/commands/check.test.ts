@@ -321,11 +321,13 @@ test('a restored ledger is a problem, both before and after a daemon has noticed
   expect((await run()).printed).toMatch(/PROBLEM {2}problems: .*ledger_history 1/)
 })
 
-test('a ledger without a current outbox table is a problem: it may be restored in part', async () => {
+test('a ledger without its row is a problem: it may be restored in part', async () => {
   const { pool } = fixture.ledger
-  await pool.query('update outboxd.outbox set is_current = false')
-  expect((await run()).printed).toMatch(/PROBLEM {2}outbox: .*outboxd.outbox does not say .*restored in part/)
-  await pool.query('update outboxd.outbox set is_current = true where id = (select max(id) from outboxd.outbox)')
+  const { rows } = await pool.query('delete from outboxd.ledger returning to_jsonb(ledger) as ledger')
+  expect((await run()).printed).toMatch(/PROBLEM {2}outbox: .*outboxd.ledger is gone.*restored in part/)
+  await pool.query('insert into outboxd.ledger select * from jsonb_populate_record(null::outboxd.ledger, $1)', [
+    rows[0].ledger,
+  ])
 })
 
 test('if a daemon has taken every slot, the service is not asked, which is not a problem', async () => {

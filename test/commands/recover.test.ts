@@ -41,8 +41,8 @@ async function queued(says = '', record: Partial<CapturedRecord> = {}): Promise<
   const { pool } = fixture.ledger
   const row = await readRecordWithoutQueriedContent(new Outbox(pool, 'outbox', 1_000_000, pool), outboxId)
   if (row === null) throw new Error(`there is no row ${outboxId}`)
-  const { createdAt, stamp } = row
-  const [id = ''] = await fixture.ledger.capture([{ outboxId, createdAt, stamp, payload: payloadOf(), ...record }])
+  const { createdAt, created } = row
+  const [id = ''] = await fixture.ledger.capture([{ outboxId, createdAt, created, payload: payloadOf(), ...record }])
   await query(`update outbox set status = 'queued' where id = $1`, [outboxId])
   if (says !== '') await query(`update outbox set ${says} where id = $1`, [outboxId])
   return id
@@ -522,13 +522,13 @@ test('recover compares nothing if no daemon has noticed the loss yet or the ledg
   expect(unseen.messages()).toMatch(
     /no daemon has looked at it yet\. Start a daemon, or give --restored\. Nothing was changed\.$/m,
   )
-  await query(`update outboxd.outbox set database_name = 'former', table_name = 'public.outbox', id_column = 'id'`)
+  await query(`update outboxd.ledger set table_name = 'public.former', id_column = 'id'`)
   const copied = fixture.context()
   expect(await recover.action(copied, { dryRun: true })).toBe(1)
   expect(copied.messages()).toMatch(
     /no daemon has looked at it yet, and none can start: .*`outboxd adopt --same`.* start a daemon\./,
   )
-  await query('update outboxd.outbox set database_name = null, table_name = null, id_column = null')
+  await query('update outboxd.ledger set table_name = null, id_column = null')
   expect(await recover.action(fixture.context(), { dryRun: true, restored: true })).toBe(0)
   await fixture.reset()
   await using _ = await readOnly(fixture.ledger.pool)

@@ -164,7 +164,7 @@ describe('--refresh', () => {
 
   test('a row that was unreadable and was then corrected is read, and keeps its place in order', async () => {
     const outboxId = await fixture.row(payloadOf({ amount: '99.90' }))
-    const record = { outboxId, type: '', key: null, payload: null, body: null, stamp: null }
+    const record = { outboxId, type: '', key: null, payload: null, body: null, created: null }
     const id = await fixture.end(
       { state: 'rejected' },
       { ...record, error: 'the row cannot be captured: it cannot be read' },

@@ -79,15 +79,6 @@ async function end(change: GivenChange): Promise<Submission> {
   return submission as Submission
 }
 
-test('a record of a former outbox has no report due, so that it can be pruned and erased', async () => {
-  const { id } = await end({ state: 'completed', transactionId: 'tx' })
-  expect(await ledger.row(id)).toMatchObject({ report_due: true })
-  await sql('update outboxd.outbox set is_current = false')
-  await sql('insert into outboxd.outbox default values')
-  await setup().reconcile.runOnce()
-  expect(await ledger.row(id)).toMatchObject({ report_due: false })
-})
-
 describe('orphans', () => {
   /** Gives this instance heartbeats for long enough to judge others. */
   async function beAlive(): Promise<void> {
@@ -267,34 +258,33 @@ describe('reconcile', () => {
 })
 
 describe('compare', () => {
-  const comparedAt = async () =>
-    (await sql('select compared_at from outboxd.outbox where is_current')).rows[0].compared_at
+  const comparedAt = async () => (await sql('select compared_at from outboxd.ledger')).rows[0].compared_at
 
   test('instances that start together compare once, and then once an hour', async () => {
-    await sql('update outboxd.outbox set compared_at = null')
+    await sql('update outboxd.ledger set compared_at = null')
     const { compare } = setup()
     expect(await compare.runOnce()).toBe(60_000)
     const first = await comparedAt()
     expect(first).not.toBeNull()
     expect(await setup().compare.runOnce()).toBe(60_000)
-    await sql(`update outboxd.outbox set compared_at = compared_at - interval '2 minutes'`)
+    await sql(`update outboxd.ledger set compared_at = compared_at - interval '2 minutes'`)
     const before = await comparedAt()
     await compare.runOnce()
     expect(await comparedAt()).toEqual(before)
-    await sql(`update outboxd.outbox set compared_at = compared_at - interval '1 hour'`)
+    await sql(`update outboxd.ledger set compared_at = compared_at - interval '1 hour'`)
     await compare.runOnce()
     expect((await comparedAt()).getTime()).toBeGreaterThan(before.getTime())
   })
 
   test('nothing is compared while another daemon’s outbox.yaml is in force', async () => {
-    await sql('update outboxd.outbox set compared_at = null')
+    await sql('update outboxd.ledger set compared_at = null')
     const { compare } = setup({ on: { isOwnFileInUse: async () => false } })
     expect(await compare.runOnce()).toBe(60_000)
     expect(await comparedAt()).toBeNull()
   })
 
   test('a long comparison goes on at once, and ends when the daemon stops', async () => {
-    await sql('update outboxd.outbox set compared_at = null')
+    await sql('update outboxd.ledger set compared_at = null')
     await sql(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 25000)`)
     const { compare, stopping } = setup()
     stopping.abort()

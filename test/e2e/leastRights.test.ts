@@ -126,9 +126,8 @@ test('the role of the daemon may run adopt while no daemon runs', async () => {
   const adopts = (env: Record<string, string>, options: OptionsOf<typeof adopt>) =>
     says({ ...runs, ...env }, (context) => adopt.action(context, { ...options, yes: true, as: 'operator' }))
   const moved = { SERVICE_CLIENT_ID: 'another-client' }
-  expect(await adopts(moved, { service: true, dryRun: true })).toMatchObject({ code: 0 })
-  expect(await adopts(moved, { service: true, same: true })).toMatchObject({ code: 0 })
-  expect(await adopts({}, { service: true })).toMatchObject({ code: 0 })
+  expect(await adopts(moved, { same: true, dryRun: true })).toMatchObject({ code: 0 })
+  expect(await adopts(moved, { same: true })).toMatchObject({ code: 0 })
   expect(await adopts({}, { same: true })).toMatchObject({ code: 0 })
 })
 
@@ -239,7 +238,6 @@ const changes = [
   'adopt --start now --dry-run',
   'adopt --start id:4 --dry-run',
   'adopt --start since:2026-01-01 --yes',
-  'adopt --service --same --yes',
   'prune',
   'erase --key person --reason asked --yes',
   'replay REJECTED --refresh --yes',
@@ -250,7 +248,6 @@ const changes = [
   'resolve UNCERTAIN --not-arrived --yes',
   'recover --dry-run',
   'recover --restored --as uncertain --yes',
-  'adopt --new --yes',
 ]
 
 test('every command runs with the rights that are printed for it', async () => {

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { shortReadPlannerOptions } from '../../src/ledger/ledgerSessions.ts'
-import { dropReportsToFormerOutboxes } from '../../src/ledger/operator/adoptOutbox.ts'
 import { queueRejectedAgain } from '../../src/ledger/refusals.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import { readRequestDemand } from '../../src/ledger/snapshot.ts'
@@ -50,13 +49,6 @@ describe('each frequent read uses its own index, whatever the statistics say:', 
     expect(plan).toContain('using submission_report on')
     expect(plan).toContain('using submission_report_again on')
     expect(plan).not.toMatch(/Seq Scan|Sort|Bitmap|submission_outbox_row/)
-  })
-
-  test('reports to former outboxes', async () => {
-    const plan = await plansOf(dropReportsToFormerOutboxes)
-    expect(plan).toContain('using submission_report on')
-    expect(plan).toContain('using submission_report_again on')
-    expect(plan).not.toMatch(/Seq Scan on submission/)
   })
 
   test('the later records of the keys of a mass refusal', async () => {

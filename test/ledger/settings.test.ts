@@ -179,7 +179,7 @@ describe('the outbox.yaml in force', () => {
     const held = await Promise.all(digests.map((digest) => isNoOtherOutboxFileInUse(ledger.pool, digest)))
     return digests.filter((_, i) => held[i])
   }
-  beforeEach(() => ledger.pool.query('update outboxd.outbox set file_digest = null, file_since = null, file_by = null'))
+  beforeEach(() => ledger.pool.query('update outboxd.ledger set file_digest = null, file_since = null, file_by = null'))
 
   test('is that of the running daemons until the last of them has left, and then the next daemon’s', async () => {
     const [old, another, fresh] = [file('old'), file('old'), file('new', 'erp-2')]

@@ -10,6 +10,7 @@ import { command as resolve } from '../../src/commands/resolve.ts'
 import { command as resume } from '../../src/commands/resume.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from '../commands/fixture.ts'
 import type { TestContext } from '../support/context.ts'
+import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 
 /** The logs keep who made each change and why. */
 
@@ -93,7 +94,11 @@ test('resume --all, reload, adopt and prune are logged with name and reason', as
   const dave = { as: 'dave', reason: 'ticket 5' }
   await resume.action(fixture.context(), { ...dave, all: true })
   await reload.action(fixture.context(), dave)
-  await adopt.action(fixture.context(), { ...dave, same: true, yes: true })
+  await adopt.action(fixture.context(null, serviceEnvironment('https://test.example')), {
+    ...dave,
+    same: true,
+    yes: true,
+  })
   await fixture.ledger.pool.query(
     `update outboxd.submission set report_due = false, ended_at = now() - interval '100 days'`,
   )
@@ -101,7 +106,7 @@ test('resume --all, reload, adopt and prune are logged with name and reason', as
   expect(await acts('dave')).toMatchObject([
     { act: 'resume --all', reason: 'ticket 5', detail: { pauses: ['unavailable'] } },
     { act: 'reload', reason: 'ticket 5' },
-    { act: 'adopt', reason: 'ticket 5', detail: { rows: 'same' } },
+    { act: 'adopt', reason: 'ticket 5', detail: { start: null } },
     { act: 'prune', reason: 'ticket 5', detail: { days: 90, begun: true } },
     { act: 'prune', reason: 'ticket 5', detail: { days: 90, submissions: 1 } },
   ])

@@ -115,7 +115,7 @@ test('a row is read by its id, and waiting rows are listed, without a claim', as
     type: 'data',
     key: 'k',
     payload: '{"amount": 1234.50}',
-    stamp: expect.stringMatching(/^at:\w{8} 2026-11-20T09:00:00.123456Z$/),
+    created: expect.stringMatching(/^\w{8} 2026-11-20T09:00:00.123456Z$/),
     unreadable: null,
     createdAt: '2026-11-20T09:00:00.123456Z',
   })

@@ -61,7 +61,7 @@ test('a row behind the cursor is also found in the order of transactions', async
 
 test('rows after the cursor or before the start position are not reported', async () => {
   const given = await passed(sequence)
-  await given.ledger.query(`update outboxd.outbox set start_id = '3' where is_current`)
+  await given.ledger.query(`update outboxd.ledger set start_id = '3'`)
   await given.capture()
   await given.pool.query('insert into source default values')
   await load(given, '(2)')
@@ -111,8 +111,8 @@ test('if a row says that it is under way after the end of its record, the outcom
   expect(await due()).toEqual([{ id: '1' }])
 
   await given.ledger.query(
-    `insert into outboxd.pruned_submission (id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id)
-     select gen_random_uuid(), '4', outbox, type, row_stamp, recorded_at, 'completed', now(), '4' from outboxd.submission where outbox_id = '1'`,
+    `insert into outboxd.pruned_submission (id, outbox_id, type, row_created, recorded_at, state, ended_at, transaction_id)
+     select gen_random_uuid(), '4', type, null, recorded_at, 'completed', now(), '4' from outboxd.submission where outbox_id = '1'`,
   )
   await given.pool.query(`insert into outbox (type, payload, status) values ('data', '{}', 'accepted')`)
   expect(await compare(given)).toBe('done')

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { writeBackRows } from '../../src/outbox/writeBack.ts'
 import { type Setup, setup } from './setup.ts'
 
-/** A changed outbox.yaml gives the same rows different stamps while their records are open. */
+/** outbox.yaml changes while records are open. */
 
 const ddl = `create table source (id bigint generated always as identity primary key, kind text default 'data', customer text default 'c',
   reference text default 'r', extra text default 'x', ordered_at timestamptz default now(), released_at timestamptz default now() + interval '1 day',
@@ -33,7 +33,7 @@ async function complete({ ledger, describedAs, pool }: Setup, lines: string) {
   const { outbox, capture } = describedAs(describe(lines))
   expect(await capture()).toEqual([])
   const { rows } = await ledger.query(
-    'select outbox_id as "outboxId", row_stamp as stamp from outboxd.submission order by 1',
+    'select outbox_id as "outboxId", row_created as created from outboxd.submission order by 1',
   )
   const told = await writeBackRows(outbox, async () =>
     rows.map((row) => ({ ...row, state: 'completed' as const, transactionId: 't', errorCode: null, error: null })),
@@ -55,31 +55,10 @@ test('if created_at becomes a different column, rows get their outcomes and are 
   expect(await complete(await underWay(timed), timed.replace('ordered_at', 'released_at'))).toEqual(allTold)
 })
 
-test('with promised ids and one more payload column, rows get their outcomes', async () => {
-  const given = await setup({
-    ddl: `${ddl.replace(' primary key', '')}; create table part () inherits (source)`,
-    yaml: describe(`${timed}\nid_unique: promised`),
-  })
-  await given.pool.query('insert into source select from generate_series(1, 2)')
-  await given.capture()
-  const after = `${changes['a column of the payload more']}\ncreated_at: ordered_at\nid_unique: promised`
-  expect(await complete(given, after)).toEqual(allTold)
-})
-
 test('if the ERP changes the type of a column, rows get their outcomes', async () => {
   const given = await underWay(plain)
   await given.pool.query(
     `update source set reference = '7'; alter table source alter reference drop default, alter reference type numeric using reference::numeric`,
   )
   expect(await complete(given, plain)).toMatchObject({ said: ['completed', 'completed'] })
-})
-
-test('after one more payload column, a row with a different key under a known id is still a conflict', async () => {
-  const given = await underWay(plain)
-  await given.pool.query(`update source set customer = 'another' where id = 2`)
-  expect(await complete(given, changes['a column of the payload more'])).toMatchObject({
-    kinds: ['written', 'another'],
-    said: ['completed', 'queued'],
-    problems: [{ kind: 'row_conflict' }],
-  })
 })

@@ -80,7 +80,6 @@ test.each([
     '"made" is the time that identifies the row ("created_at")',
   ],
   ['state: { flag: id, new: 0, done: 1, set: [queued] }', '"id" identifies the row ("id")'],
-  ['state: { status: t, new: a, completed: b }', '"t" is read as the record\'s type ("type")'],
   ['state: { flag: f, set: [queued] }\nwrite: { f: state }', '"f" is written by "state" already'],
   ['state: none\ncreated_at: { column: a, timezone: Europe/Berln }', '"timezone" is not a known timezone'],
 ])('%s: %s', (text, message) => {

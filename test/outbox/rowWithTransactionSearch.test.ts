@@ -5,7 +5,7 @@ type TableSlice = Awaited<ReturnType<Parameters<typeof createSearchForRowNamingT
 
 const row = (outboxId: string, transactionId: string | null) => ({
   ...{ outboxId, transactionId },
-  ...{ stamp: '', createdAt: null, stateText: 'queued' },
+  ...{ created: null, createdAt: null, stateText: 'queued' },
 })
 
 const none = { kind: 'none' }

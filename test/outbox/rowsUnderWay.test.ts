@@ -18,11 +18,7 @@ test('a row under way whose contents raise an error is found by its id', async (
   const { pool, outbox } = await setup({ ddl, yaml: table })
   await pool.query(said)
   const slice = await readRowsUnderWay(await outbox.open(), { after: null, upTo: null })
-  expect(slice?.unknown.map(({ outboxId, stamp }) => [outboxId, stamp.split(/[ :]/)[0]])).toEqual([
-    ['1', 'content'],
-    ['2', 'unreadable'],
-    ['3', 'content'],
-  ])
+  expect(slice?.unknown.map(({ outboxId }) => outboxId)).toEqual(['1', '2', '3'])
 })
 
 test('a row for which the filter raises an error is left out, and others are found', async () => {

@@ -21,7 +21,7 @@ async function asDaemon(given: { ddl: string; path: string; yaml: string }) {
       const records = await claimed.readAsManyAsFit()
       const status = { state: 'queued', transactionId: null, errorCode: null, error: null } as const
       const unmarked = await claimed.markReturningUnmarkedIds(
-        records.map(({ outboxId, stamp }) => ({ outboxId, stamp, ...status })),
+        records.map(({ outboxId, created }) => ({ outboxId, created, ...status })),
       )
       return { ids: records.map(({ outboxId }) => outboxId), unmarked }
     },

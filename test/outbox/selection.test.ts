@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
+import { adopt } from '../../src/ledger/operator/adopt.ts'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { mayHaveWaitingRows, readWaitingRows } from '../../src/outbox/readRows.ts'
 import { testActor } from '../support/testActor.ts'
@@ -7,6 +7,7 @@ import { rests, type Setup, setup } from './setup.ts'
 
 /** A changed outbox.yaml includes rows that the former one left out. They may be behind the cursor. */
 
+const testService = { baseUrl: 'https://service.example', authUrl: 'https://auth.example', clientId: 'me' }
 const ddl = `create table source (id bigint generated always as identity primary key, status text default 'released',
   payload jsonb default '{}', synced_at timestamptz)`
 const common = 'table: source\nid: id\ntype: { constant: data }\npayload: payload\n'
@@ -67,7 +68,7 @@ test('rows before the start position stay excluded when outbox.yaml changes', as
   const { before, after } = forms['a filter, in the order of transactions']
   const { ledger, outbox, describedAs } = await passed(before)
   const start = { id: '3', at: null }
-  await adoptOutbox({ ledger, actor: testActor }, { identity: await outbox.readIdentity(), rows: null, start })
+  await adopt({ ledger, actor: testActor }, { table: await outbox.readIdentity(), service: testService, start })
   const wide = describedAs(`${common}${after}`)
   expect(await readBacklog(wide.outbox)).toMatchObject({ waiting: 1 })
   expect(await wide.capture()).toEqual(['3'])
@@ -77,12 +78,8 @@ test('a start position that is moved back includes the rows after it', async () 
   const { before, after } = forms['a filter, by a sequence']
   const given = await setup({ ddl, yaml: `${common}${after}` })
   const start = async (id: string) => {
-    const adoption = {
-      identity: await given.outbox.readIdentity(),
-      rows: null,
-      start: { id, at: null },
-    } as const
-    await adoptOutbox({ ledger: given.ledger, actor: testActor }, adoption)
+    const table = await given.outbox.readIdentity()
+    await adopt({ ledger: given.ledger, actor: testActor }, { table, service: testService, start: { id, at: null } })
   }
   await given.pool.query(`insert into source (status) select 'released' from generate_series(1, 5)`)
   await given.outbox.bindLedger('test')

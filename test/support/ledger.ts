@@ -81,7 +81,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         delete from outboxd.pause; delete from outboxd.instance; delete from outboxd.problem;
         delete from outboxd.passage; delete from outboxd.request_count; delete from outboxd.request_hour;
         delete from outboxd.refusal_run; delete from outboxd.believed_refusal;
-        delete from outboxd.skipped_row; delete from outboxd.edited_row; delete from outboxd.pruned_submission;
+        delete from outboxd.skipped_row; delete from outboxd.pruned_submission;
         delete from outboxd.operator_act; delete from outbox; delete from outboxd_jobs.job;
         commit`)
       // An operator agrees to the history, so that guards forget their last claims and any suspected loss.

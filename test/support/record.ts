@@ -19,7 +19,7 @@ export function record(given: Partial<CapturedRecord> = {}): CapturedRecord {
     sendsOwnId: false,
     idempotencyKey: randomUUID(),
     createdAt: null,
-    stamp: null,
+    created: null,
     error: null,
     ...given,
   }

@@ -145,13 +145,13 @@ export function toRejectedRecord(
   { newId, newKey }: RecordMakerDeps,
   { outboxId, key, why }: { outboxId: string; key: string | null; why: string },
 ): CapturedRecord {
-  const nothing = { type: '', payload: null, createdAt: null, stamp: null, resource: null, body: null }
+  const nothing = { type: '', payload: null, createdAt: null, created: null, resource: null, body: null }
   const error = `the row cannot be captured: ${why}`
   return { outboxId, key, ...nothing, id: newId(), idempotencyKey: newKey(), tracked: true, sendsOwnId: false, error }
 }
 
 /** If the ledger had the record before, the report corrects the mark. */
-function toCaptureMark({ outboxId, stamp, error }: CapturedRecord, discardReason: string | null): RowStatus {
+function toCaptureMark({ outboxId, created, error }: CapturedRecord, discardReason: string | null): RowStatus {
   const state = discardReason !== null ? 'discarded' : error === null ? 'queued' : 'rejected'
-  return { outboxId, stamp, state, transactionId: null, errorCode: null, error: discardReason ?? error }
+  return { outboxId, created, state, transactionId: null, errorCode: null, error: discardReason ?? error }
 }

@@ -37,8 +37,6 @@ export function decideReport(outcome: WriteBackOutcome, failures: number, hasEnd
       return putOff('mark_ineffective', outcome.why, failures)
     case 'another':
       return putOff('row_conflict', anotherMessage, failures)
-    case 'differs':
-      return putOff('row_conflict', differsMessage, failures)
     case 'refused': {
       const message = `SQLSTATE ${outcome.code}: ${outcome.message}`
       return outcome.why === 'lock' ? decideLockedRow(message, failures) : putOff('report_refused', message, failures)
@@ -51,9 +49,6 @@ export function decideReport(outcome: WriteBackOutcome, failures: number, hasEnd
 }
 
 const anotherMessage = 'the ledger knows a different row with this id, so nothing is written back to this row'
-
-const differsMessage =
-  'rows changed since their capture, so nothing is written back to them. If the ERP edits captured rows, or outbox.yaml was changed, run `outboxd adopt --same` once. If the ids of the table started again, run `outboxd adopt --new`'
 
 const slowMessage =
   'the update of this row took longer than 10 s, so the daemon ended the update. Check the triggers of the table'

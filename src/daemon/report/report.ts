@@ -65,10 +65,8 @@ function resultOf({ misses, ...report }: CurrentReport, outcome: WriteBackOutcom
   // Locks and refusals say nothing about a missing row, so they must not end the tries for it.
   const failures = outcome.kind === 'gone' && hasEnded ? misses : report.failures
   const { againInMs, problem } = decideReport(outcome, failures, hasEnded)
-  // Raises one problem for the whole table, because thousands of rows may have been edited.
-  const subject = outcome.kind === 'differs' ? '' : report.outboxId
   const code = outcome.kind === 'refused' ? outcome.code : null
-  return { report, againInMs, code, problem: problem && { ...problem, subject } }
+  return { report, againInMs, code, problem: problem && { ...problem, subject: report.outboxId } }
 }
 
 function chunks<T>(all: readonly T[], size: number): T[][] {

@@ -97,7 +97,7 @@ async function readIds(db: Database, record: RecordName): Promise<string[]> {
   const reference =
     'id' in record
       ? ({ kind: 'ids', ids: [record.id] } as const)
-      : ({ kind: 'any-outbox', value: record.outboxId } as const)
+      : ({ kind: 'outbox', value: record.outboxId } as const)
   return (await findSubmissions(db, reference, pageRows)).map(({ id }) => id)
 }
 
@@ -150,17 +150,17 @@ async function* readPruned(
   db: Database,
   { sinceMs, untilMs, record: named, type }: AuditSpan,
 ): AsyncGenerator<PrunedRecord> {
-  let after: { outboxId: string; outbox: number } = { outboxId: '', outbox: 0 }
+  let after = ''
   for (;;) {
-    const { rows } = await db.query<PrunedRecord & { outbox: number }>(
-      `select 'pruned' as kind, id, outbox_id as "outboxId", outbox, type, state, transaction_id as "transactionId",
+    const { rows } = await db.query<PrunedRecord>(
+      `select 'pruned' as kind, id, outbox_id as "outboxId", type, state, transaction_id as "transactionId",
          ${epochMsSql('recorded_at')} as "recordedMs", ${epochMsSql('ended_at')} as "endedMs", ${epochMsSql('pruned_at')} as "prunedMs"
-       from outboxd.pruned_submission where (outbox_id, outbox) > ($1, $2)
-         and ($3::text is null or outbox_id = $3) order by outbox_id, outbox limit ${prunedRows}`,
-      [after.outboxId, after.outbox, named !== null && 'outboxId' in named ? named.outboxId : null],
+       from outboxd.pruned_submission where outbox_id > $1
+         and ($2::text is null or outbox_id = $2) order by outbox_id limit ${prunedRows}`,
+      [after, named !== null && 'outboxId' in named ? named.outboxId : null],
     )
-    for (const { outbox, ...record } of rows) {
-      after = { outboxId: record.outboxId, outbox }
+    for (const record of rows) {
+      after = record.outboxId
       const { endedMs } = record
       if (type !== null && record.type !== type) continue
       if (named !== null && 'id' in named && record.id !== named.id) continue

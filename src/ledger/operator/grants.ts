@@ -39,11 +39,9 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.instance_setting': { acts: all, holds: 'settings that instances compare' },
   'outboxd.clock': { acts: ['insert', 'update'], holds: 'the latest time, to notice a clock set back' },
   'outboxd.problem': { acts: all, holds: 'problems' },
-  'outboxd.ledger': { acts: ['update'], holds: 'the service of the ledger' },
-  'outboxd.outbox': { acts: ['insert', 'update'], holds: 'the outbox of the ledger' },
+  'outboxd.ledger': { acts: ['update'], holds: 'the outbox table and the service of the ledger' },
   'outboxd.outbox_cursor': { acts: ['insert', 'update'], holds: 'cursors' },
   'outboxd.skipped_row': { acts: all, holds: 'skipped rows' },
-  'outboxd.edited_row': { acts: ['insert', 'delete'], holds: 'rows that the ERP edited after capture' },
   'outboxd.operator_act': { acts: ['insert'], holds: 'acts of operators' },
   'outboxd.history': {
     acts: ['insert', 'update'],

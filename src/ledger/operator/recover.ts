@@ -69,8 +69,7 @@ export interface DoubtfulRecord extends SeenRecord {
 export async function readDoubtfulRecords(db: Database): Promise<DoubtfulRecord[]> {
   const { rows } = await db.query<DoubtfulRecord>(
     `select id, revision, key, outbox_id as "outboxId", resource, state = 'queued' as "isQueued" from outboxd.submission
-     where outbox = outboxd.current_outbox() and (state = 'queued'
-       or state in ('sending', 'uncertain', 'failed', 'rejected') and body is not null)
+     where state = 'queued' or state in ('sending', 'uncertain', 'failed', 'rejected') and body is not null
      order by seq`,
   )
   return rows

@@ -17,9 +17,8 @@ export interface ReplayableSubmission {
   payload: string | null
   state: State
   revision: number
-  stamp: string | null
-  /** True if its row is in the served outbox. */
-  isServed: boolean
+  /** The row's creation time as the table writes it. */
+  created: string | null
   /** The outbox id of a newer version of its document. */
   newer: string | null
 }
@@ -36,8 +35,6 @@ export interface Replay {
   amounts: Amounts
   tracked: boolean
   sendsOwnId: boolean
-  /** Null keeps the former stamp. */
-  stamp: string | null
 }
 
 /** Leaves out submissions that took a step since the operator saw them. */
@@ -47,7 +44,7 @@ export async function readReplayableSubmissions(
 ): Promise<ReplayableSubmission[]> {
   const { rows } = await db.query<ReplayableSubmission>(
     `select s.id, s.outbox_id as "outboxId", s.type, s.key, s.payload, s.state, s.revision,
-       s.row_stamp as stamp, s.outbox = outboxd.current_outbox() as "isServed",
+       s.row_created as created,
        case when s.document is not null then ${newerOutboxIdOfDocumentSql('s')} end as newer
      from outboxd.submission s join unnest($1::uuid[], $2::int[]) r(id, revision) using (id)
      where s.state in ('failed', 'rejected') and s.revision = r.revision order by s.seq`,
@@ -91,13 +88,12 @@ export const keepsIdempotencyKeySql = (submissionAlias: string): string =>
 
 const replaySql = decisionSql({
   fields: `type text, key text, resource text, payload text, body text, tracked boolean, "sendsOwnId" boolean,
-    "newKeys" boolean, "idempotencyKey" uuid, stamp text, amounts jsonb, currency text,
+    "newKeys" boolean, "idempotencyKey" uuid, amounts jsonb, currency text,
     "requestDigest" text`,
   allowed: `s.state in ('failed', 'rejected') and (s.document is null or
     (${newerOutboxIdOfDocumentSql('s')} is null and not ${hasLaterVersionAmongSql('s', 'select id from record')}))`,
   set: `state = 'queued', type = r.type, key = r.key, held = r.key is not null, due_at = clock_timestamp(),
     resource = r.resource, payload = r.payload, body = r.body, tracked = r.tracked, sends_own_id = r."sendsOwnId",
-    row_stamp = coalesce(r.stamp, s.row_stamp),
     request_digest = case when s.document is not null then r."requestDigest" end,
     idempotency_key = case when ${keepsIdempotencyKeySql('f')} and not r."newKeys" then s.idempotency_key else r."idempotencyKey" end,
     in_doubt = f.may_have_arrived or f.id_by_person, transaction_id = null, id_by_person = false,

@@ -230,7 +230,7 @@ const fromPosition = {
 
 /** `ending`: the last hex digits of an id, at least six. `range`: ids from the first to the last, both included. */
 export type SubmissionReference =
-  | { kind: 'outbox' | 'any-outbox' | 'ending' | 'idempotency-key' | 'transaction' | 'key'; value: string }
+  | { kind: 'outbox' | 'ending' | 'idempotency-key' | 'transaction' | 'key'; value: string }
   | { kind: 'ids'; ids: readonly string[] }
   | { kind: 'range'; from: string; to: string }
 
@@ -255,11 +255,7 @@ const find = (condition: string, order = 's.id') => `
 
 /** Each kind has its index. $1 is the limit. */
 export const findSubmissionsSql: Record<SubmissionReference['kind'], string> = {
-  /** Nothing if only a former outbox had the row. If both had it, finds both, so that commands refuse the name. */
-  outbox: find(
-    's.outbox_id = $2 and exists (select from outboxd.submission c where c.outbox_id = $2 and c.outbox = outboxd.current_outbox())',
-  ),
-  'any-outbox': find('s.outbox_id = $2', 's.seq desc'),
+  outbox: find('s.outbox_id = $2'),
   ids: find('s.id = any($2::uuid[])'),
   range: find('s.id between $2::uuid and $3::uuid'),
   ending: find(`right(s.id::text, 6) = right($2::text, 6) and replace(s.id::text, '-', '') like '%' || $2::text`),

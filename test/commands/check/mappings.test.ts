@@ -38,7 +38,15 @@ test('columns are not checked for the payload of captured documents, because the
 test('waiting rows without a mapping file, or without a document to send, are not counted as rows that do not map', () => {
   const mappings = loadMappings(shipped)
   const record = (changed: Partial<OutboxRecord>): OutboxRecord => ({
-    ...{ outboxId: '1', type: 'data', key: null, createdAt: null, stamp: '', payload: payloadOf(), unreadable: null },
+    ...{
+      outboxId: '1',
+      type: 'data',
+      key: null,
+      createdAt: null,
+      created: null,
+      payload: payloadOf(),
+      unreadable: null,
+    },
     ...changed,
   })
   const bad = record({ payload: '{}' })

@@ -45,8 +45,8 @@ describe('a record', () => {
 
   test('that was pruned gets 404 with its outcome', async () => {
     await fixture.ledger.pool.query(
-      `insert into outboxd.pruned_submission (outbox, outbox_id, id, type, recorded_at, state, ended_at, pruned_at, transaction_id)
-       select outboxd.current_outbox(), '9', gen_random_uuid(), 'data', now(), 'completed', now(), now(), 'tx-9'`,
+      `insert into outboxd.pruned_submission (outbox_id, id, type, recorded_at, state, ended_at, pruned_at, transaction_id)
+       select '9', gen_random_uuid(), 'data', now(), 'completed', now(), now(), 'tx-9'`,
     )
     const { status, text } = await served.get('/records/outbox:9')
     expect(status).toBe(404)

@@ -505,24 +505,24 @@ test('an error that stops capture of new rows too is not blamed on a skipped row
   expect(await skippedRows()).toEqual([{ captured: false, times: 1 }])
 })
 
-/** Returns the stamp that a row of the outbox has if it was created long ago. */
-async function readOldStamp(): Promise<string> {
+/** Returns what tells a row of the outbox that was created long ago. */
+async function readOldCreation(): Promise<string> {
   await insert(1)
   await captureAll()
-  const { rows } = await ledger.pool.query<{ stamp: string }>(
-    `select split_part(row_stamp, ' ', 1) || ' 2020-01-01T00:00:00.000000Z' as stamp from outboxd.submission`,
+  const { rows } = await ledger.pool.query<{ created: string }>(
+    `select left(row_created, 8) || ' 2020-01-01T00:00:00.000000Z' as created from outboxd.submission`,
   )
   await ledger.reset()
-  return rows[0]?.stamp ?? ''
+  return rows[0]?.created ?? ''
 }
 
 test('later rows of a key wait behind a row in conflict from the first round on', async () => {
-  const stamp = await readOldStamp()
+  const created = await readOldCreation()
   await insert(1, 'data', 'other')
   await insert(3, 'data', 'K')
   const { rows } = await ledger.pool.query<{ id: string }>('select id::text from outbox order by id')
   const [other = '', first = '', conflicting = '', behind = ''] = rows.map(({ id }) => id)
-  await ledger.capture([{ outboxId: conflicting, stamp }])
+  await ledger.capture([{ outboxId: conflicting, created }])
   await captureAll()
   const waiting = await ledger.pool.query<{ id: string }>(
     `select id::text from outbox where status = 'new' order by id`,
@@ -536,13 +536,13 @@ test('later rows of a key wait behind a row in conflict from the first round on'
 })
 
 test('after 1,000 rows in conflict nothing more is captured, because each query for new rows lists them', async () => {
-  const stamp = await readOldStamp()
+  const created = await readOldCreation()
   await insert(1_600)
   const { rows } = await ledger.pool.query<{ id: string }>('select id::text from outbox order by id')
-  await ledger.capture(rows.map(({ id }) => ({ outboxId: id, stamp })))
+  await ledger.capture(rows.map(({ id }) => ({ outboxId: id, created })))
   const capture = createBatchCapture(deps({ queuedMax: 10_000 }))
   expect([await capture.runOnce(), await capture.runOnce()]).toEqual(['again', 'again'])
-  await expect(capture.runOnce()).rejects.toThrow('at least 1000 rows of the outbox differ')
+  await expect(capture.runOnce()).rejects.toThrow('at least 1000 rows of the outbox are not those')
   expect(await countProblems(ledger.pool)).toEqual([{ kind: 'row_conflict', problems: 1_000 }])
   await ledger.pool.query(`update outboxd.problem set retry_at = clock_timestamp()`)
   expect(await capture.runOnce()).toBe('again')

@@ -10,7 +10,7 @@ const rowOf = (id: number): OutboxRecord => ({
   payload: '{}',
   unreadable: null,
   createdAt: null,
-  stamp: null,
+  created: null,
 })
 
 /** An outbox with `rows` rows, and a ledger with room for `windowMax` of them at once. */

@@ -482,7 +482,6 @@ describe('an older version of a document is not sent after a newer one:', () => 
     amounts: {},
     tracked: true,
     sendsOwnId: false,
-    stamp: null,
   } as const
 
   test('if an operator replays the older version', async () => {

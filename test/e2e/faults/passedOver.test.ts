@@ -74,7 +74,7 @@ test('rows come behind the cursor: `rows_passed_over`, each sent once', async ()
     `insert into so (id, payload) overriding system value select id, $1 from generate_series(2, 4, 2) id`,
     [payload('loaded')],
   )
-  await given.pool.query('update outboxd.outbox set compared_at = null')
+  await given.pool.query('update outboxd.ledger set compared_at = null')
   await given.startInstance()
   await eventually(async () => expect(await arrived(given)).toEqual(['first', 'first', 'first', 'loaded', 'loaded']))
   expect(await says(given)).toMatch(/In the outbox 2 rows waited behind the cursor.*you need do nothing/)

@@ -43,7 +43,6 @@ const replayOf = ({ id, revision, key }: { id: string; revision: number; key: st
   amounts: {},
   tracked: true,
   sendsOwnId: false,
-  stamp: null,
 })
 
 describe('a record that took a step since the operator saw it is left alone', () => {

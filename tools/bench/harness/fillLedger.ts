@@ -25,12 +25,12 @@ export async function fillLedger({ pool }: BenchDatabase, { first, count, oldest
                from generate_series($1::bigint + $2::bigint, $1::bigint + $2::bigint + $6::bigint - 1) n) numbered
        ), kept as (
          insert into outboxd.submission (id, outbox_id, type, key, resource, payload, body, result, recorded_at, captured_at, state, attempt,
-           idempotency_key, sent_at, transaction_id, accepted_at, polls, not_done_ms, done_ms, ended_at, row_stamp)
+           idempotency_key, sent_at, transaction_id, accepted_at, polls, not_done_ms, done_ms, ended_at, row_created)
          select id, n::text, 'data', case when n % 2 = 0 then 'C' || n % 50000 end, 'data',
            json_build_object('customerId', 'C' || n % 50000, 'amount', n % 100000, 'text', repeat('x', 900))::text,
            json_build_object('customerId', 'C' || n % 50000, 'data', repeat('x', 900))::text, '{"ok":true}',
            ended - interval '90 s', ended - interval '90 s', 'completed', 1, key, ended - interval '80 s', gen_random_uuid()::text, ended - interval '79 s',
-           3, 20000, 60000, ended, 'at:12345678 ' || ended from row
+           3, 20000, 60000, ended, '12345678 ' || ended from row
          returning id, ended_at
        )
        insert into outboxd.submission_event (submission_id, at, from_state, to_state, attempt, cause, who, detail)
