@@ -79,7 +79,7 @@ create table outboxd.submission (
   may_have_arrived   boolean     not null default false,
   -- The transaction id is an operator's word (resolve --arrived), not the service's.
   id_by_person       boolean     not null default false,
-  -- The next poll is one of a transaction that is long past its time: such polls get a small share of the slots.
+  -- The next poll is one of a transaction that is long past its time: such polls get a small share of the requests.
   polled_rarely      boolean     not null default false,
 
   -- The pause that a record's own answers called for, how often in a row while others got through, and what had passed by
@@ -340,27 +340,16 @@ create table outboxd.instance_setting (
   given              jsonb       not null default '{}'   -- what else, by the names of variables and files
 );
 
--- What holds of the budget, for all instances: the smallest limit and the longest window that any of them was given.
-create table outboxd.budget (
-  id        boolean primary key default true check (id),   -- one row
-  requests  integer not null check (requests > 0),
-  window_ms bigint  not null check (window_ms > 0)
-);
-
--- The budget: a slot is the right to make `permits` requests; it is taken until free_at (docs/why/budget.md has the proof).
-create table outboxd.slot (
-  id                   integer     primary key,
-  permits              integer     not null check (permits >= 0),   -- 0: retired, the limit was lowered
-  free_at              timestamptz not null default '-infinity',
-  lease                bigint      not null default 0,              -- goes up with every taking: a late holder changes nothing
-  taken_by             uuid,
-  spent_on_submissions integer     not null default 0,              -- of the requests last made with it
-  -- When free_at was set: later than now, the clock has been set back since.
-  set_at               timestamptz not null default '-infinity',
-  -- What else its requests were last made for. A slot that is not free, is in nobody's hand and was spent on nothing is held back.
-  spent_on_polls       integer     not null default 0,
-  spent_on_others      integer     not null default 0               -- for tokens, trials without a transaction, outboxd check
-) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+-- Requests to the service that count against the limit: one row each, inserted before the request may leave. A request counts until a
+-- window after over_at (docs/why/budget.md has the proof). Rows that no longer count are deleted after an hour.
+create table outboxd.request (
+  id          bigint      generated always as identity primary key,
+  instance_id uuid        not null,         -- the daemon or command that inserted it
+  purpose     text        not null check (purpose in
+                ('submission', 'poll', 'token', 'question', 'other_client')),   -- question: asks for no transaction of ours
+  over_at     timestamptz not null          -- when it is over at the latest; its answer sets this to now
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+create index request_over_at on outboxd.request (over_at) include (purpose);
 
 -- The database's clock as it was last seen, and what it was last seen to jump by.
 create table outboxd.clock (
@@ -457,7 +446,8 @@ create table outboxd.request_hour (
 );
 
 -- The ledger serves one outbox table and one service, for life. The first daemon writes which; `outboxd adopt --same` says that the same
--- table or service has a new name, address or client id.
+-- table or service has a new name, address or client id. A claim of requests locks this row, so that claims count one
+-- after the other.
 create table outboxd.ledger (
   is_only       boolean     primary key default true check (is_only),
   id            uuid        not null default gen_random_uuid(),
@@ -477,10 +467,40 @@ create table outboxd.ledger (
   file_digest   text,                      -- of what outbox.yaml means, by which the daemons read and write the table
   file_since    timestamptz,
   file_by       text,
+  -- The service's limit: requests in any window. The smallest limit and the longest window that any daemon was given; null before the first.
+  rate_limit    integer     check (rate_limit > 0),
+  window_ms     bigint      check (window_ms > 0),
+  -- The whole limit counts as spent by requests that are over then: the ledger went back in time, and may have forgotten requests.
+  spent_at      timestamptz,
   check ((base_url is null) = (auth_url is null) and (auth_url is null) = (client_hash is null)),
-  check ((table_name is null) = (id_column is null))
+  check ((table_name is null) = (id_column is null)),
+  check ((rate_limit is null) = (window_ms is null))
 );
 insert into outboxd.ledger default values;
+
+-- The budget: how many requests count now, and how many may be made. Requests above the limit, which was lowered, are not counted.
+-- statement_timestamp(), because an index scan cannot use clock_timestamp(), and now() may be older than the lock of the claim.
+create view outboxd.budget as
+select l.rate_limit, l.window_ms, used.requests as used, l.rate_limit - used.requests as free,
+  case when used.requests = l.rate_limit then greatest(counted.first_over_at, l.spent_at) + l.window_ms * interval '1 ms' end
+    as next_free_at   -- null: a request may be made now
+from outboxd.ledger l,
+lateral (
+  -- More than a table of this size can hold of a limit that is hardly used. Counting a hundred thousand requests takes 20 ms.
+  select max(id) - min(id) + 1 as requests from outboxd.request where l.rate_limit > 10000
+) known,
+lateral (
+  select count(*)::integer as requests, min(over_at) as first_over_at from (
+    select over_at from outboxd.request
+    where over_at > statement_timestamp() - l.window_ms * interval '1 ms'
+    order by over_at desc limit case when known.requests < l.rate_limit / 10 then 0 else l.rate_limit end
+  ) newest
+) counted,
+lateral (
+  select case when l.spent_at > statement_timestamp() - l.window_ms * interval '1 ms' then l.rate_limit
+    when known.requests < l.rate_limit / 10 then known.requests::integer
+    else counted.requests end as requests
+) used;
 
 -- Which history of the ledger the daemons have agreed to: a database that was restored, or fails over to a standby that lacked the last
 -- commits, says `queued` of what was sent (docs/why/crashes.md, "A ledger that goes back in time"). One row.

@@ -58,7 +58,7 @@ export function readDiscoverConfig(env: Environment) {
     payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
     uncertainPolicy: value('UNCERTAIN_POLICY'),
     discoveredContract: value('DISCOVERED_CONTRACT') ?? null,
-    /** The database of the ledger whose slots discover takes; null if none is named. */
+    /** The database of the ledger whose budget discover uses; null if none is named. */
     databaseUrl: isNamed ? ledgerAddress(reader) : null,
   })
 }

@@ -6,8 +6,8 @@ import { ConfigInvalid } from '../createVariableReader.ts'
 import { type AnsweredQuestion, askQuestions, type QuestionPlan } from '../discover/askQuestions.ts'
 import { QuestionContext } from '../discover/questionContext.ts'
 import { describeSideObservations } from '../discover/report.ts'
-import { createInMemorySlots, type Slots } from '../discover/sender.ts'
-import { type CommandSlots, openCommandSlots } from '../ledger/slotLoans.ts'
+import { InMemoryRequests, type RequestClaimer } from '../discover/sender.ts'
+import { CommandRequests, historyDiffersMessage } from '../ledger/commandRequests.ts'
 import { createHttpClient } from '../service/http.ts'
 import type { CommandContext } from './terminal/context.ts'
 
@@ -26,10 +26,13 @@ export async function askDiscoverQuestions(
   const { signal } = context
   const { service } = config
   const { nowMs } = systemClock
-  await using lender = countsInMemory ? null : await openLedgerSlots(config)
-  if (!countsInMemory && lender === null)
+  await using counted = countsInMemory ? null : await openCommandRequests(config)
+  if (!countsInMemory && counted === null)
     context.stderr.write('The database has no budget yet, so no daemon uses one: requests are counted in memory.\n')
-  const slots: Slots = lender ?? createInMemorySlots(config.rateLimit, nowMs)
+  const claimer: RequestClaimer =
+    counted === null
+      ? new InMemoryRequests(config.rateLimit, nowMs)
+      : { claim: (isBeyondLimit) => claimUnlessPaused(counted, isBeyondLimit) }
   const http = createHttpClient({
     clock: systemClock,
     timeoutMs: service.requestTimeoutMs,
@@ -43,7 +46,7 @@ export async function askDiscoverQuestions(
     given: plan.given,
     run: randomBytes(4).toString('hex'),
     http,
-    slots,
+    claimer,
     budget,
     nowMs,
     waitMs: (ms) => wait(ms, undefined, { signal }).catch(() => {}),
@@ -62,21 +65,31 @@ export async function askDiscoverQuestions(
  * @returns null if the database has no budget yet
  * @throws ConfigInvalid
  */
-async function openLedgerSlots({ databaseUrl, rateLimit, service }: DiscoverConfig): Promise<CommandSlots | null> {
+async function openCommandRequests({ databaseUrl, service }: DiscoverConfig): Promise<CommandRequests | null> {
   const instead = 'If no daemon runs with these credentials, give --no-ledger'
   if (databaseUrl === null)
     throw new ConfigInvalid([
       `DATABASE_URL names no ledger, whose budget discover shares with the daemon: set it. ${instead}`,
     ])
-  const { windowMs } = rateLimit
-  const { requestTimeoutMs } = service
+  const requests = new CommandRequests(databaseUrl, { name: 'outboxd discover', ...service })
   try {
-    return await openCommandSlots(databaseUrl, { windowMs, requestTimeoutMs, stopwatch: systemClock.stopwatch })
+    if (await requests.hasLimit()) return requests
+    await requests[Symbol.asyncDispose]()
+    return null
   } catch (error) {
+    await requests[Symbol.asyncDispose]()
     const problem = error instanceof Error ? error.message : String(error)
     throw new Error(
       `the ledger cannot be read (${problem}), and discover shares its budget with the daemon: fix DATABASE_URL. ${instead}`,
       { cause: error },
     )
   }
+}
+
+async function claimUnlessPaused(requests: CommandRequests, isBeyondLimit: boolean) {
+  const pause = await requests.readPause()
+  if (pause !== null) return { kind: 'paused' as const, ...pause }
+  const claimed = await requests.claim(isBeyondLimit)
+  if (claimed.kind !== 'history-differs') return claimed
+  return { kind: 'paused' as const, reason: 'history', detail: historyDiffersMessage }
 }

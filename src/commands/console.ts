@@ -16,7 +16,13 @@ import { explainError } from '../operations/explainError.ts'
 import { escapeControlInLines } from '../plainText.ts'
 import { defineCommand, type OptionsOf, wholeNumberParser } from './terminal/command.ts'
 import { askForSecret } from './terminal/confirm.ts'
-import { type CommandContext, exitCodes, printUsageErrors, slotWaitOptions, untilAborted } from './terminal/context.ts'
+import {
+  type CommandContext,
+  exitCodes,
+  printUsageErrors,
+  requestWaitOptions,
+  untilAborted,
+} from './terminal/context.ts'
 import { actorFromOptions, findActorProblems, openDatabasesOf } from './terminal/operator.ts'
 
 const portDefault = 9465
@@ -91,7 +97,7 @@ type ConsoleOptions = OptionsOf<typeof command>
 /** Reads the service's credentials here, because the console starts without them. */
 async function askService(context: CommandContext, transaction: TransactionRef): Promise<TransactionAnswer> {
   try {
-    return await askServiceForTransaction(readConfig(context.env), transaction, slotWaitOptions(context))
+    return await askServiceForTransaction(readConfig(context.env), transaction, requestWaitOptions(context))
   } catch (error) {
     return { kind: 'silent', message: `the service cannot be asked: ${explainError(error).message}` }
   }

@@ -16,7 +16,7 @@ import {
 import { formatMaskedExchange, maskExchanges, toHttpArchive } from '../discover/savedExchanges.ts'
 import { customerIdOf, recordAndOrderOf } from '../discover/testRecord.ts'
 import { ServiceMismatch } from '../ledger/binding.ts'
-import { assertSlotsBelongToService } from '../ledger/slotLoans.ts'
+import { CommandRequests } from '../ledger/commandRequests.ts'
 import { escapeControlInLines, pluralize, renderTable } from '../plainText.ts'
 import { textOrDigitsOf } from '../service/readJson.ts'
 import { formatIsoInstant } from '../time.ts'
@@ -62,7 +62,7 @@ export const command = defineCommand({
     ['--yes-this-is-a-test-environment', 'the same as SERVICE_IS_TEST=yes'],
   ],
   help: `Before it sends anything, it prints its questions and the most requests and test records that they take, and asks you.
-Requests take slots of the daemon's budget; those of --rate and rate-second are sent even if none is free. discover ends if it
+Requests count against the daemon's budget; those of --rate and rate-second are sent even if none is free. discover ends if it
 gets no token, if something other than the service answers, if the service is down, or if three requests in a row get no answer.
 
 Examples:
@@ -106,10 +106,11 @@ Examples:
   },
 })
 
-/** @throws ServiceMismatch, because slots of another service's budget would not keep this service's limit */
+/** @throws ServiceMismatch, because another service's budget would not keep this service's limit */
 async function assertOwnLedger({ databaseUrl, service }: DiscoverConfig): Promise<void> {
   if (databaseUrl === null) return
-  await assertSlotsBelongToService(databaseUrl, service).catch((error: unknown) => {
+  await using requests = new CommandRequests(databaseUrl, { name: 'outboxd discover', ...service })
+  await requests.assertLimitIsOf(service).catch((error: unknown) => {
     if (error instanceof ServiceMismatch) throw error
     // `askDiscoverQuestions` explains a ledger that cannot be read.
   })

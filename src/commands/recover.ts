@@ -86,7 +86,7 @@ Examples:
       const isStopped =
         options.restored === true && !options.dryRun && (await readSuspectedLoss(databases.ledger)) === null
       if (isStopped) {
-        await pauseDaemonsForRestoredLedger(databases, operator)
+        await pauseDaemonsForRestoredLedger(operator)
         say('All daemons are paused (history) now, and the whole budget counts as spent.')
       }
       const unchanged = isStopped
@@ -142,7 +142,7 @@ Examples:
         )
       }
       if (taken !== 'done') return exitCodes.failed
-      if (loss.history !== null) say('Sending resumes. `outboxd status` says when a slot is free.')
+      if (loss.history !== null) say('Sending resumes. `outboxd status` says when a request is free.')
       return exitCodes.done
     })
   },

@@ -34,7 +34,7 @@ import {
   exitCodes,
   printJson,
   printUsageErrors,
-  slotWaitOptions,
+  requestWaitOptions,
 } from './terminal/context.ts'
 import { actorNameOption, dryRunOption, findActorProblems, reasonOption, withOperator } from './terminal/operator.ts'
 
@@ -104,7 +104,7 @@ async function resolveOne(context: CommandContext, name: string, options: Resolv
     const parts = {
       operator,
       askService: (transaction: TransactionRef) =>
-        askServiceForTransaction(readConfig(context.env), transaction, slotWaitOptions(context)),
+        askServiceForTransaction(readConfig(context.env), transaction, requestWaitOptions(context)),
       onServiceAnswer: (message: string) => void context.stderr.write(`${escapeControlInLines(message)}.\n`),
     }
     return conclude(context, settling, await resolveSubmission(parts, settling, answer), options)
@@ -256,7 +256,7 @@ const leftLines = (concluded: readonly Concluded[]): string =>
   )
 
 /** Long, because daemons use the budget, too. */
-const slotWaitMs = 300_000
+const waitMaxMs = 300_000
 
 const silent: TransactionAnswer = {
   kind: 'silent',
@@ -272,7 +272,7 @@ async function settleLines(
   let isSilent = false
   async function askService(transaction: TransactionRef): Promise<TransactionAnswer> {
     if (isSilent) return silent
-    const asking = { ...slotWaitOptions(context), slotWaitMs }
+    const asking = { ...requestWaitOptions(context), waitMaxMs }
     const testimony = await askServiceForTransaction(readConfig(context.env), transaction, asking)
     isSilent = testimony.kind === 'silent'
     return testimony

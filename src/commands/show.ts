@@ -145,10 +145,7 @@ function eventLines(event: LoggedEvent): string[] {
   return [head, ...eventDetails(event).map(([name, value]) => `      ${name}: ${value}`)]
 }
 
-function jsonOf(
-  { events, pauses, nowMs: _, permitsFree: __, ...detail }: SubmissionDetail,
-  { why, adviceText }: Explanation,
-) {
+function jsonOf({ events, pauses, nowMs: _, free: __, ...detail }: SubmissionDetail, { why, adviceText }: Explanation) {
   return {
     ...replaceEpochMsByIsoTimes(detail),
     ...{ why, next: adviceText },

@@ -115,7 +115,7 @@ function statusJson(report: StatusReport) {
       capacity: report.rateCapacity,
       available: report.rateAvailable,
       heldBack: report.rateHeldBack,
-      nextSlot: formatIsoInstantOrNull(report.nextSlotMs),
+      nextFree: formatIsoInstantOrNull(report.nextFreeMs),
     },
     pauses: report.pauses.map(({ reason, sinceMs, untilMs, detail }) => ({
       reason,

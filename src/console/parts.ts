@@ -12,7 +12,7 @@ export interface ConsoleParts {
   config: DatabaseConfig
   clock: Clock
   searches: ConcurrencyLimit
-  /** Asks with slots of the budget. Never throws. */
+  /** Asks within the budget. Never throws. */
   askService(transaction: TransactionRef): Promise<TransactionAnswer>
   /** Writes a line to the console's own log, never a record's data. */
   say(line: string): void

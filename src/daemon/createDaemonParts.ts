@@ -115,7 +115,7 @@ function problemTellingOf(daemon: DaemonContext, dispatch: DispatchPart): Proble
         {
           failing: health.failing(),
           lostClaims: dispatch.lostClaims(),
-          lapsedPermits: dispatch.lapsedPermits(),
+          lateRequests: dispatch.lateRequests(),
           unwritten: dispatch.unwritten(),
           brokenFiles: files.broken(),
           brokenCredentials: credentials.broken(),

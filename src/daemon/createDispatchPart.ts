@@ -7,7 +7,6 @@ import type { Answer, CurrentPause, RequestDemand, Submission } from '../model.t
 import type { SendingReadiness } from '../observe/httpServer.ts'
 import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
 import { classifyDatabaseError } from '../postgres/database.ts'
-import type { TokenAnswer } from '../service/client.ts'
 import {
   createHarmlessRequest,
   judgeTrialAnswer,
@@ -19,13 +18,8 @@ import { findCodelessRefusalFingerprint } from '../service/responses.ts'
 import { createTokenCache, type TokenCache } from '../service/tokens.ts'
 import type { DaemonContext } from './context.ts'
 import { createDispatcher, type JudgedAnswer, readyRecordsCountedMax } from './dispatch/dispatcher.ts'
-import { createOutcomeWriter, emptyOutcome, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
-import {
-  createSlotPool,
-  createTokenRequestBudget,
-  type SlotPool,
-  type TokenRequestBudget,
-} from './dispatch/slotPool.ts'
+import { createOutcomeWriter, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
+import { TokenRequests } from './dispatch/tokenRequests.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import { interpretSubmitAnswer, type SubmitDeps, submit } from './submit/submit.ts'
 import type { PlannerInput, PollPlanner } from './track/pollPlanner.ts'
@@ -43,35 +37,27 @@ export type DispatchPart = ReturnType<typeof createDispatchPart>
 export function createDispatchPart(daemon: DaemonContext, options: DispatchPartOptions) {
   const { config, clock, metrics, databases } = daemon
   const { planner, heartbeat, outboxWaiting, onWritten } = options
-  const claims = createSubmissionClaimer(databases)
-  const { requests: capacity, windowMs } = config.rateLimit
+  const claims = createSubmissionClaimer({ ...databases, clock })
+  const { requests: limit, windowMs } = config.rateLimit
   const runningMs = clock.stopwatch()
-  const slotPool = createSlotPool(windowMs)
-  const tokenSlotPool = createSlotPool(windowMs)
   const pauseLog = createPauseLog(daemon)
   let pauses: SendingReadiness['pauses'] = []
-  const outcomeWriter = createWriter(daemon, [slotPool, tokenSlotPool], pauseLog, onWritten)
-  let lapsedPermits = 0
-  const tokenRequestBudget = createTokenRequestBudget<TokenAnswer>({
-    slotPool: tokenSlotPool,
-    capacity,
-    stopwatch: clock.stopwatch,
-    takeSlots: claims.takeSlots,
-    onReturnable: () => void outcomeWriter.add(emptyOutcome),
-  })
-  const tokens = createTokenKeeper(daemon, tokenRequestBudget)
+  const outcomeWriter = createWriter(daemon, pauseLog, onWritten)
+  let lateRequests = 0
+  const { claimTokenRequest } = claims
+  const tokenRequests = new TokenRequests({ claimTokenRequest, writeOutcome: outcomeWriter.add }, limit)
+  const tokens = createTokenKeeper(daemon, tokenRequests)
   const stages = stageDeps(daemon, planner, tokens)
 
   const dispatcher = createDispatcher({
     clock,
     windowMs,
     maxInFlight: config.maxInFlight,
-    slotPool,
     countDueRequests: (most) => readRequestDemand(databases.ledger, most),
     onDemand(demand) {
       pauseLog.seen(demand.pauses)
       pauses = inEpochMs(demand.pauses, clock.nowMs())
-      tokenRequestBudget.updateCapacity(demand.capacity)
+      tokenRequests.limit = demand.limit
       planner.updatePressure({
         ...toPollPlannerInput(demand, config.captureWindow, outboxWaiting()),
         nowMs: runningMs(),
@@ -85,7 +71,7 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
     token: () => tokens.ready().finally(() => metrics.tokenExpiry.set(tokens.expiresAtMs())),
     onTokenRefused: tokens.reject,
     submit(submission, accessToken, isValid) {
-      metrics.slotWait.observe(submission.waitedMs)
+      metrics.requestWait.observe(submission.waitedMs)
       return submit(stages.submit, submission, accessToken, isValid)
     },
     poll: (submission, accessToken, isValid) => track(stages.track, submission, accessToken, isValid),
@@ -95,7 +81,7 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
     newId: randomUUID,
     onAttempted(submission, attempted, accessToken) {
       if (attempted.answer !== null) tokens.used(accessToken, attempted.answer)
-      lapsedPermits = attempted.answer === null ? lapsedPermits + 1 : 0
+      lateRequests = attempted.answer === null ? lateRequests + 1 : 0
       daemon.telemetry.attempted(submission, attempted)
     },
     onRoom: daemon.wakeups.dispatch.wake,
@@ -107,7 +93,7 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
   })
   return {
     ...dispatcher,
-    lapsedPermits: () => lapsedPermits,
+    lateRequests: () => lateRequests,
     unwritten: outcomeWriter.unwritten,
     interpretAnswer: (submission: Submission, answer: Answer) =>
       interpretSubmitAnswer(stages.submit, submission, answer),
@@ -124,14 +110,12 @@ const inEpochMs = (pauses: readonly CurrentPause[], nowMs: number): SendingReadi
 
 function createWriter(
   { clock, log, databases }: DaemonContext,
-  pools: readonly SlotPool[],
   pauseLog: PauseLog,
   onWritten: DispatchPartOptions['onWritten'],
 ): OutcomeWriter {
   return createOutcomeWriter({
     nowMs: clock.nowMs,
     writeOutcomes: (batch) => writeOutcomes(databases, batch),
-    takeReturnable: () => pools.flatMap((pool) => pool.takeReturnable()),
     classifyDatabaseError: (error) => classifyDatabaseError(error, 'outcome'),
     onWritten(outcomes, { pauses }) {
       pauseLog.raised(pauses)
@@ -160,7 +144,7 @@ function createWriter(
 
 function createTokenKeeper(
   { config, clock, client, credentials, telemetry }: DaemonContext,
-  tokenRequestBudget: TokenRequestBudget<TokenAnswer>,
+  tokenRequests: TokenRequests,
 ): TokenCache {
   return createTokenCache({
     clock,
@@ -172,8 +156,8 @@ function createTokenKeeper(
       return answered
     },
     renewSecret: () => credentials.renew(['secret']),
-    isOneAtATime: tokenRequestBudget.isOneAtATime,
-    spendSlot: tokenRequestBudget.spend,
+    isOneAtATime: () => tokenRequests.isOneAtATime(),
+    spendRequest: (request, need) => tokenRequests.spend(request, need),
   })
 }
 
@@ -231,15 +215,15 @@ async function askHarmlessly(
  * captured since they were counted, and would count twice.
  */
 export function toPollPlannerInput(
-  { capacity, submissionsReady, spentOnSubmissions, tracked }: RequestDemand,
+  { limit, submissionsReady, submissionsSent, tracked }: RequestDemand,
   captureWindow: number,
   outboxRowsWaiting: number,
 ): Omit<PlannerInput, 'nowMs'> {
   const isFull = submissionsReady >= Math.min(captureWindow, readyRecordsCountedMax) / 2
   return {
-    capacity,
+    capacity: limit,
     submissionsWaiting: submissionsReady + (isFull ? outboxRowsWaiting : 0),
-    submissionsSent: spentOnSubmissions,
+    submissionsSent,
     accepted: tracked,
   }
 }

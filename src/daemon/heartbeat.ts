@@ -104,13 +104,13 @@ export function createProblemReporter<Problem>({ problems, replaceProblems, onFa
 /** Lost claims and unwritten outcomes become a problem after this time, because younger ones usually pass. */
 const waitToTellMs = 10_000
 
-const lapsedToTell = 5
+const lateToTell = 5
 
 export interface InstanceTroubles {
   failing: readonly FailingLoop[]
   lostClaims: readonly Pick<LostClaim, 'sinceMs'>[]
-  /** Consecutive permits that expired before their request could leave. */
-  lapsedPermits: number
+  /** Consecutive requests whose deadline passed before they could leave. */
+  lateRequests: number
   unwritten: readonly UnwrittenOutcome[]
   brokenFiles: string | null
   brokenCredentials: string | null
@@ -118,7 +118,7 @@ export interface InstanceTroubles {
 
 export function findInstanceProblems(troubles: InstanceTroubles, nowMs: number): InstanceProblem[] {
   const isOld = ({ sinceMs }: { sinceMs: number }) => nowMs - sinceMs >= waitToTellMs
-  const { failing, lapsedPermits, brokenFiles, brokenCredentials } = troubles
+  const { failing, lateRequests, brokenFiles, brokenCredentials } = troubles
   const problems: InstanceProblem[] = failing.map(({ loop, error }) => ({
     kind: 'loop_failing',
     part: loop,
@@ -131,9 +131,9 @@ export function findInstanceProblems(troubles: InstanceTroubles, nowMs: number):
     const detail = `${pluralize(unwritten.length, 'outcome')} not written, the oldest (of submission ${first.submissionId}) since ${formatIsoInstant(first.sinceMs)}: ${why}`
     problems.push({ kind: 'loop_failing', part: 'outcomes', detail })
   }
-  if (lapsedPermits >= lapsedToTell) {
-    const detail = 'slots expire before their requests can leave: the database is far away or slow'
-    problems.push({ kind: 'budget_starved', part: 'permits', detail })
+  if (lateRequests >= lateToTell) {
+    const detail = 'the deadlines of requests pass before they can leave: the database is far away or slow'
+    problems.push({ kind: 'budget_starved', part: 'requests', detail })
   }
   const lost = troubles.lostClaims.filter(isOld)
   if (lost.length > 0) {

@@ -25,7 +25,7 @@ import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { openListener } from '../postgres/listener.ts'
 import { assertEncodingIsUsable } from '../postgres/migrationSession.ts'
 import { connectionsMax, daemonSessionNames } from '../postgres/sessionSettings.ts'
-import { computeRequestsEndAfterMs, trialLeaseMs } from '../slotDurations.ts'
+import { requestOverAfterMs, trialLostAfterMs } from '../requestDurations.ts'
 
 type Pool = InstanceLedger['ledger']
 
@@ -88,12 +88,10 @@ async function connect(
   const { channel } = outbox
   const listener = channel === null ? null : openListener({ url: address, channel, readTable, onNotice, onError })
   if (listener !== null) closing.push(listener.close)
-  const { windowMs } = config.rateLimit
   const { requestTimeoutMs } = config.service
-  const requestsEndAfterMs = computeRequestsEndAfterMs(windowMs, requestTimeoutMs)
   const isOurFileInForce = () => isNoOtherOutboxFileInUse(ledger, digest)
   return {
-    ...{ ledger, queue, listener, instance, settings, requestsEndAfterMs, outbox },
+    ...{ ledger, queue, listener, instance, settings, outbox },
     /** Sessions for heartbeats only, so that no other work delays them. */
     heartbeats,
     /**
@@ -105,12 +103,14 @@ async function connect(
       return (await isOurFileInForce()) ? raiseForeign(ledger, work) : otherwise
     },
     history: createDataLossGuard({
-      ...{ pool: ledger, who: instance.who, requestsEndAfterMs, standby: config.ledgerStandby },
+      ...{ pool: ledger, who: instance.who, standby: config.ledgerStandby },
+      requestOverAfterMs: requestOverAfterMs(requestTimeoutMs),
       rowSearch: createSearchForRowNamingTransaction((after) => readRowsUnderWayOfNextSlice(outbox, after)),
     }),
     keyOnFailure: config.keyOnFailure,
     backoff: createPauseBackoff(config),
-    trialLeaseMs: trialLeaseMs(windowMs, requestTimeoutMs),
+    requestOverAfterMs: requestOverAfterMs(requestTimeoutMs),
+    trialLostAfterMs: trialLostAfterMs(requestTimeoutMs),
     isOwnFileInUse: isOurFileInForce,
     async close(): Promise<void> {
       await withinGoodbye(withdrawInstanceSettings(ledger, instance.id))

@@ -1,4 +1,5 @@
 import cron from 'node-cron'
+import { tidyRequests } from '../ledger/budget.ts'
 import { moveDueTimesIfClockSetBack } from '../ledger/clockWatch.ts'
 import {
   deleteStaleInstanceProblems,
@@ -130,13 +131,13 @@ function createReconciling({ clock, config, databases, telemetry, wakeups }: Con
   const { ledger, queue } = databases
   const { keyOnFailure, stuckAfterMs } = config
   let lastKey = ''
-  let areRequestsDue = true
+  let areCountsDue = true
   const elapsedMs = clock.stopwatch()
   let superviseAtMs = 0
   const schedule = cron.schedule(
     hourly,
     () => {
-      areRequestsDue = true
+      areCountsDue = true
     },
     { timezone: 'UTC', suppressMissedWarning: true, unref: true },
   )
@@ -153,13 +154,14 @@ function createReconciling({ clock, config, databases, telemetry, wakeups }: Con
       lastKey = round.lastKey
       if (round.released > 0) wakeups.dispatch.wake()
     },
+    () => tidyRequests(ledger),
     () => deleteStaleInstances(ledger),
     () => deleteStaleInstanceProblems(ledger),
     async () => {
-      if (!areRequestsDue) return
+      if (!areCountsDue) return
       await sumRequestCountsByHour(ledger)
       await pruneRequestCounts(ledger)
-      areRequestsDue = false
+      areCountsDue = false
     },
     async () =>
       replaceProblems(

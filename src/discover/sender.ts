@@ -1,4 +1,5 @@
 import type { DiscoverConfig } from '../config.ts'
+import type { RequestEnd } from '../model.ts'
 import { readRetryAfterMs } from '../service/client.ts'
 import type { HttpAnswer, HttpClient, HttpRequest } from '../service/http.ts'
 import { parseAndMaskJson } from '../service/readJson.ts'
@@ -15,21 +16,22 @@ import {
 import { QuestionsStopped, type Throttle } from './question.ts'
 import { hideSecrets } from './savedExchanges.ts'
 
-/** Gives the right to make one request, by the ledger's budget or by a count in memory. */
-export interface Slots {
-  take(): Promise<SlotTaken>
+/** Counts requests, in the ledger's budget or in memory. */
+export interface RequestClaimer {
+  /** @param isBeyondLimit true to claim a request even if none is free */
+  claim(isBeyondLimit: boolean): Promise<RequestClaim>
 }
 
-type SlotTaken =
-  /** Call `done` after the answer. `mayLeave()` is false once it is too late for a request to leave. */
-  | { kind: 'slot'; mayLeave(): boolean; done(): Promise<void> }
+type RequestClaim =
+  /** Call `end` after the answer. `mayLeave()` is false once it is too late for the request to leave. */
+  | { kind: 'request'; mayLeave(): boolean; end(how: RequestEnd): Promise<void> }
   | { kind: 'none-free' }
   | { kind: 'paused'; reason: string; detail: string }
 
 export interface SenderDeps {
   config: DiscoverConfig
   http: HttpClient
-  slots: Slots
+  claimer: RequestClaimer
   budget: number
   nowMs(): number
   waitMs(ms: number): Promise<void>
@@ -40,16 +42,16 @@ export interface SenderDeps {
 const unansweredMax = 3
 /** If a request is let in this long after a 429, a limit with a shorter window caused the 429. */
 export const shortThrottleWaitMs = 2_500
-const slotLookMs = 500
+const claimAgainMs = 500
 
 type Request = Omit<HttpRequest, 'mayLeave'> & {
   accessToken: string | null
-  /** True if sent even without a free slot, and not repeated after a 429. */
+  /** True if sent even if no request is free, and not repeated after a 429. */
   beyondLimit: boolean
 }
 
 /**
- * Sends requests, each with a slot. Repeats a request after a 429. Stops for good if the service is down or silent,
+ * Sends requests, each counted by the budget. Repeats a request after a 429. Stops for good if the service is down or silent,
  * or if another server answers.
  */
 export class Sender {
@@ -122,30 +124,30 @@ export class Sender {
       if (this.#stopped !== null) throw new QuestionsStopped(this.#stopped)
       if (this.requests >= budget) throw new QuestionsStopped(`the ${budget} requests of --budget were used up`)
       this.requests++ // before the request is sent, because several may be sent at once
-      const slot = await this.#takeSlot(beyondLimit)
+      const claimed = await this.#claimRequest(beyondLimit)
       const startedAtMs = nowMs()
-      const answer = await http.exchange({ ...request, mayLeave: slot.mayLeave }).finally(slot.done)
+      const answer = await http.exchange({ ...request, mayLeave: claimed.mayLeave })
+      await claimed.end(endOf(answer))
       if (answer !== null) return this.#keep({ ...request, accessToken, startedAtMs, purpose: this.purpose, answer })
-      this.requests-- // the slot had ended before the request left
+      this.requests-- // the deadline had passed before the request left
     }
   }
 
-  async #takeSlot(beyondLimit: boolean): Promise<SlotTaken & { kind: 'slot' }> {
-    const { slots, config, nowMs, waitMs, signal } = this.#deps
+  async #claimRequest(beyondLimit: boolean): Promise<RequestClaim & { kind: 'request' }> {
+    const { claimer, config, nowMs, waitMs, signal } = this.#deps
     const untilMs = nowMs() + 2 * config.rateLimit.windowMs
     for (;;) {
-      const slot = await slots.take()
-      if (slot.kind === 'slot') return slot
-      if (slot.kind === 'none-free' && beyondLimit) return noSlot
-      if (slot.kind === 'none-free' && nowMs() < untilMs && !signal.aborted) {
-        await waitMs(slotLookMs)
+      const claimed = await claimer.claim(beyondLimit)
+      if (claimed.kind === 'request') return claimed
+      if (claimed.kind === 'none-free' && nowMs() < untilMs && !signal.aborted) {
+        await waitMs(claimAgainMs)
         continue
       }
       this.requests--
-      if (slot.kind === 'paused')
-        throw new QuestionsStopped(`sending is paused (${slot.reason}): ${slot.detail}. See \`outboxd status\``)
+      if (claimed.kind === 'paused')
+        throw new QuestionsStopped(`sending is paused (${claimed.reason}): ${claimed.detail}. See \`outboxd status\``)
       throw new QuestionsStopped(
-        `no slot of the budget was free for ${formatMsOrSeconds(2 * config.rateLimit.windowMs)}: a daemon or another client uses them all`,
+        `no request of the budget was free for ${formatMsOrSeconds(2 * config.rateLimit.windowMs)}: a daemon or another client uses them all`,
       )
     }
   }
@@ -162,7 +164,10 @@ export class Sender {
   }
 }
 
-const noSlot = { kind: 'slot' as const, mayLeave: () => true, async done() {} }
+function endOf(answer: HttpAnswer | null): RequestEnd {
+  if (answer === null) return 'unsent'
+  return answer.kind === 'response' ? 'answered' : 'unanswered'
+}
 
 const saysDown = (seen: ParsedAnswer) =>
   seen.kind === 'response' &&
@@ -183,21 +188,29 @@ function seenOf(answer: HttpAnswer): ParsedAnswer {
   return { ...answer, json, code: findAnyErrorCode(answer.status, json, answer.text) }
 }
 
-/** Follows docs/why/budget.md: a slot is free again a window after the answer. */
-export function createInMemorySlots(limit: { requests: number; windowMs: number }, nowMs: () => number): Slots {
-  const freeAtMs: number[] = Array(limit.requests).fill(Number.NEGATIVE_INFINITY)
-  return {
-    async take() {
-      const slot = freeAtMs.findIndex((ms) => ms <= nowMs())
-      if (slot === -1) return { kind: 'none-free' }
-      freeAtMs[slot] = Number.POSITIVE_INFINITY
-      return {
-        kind: 'slot',
-        mayLeave: () => true,
-        async done() {
-          freeAtMs[slot] = nowMs() + limit.windowMs
-        },
-      }
-    },
+/** Follows docs/why/budget.md, without the database: a request counts until a window after its end. */
+export class InMemoryRequests implements RequestClaimer {
+  readonly #limit: { requests: number; windowMs: number }
+  readonly #nowMs: () => number
+  #counted: { overAtMs: number }[] = []
+
+  constructor(limit: { requests: number; windowMs: number }, nowMs: () => number) {
+    this.#limit = limit
+    this.#nowMs = nowMs
+  }
+
+  async claim(isBeyondLimit: boolean): Promise<RequestClaim> {
+    const { requests, windowMs } = this.#limit
+    this.#counted = this.#counted.filter(({ overAtMs }) => overAtMs + windowMs > this.#nowMs())
+    if (this.#counted.length >= requests && !isBeyondLimit) return { kind: 'none-free' }
+    const request = { overAtMs: Number.POSITIVE_INFINITY }
+    this.#counted.push(request)
+    return {
+      kind: 'request',
+      mayLeave: () => true,
+      end: async () => {
+        request.overAtMs = this.#nowMs()
+      },
+    }
   }
 }

@@ -1,7 +1,17 @@
-import type { Claim, ClaimedSubmission, ClaimRequest, Slot, Submission } from '../model.ts'
+import type { Clock } from '../clock.ts'
+import type {
+  Claim,
+  ClaimedPoll,
+  ClaimedRequest,
+  ClaimedSubmission,
+  ClaimRequest,
+  RequestPurpose,
+  Submission,
+} from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
-import * as budget from './budget.ts'
+import { sendDeadlineMs } from '../requestDurations.ts'
+import { beginClaimSql, countFreeForSubmissions, insertRequests, lockBudget } from './budget.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import * as pauses from './pauses.ts'
@@ -10,20 +20,28 @@ import { resetColumnsByLifetimeSql, submissionColumnsSql } from './submissions.t
 
 export type SubmissionClaimerDeps = Pick<
   InstanceLedger,
-  'ledger' | 'queue' | 'instance' | 'requestsEndAfterMs' | 'trialLeaseMs'
+  'ledger' | 'queue' | 'instance' | 'requestOverAfterMs' | 'trialLostAfterMs'
 > & {
   history: Pick<DataLossGuard, 'mayClaim' | 'rememberClaim'>
+  clock: Pick<Clock, 'stopwatch'>
 }
 
 export type SubmissionClaimer = ReturnType<typeof createSubmissionClaimer>
 
+/**
+ * Claims records, polls and requests. Each claim is one transaction. It takes its locks in this order:
+ *
+ *     outboxd.ledger   waits for an instance that claims, 2 s at most if that one stops
+ *     pauses           waits for an instance that raises or ends one
+ *     records, polls   skips those that are locked
+ */
 export function createSubmissionClaimer(deps: SubmissionClaimerDeps) {
   /** Postgres transaction ids by claim id, while the COMMIT is unanswered. */
   const committing = new Map<string, string>()
 
   async function taking<T>(work: (db: Database) => Promise<T>, otherwise: T): Promise<T> {
     const take = async (db: Database) => ((await deps.history.mayClaim(db)) ? work(db) : otherwise)
-    return inTransaction(deps.ledger, take, { mustSurviveFailover: true })
+    return inTransaction(deps.ledger, take, { mustSurviveFailover: true, openingSql: beginClaimSql })
   }
 
   return {
@@ -51,10 +69,14 @@ export function createSubmissionClaimer(deps: SubmissionClaimerDeps) {
       committing.delete(claimId)
       return true
     },
-    claimTrialRequest: (permits: number): Promise<Slot[] | null> =>
-      taking((client) => claimTrialRequest(deps, client, permits), null),
-    takeSlots: (permits: number): Promise<Slot[]> =>
-      taking((client) => budget.takeSlots(client, permits, deps.requestsEndAfterMs, deps.instance.id), []),
+    /** @returns null if another instance has the trial, or no request is free */
+    claimTrialRequest: (): Promise<ClaimedRequest | null> => taking((client) => claimTrialRequest(deps, client), null),
+    /** @returns null if fewer than `freeMin` requests are free */
+    claimTokenRequest: (freeMin: number): Promise<ClaimedRequest | null> =>
+      taking(
+        async (client) => ((await lockBudget(client)) < freeMin ? null : insertRequest(deps, client, 'token')),
+        null,
+      ),
   }
 }
 
@@ -62,17 +84,26 @@ interface CommittedClaim extends Claim {
   submissions: CommittedSubmission[]
 }
 
-const nothing: CommittedClaim = { submissions: [], polls: [], slots: [], isFirstAfterTrial: false }
+const nothing: CommittedClaim = { submissions: [], polls: [], mayLeave: () => false, isFirstAfterTrial: false }
 
 async function claim(deps: SubmissionClaimerDeps, db: Database, request: ClaimRequest): Promise<CommittedClaim> {
+  const free = await lockBudget(db)
+  if (free === 0) return nothing
   const granted = await grant(deps, db, request)
   if (granted === null) return nothing
-  const { permits } = granted
-  const slots = permits > 0 ? await budget.takeSlots(db, permits, deps.requestsEndAfterMs, deps.instance.id) : []
-  const claimed = await claimUpTo(deps, db, granted, slots)
-  const isUnused = claimed.submissions.length === 0 && (granted.isFirstAfterTrial || claimed.polls.length === 0)
+  const { submissions, polls } = await claimUpTo(deps, db, granted, free)
+  const isUnused = submissions.length === 0 && (granted.isFirstAfterTrial || polls.length === 0)
   if ((request.trial || granted.isFirstAfterTrial) && isUnused) await pauses.giveBackTrialRequest(db)
-  return { ...claimed, slots, isFirstAfterTrial: granted.isFirstAfterTrial && !isUnused }
+  const { ids, mayLeave } = await insertClaimedRequests(deps, db, [
+    ...submissions.map(() => 'submission' as const),
+    ...polls.map(() => 'poll' as const),
+  ])
+  return {
+    submissions: submissions.map((each, nth) => ({ ...each, requestId: ids[nth] as string })),
+    polls: polls.map((each, nth) => ({ ...each, requestId: ids[submissions.length + nth] as string })),
+    mayLeave,
+    isFirstAfterTrial: granted.isFirstAfterTrial && !isUnused,
+  }
 }
 
 interface Grant extends ClaimRequest {
@@ -81,40 +112,52 @@ interface Grant extends ClaimRequest {
 
 /** After a successful trial, records are sent one at a time until one has proven that the pauses are over. */
 async function grant(
-  { trialLeaseMs }: SubmissionClaimerDeps,
+  { trialLostAfterMs }: SubmissionClaimerDeps,
   db: Database,
   request: ClaimRequest,
 ): Promise<Grant | null> {
   if (request.trial)
-    return (await pauses.claimTrialRequest(db, trialLeaseMs)) ? { ...request, isFirstAfterTrial: false } : null
+    return (await pauses.claimTrialRequest(db, trialLostAfterMs)) ? { ...request, isFirstAfterTrial: false } : null
   const sending = await pauses.readSendingState(db)
   if (sending === 'paused') return null
   if (sending === 'open' || request.submissions === 0) return { ...request, isFirstAfterTrial: false }
-  const isFirstAfterTrial = await pauses.claimFirstRecordAfterTrial(db, trialLeaseMs)
-  return { ...budget.limitToOneSubmission(request, isFirstAfterTrial), isFirstAfterTrial }
+  const isFirstAfterTrial = await pauses.claimFirstRecordAfterTrial(db, trialLostAfterMs)
+  return { ...request, submissions: isFirstAfterTrial ? 1 : 0, isFirstAfterTrial }
 }
 
-async function claimTrialRequest(
-  { trialLeaseMs, requestsEndAfterMs, instance }: SubmissionClaimerDeps,
+async function claimTrialRequest(deps: SubmissionClaimerDeps, db: Database): Promise<ClaimedRequest | null> {
+  if ((await lockBudget(db)) === 0) return null
+  return (await pauses.claimTrialRequest(db, deps.trialLostAfterMs)) ? insertRequest(deps, db, 'question') : null
+}
+
+async function insertRequest(
+  deps: SubmissionClaimerDeps,
   db: Database,
-  permits: number,
-): Promise<Slot[] | null> {
-  if (!(await pauses.claimTrialRequest(db, trialLeaseMs))) return null
-  const slots = permits > 0 ? await budget.takeSlots(db, permits, requestsEndAfterMs, instance.id) : []
-  if (permits > 0 && slots.length === 0) {
-    await pauses.giveBackTrialRequest(db)
-    return null
-  }
-  return slots
+  purpose: RequestPurpose,
+): Promise<ClaimedRequest> {
+  const { ids, mayLeave } = await insertClaimedRequests(deps, db, [purpose])
+  return { requestId: ids[0] as string, mayLeave }
 }
 
-async function claimUpTo(deps: SubmissionClaimerDeps, db: Database, request: ClaimRequest, slots: Slot[]) {
-  const permits = budget.sumPermitsInHandAndTaken(request, slots)
-  const wanted = budget.countPermitsForSubmissions(request, permits)
+/** The deadline begins before the insert, so that no request leaves after the time that its row allows. */
+async function insertClaimedRequests(
+  { instance, requestOverAfterMs, clock }: SubmissionClaimerDeps,
+  db: Database,
+  purposes: readonly RequestPurpose[],
+): Promise<{ ids: string[]; mayLeave: () => boolean }> {
+  const ageMs = clock.stopwatch()
+  const mayLeave = () => ageMs() < sendDeadlineMs
+  if (purposes.length === 0) return { ids: [], mayLeave }
+  const ids = await insertRequests(db, { instanceId: instance.id, overAfterMs: requestOverAfterMs }, purposes)
+  return { ids, mayLeave }
+}
+
+async function claimUpTo(deps: SubmissionClaimerDeps, db: Database, request: ClaimRequest, free: number) {
+  const wanted = countFreeForSubmissions(request, free)
   const { id: instanceId, who } = deps.instance
   const submissions =
     wanted > 0 ? await claimQueuedSubmissions(db, { id: request.id, instanceId, limit: wanted, who }) : []
-  const left = permits - submissions.length
+  const left = free - submissions.length
   const rare = await claimPolls(deps, db, { limit: Math.min(request.rarePolls, left), rarely: true })
   const others = await claimPolls(deps, db, { limit: Math.min(request.polls, left - rare.length), rarely: false })
   return { submissions, polls: [...others, ...rare] }
@@ -124,7 +167,7 @@ async function claimPolls(
   { queue }: SubmissionClaimerDeps,
   db: Database,
   { limit, rarely }: { limit: number; rarely: boolean },
-): Promise<Claim['polls']> {
+): Promise<Omit<ClaimedPoll, 'requestId'>[]> {
   const due = limit > 0 ? await queue.fetch(db, limit, rarely) : []
   if (due.length === 0) return []
   const submissions = await readPolledSubmissions(db, due)
@@ -137,7 +180,7 @@ async function claimPolls(
   })
 }
 
-export interface CommittedSubmission extends ClaimedSubmission {
+interface CommittedSubmission extends ClaimedSubmission {
   /** Postgres transaction id for `isPostgresTransactionOver`, in case the answer to the COMMIT is lost. */
   xid: string
 }
@@ -146,8 +189,8 @@ export interface CommittedSubmission extends ClaimedSubmission {
 export async function claimQueuedSubmissions(
   db: Database,
   claim: { id: string; instanceId: string; limit: number; who: string },
-): Promise<CommittedSubmission[]> {
-  const { rows } = await db.query<CommittedSubmission>(
+): Promise<Omit<CommittedSubmission, 'requestId'>[]> {
+  const { rows } = await db.query<Omit<CommittedSubmission, 'requestId'>>(
     `with ready as (
        select id, due_at from outboxd.submission
        where state = 'queued' and not held and due_at <= clock_timestamp()
@@ -159,7 +202,7 @@ export async function claimQueuedSubmissions(
        returning s.*, extract(epoch from clock_timestamp() - ready.due_at)::float8 * 1000 as waited_ms
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
-       select id, 'queued', 'sending', attempt, 'slot', $4 from s order by seq
+       select id, 'queued', 'sending', attempt, 'claimed', $4 from s order by seq
      )
      select ${submissionColumnsSql}, s.waited_ms as "waitedMs", pg_current_xact_id()::text as xid from s order by s.seq`,
     [claim.id, claim.instanceId, claim.limit, claim.who],

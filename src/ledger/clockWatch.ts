@@ -1,5 +1,4 @@
 import { type Database, epochMsSql, inTransaction, type Pool } from '../postgres/database.ts'
-import { restartSlotsAfterClockSetBack } from './budget.ts'
 import { isInstanceAliveSql } from './instances.ts'
 import { raiseProblems, shortenProblemSubject } from './problems.ts'
 import { queueSchemaName } from './queue.ts'
@@ -80,9 +79,9 @@ async function writeHostProblem(db: Database, host: string, aheadMs: number): Pr
 const seconds = (ms: number) => `${Math.round(Math.abs(ms) / 100) / 10} s`
 
 /**
- * Slots and pauses that were set in the future last for their whole time from now, so that the proof in
- * docs/why/budget.md stays valid. Moves jobs before submissions, in the order of locks (queue.ts), and queued records
- * last, because an outcome locks its own record before the next queued record of the key.
+ * Pauses that were set in the future last for their whole time from now. Moves the ledger and pauses first, as a claim
+ * locks them, then jobs before submissions, in the order of locks (queue.ts), and queued records last, because an outcome
+ * locks its own record before the next queued record of the key.
  */
 async function moveTimes(db: Database, backMs: number): Promise<void> {
   const back = `$1 * interval '1 ms'`
@@ -92,7 +91,7 @@ async function moveTimes(db: Database, backMs: number): Promise<void> {
   const earlier = (column: string) =>
     `${column} = case when ${column} between clock_timestamp() - interval '10 s' and clock_timestamp() then ${column}
        else ${column} - ${back} end`
-  await restartSlotsAfterClockSetBack(db)
+  await db.query('update outboxd.ledger set compared_at = null where compared_at > clock_timestamp()')
   await db.query(
     `update outboxd.pause set until = until + (clock_timestamp() - set_at),
        probe_until = probe_until + (clock_timestamp() - set_at), since = least(since, clock_timestamp())
@@ -114,7 +113,6 @@ async function moveTimes(db: Database, backMs: number): Promise<void> {
      where greatest(beat_at, started_at) > clock_timestamp()`,
   ])
     await db.query(statement, [backMs])
-  await db.query('update outboxd.ledger set compared_at = null where compared_at > clock_timestamp()')
   await db.query('update outboxd.instance_setting set said_at = clock_timestamp() where said_at > clock_timestamp()')
   await db.query(
     `update ${queueSchemaName}.queue set monitor_on = null, monitor_claim_on = null, maintain_on = null

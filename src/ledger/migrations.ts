@@ -83,19 +83,20 @@ const sequences = [
   ['submission', 'seq'],
   ['submission_event', 'id'],
   ['operator_act', 'id'],
+  ['request', 'id'],
 ] as const
 
 /**
- * Finds sequences that are behind their tables, because logical replication copies rows but not sequences. Compares
- * only the two logs, because no index can find the highest `seq` of submissions. @returns statements that set them
+ * Finds sequences that are behind their tables, because logical replication copies rows but not sequences. Does
+ * not compare submissions, because no index can find the highest `seq` of submissions. @returns statements that set them
  */
 export async function findSequencesBehindTables(db: Database): Promise<string[]> {
-  const isBehind = (table: 'submission_event' | 'operator_act') =>
+  const isBehind = (table: 'submission_event' | 'operator_act' | 'request') =>
     `case when pg_catalog.has_sequence_privilege('outboxd.${table}_id_seq', 'select, usage')
        then coalesce((select max(id) from outboxd.${table}) > coalesce(pg_catalog.pg_sequence_last_value('outboxd.${table}_id_seq'::regclass), 0), false)
        else false end`
   const { rows } = await db.query<{ lost: boolean }>(
-    `select ${isBehind('submission_event')} or ${isBehind('operator_act')} as lost`,
+    `select ${isBehind('submission_event')} or ${isBehind('operator_act')} or ${isBehind('request')} as lost`,
   )
   if (!rows[0]?.lost) return []
   return sequences.map(

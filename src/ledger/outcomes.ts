@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { boundText, escapeNonAscii, textCharsMax } from '../boundText.ts'
 import { endStates, type OutcomeBatch, type Transition, type WrittenStep } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import * as budget from './budget.ts'
+import { countRequestsOfOtherClient, deleteUnsentRequests, endAnsweredRequests } from './budget.ts'
 import { failResubmissionsOfOvertakenDocuments } from './documents.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import { type KeyOnFailure, withKeysLockedThenReleased } from './keyOrder.ts'
@@ -26,9 +26,8 @@ export interface InstanceLedger {
   history: DataLossGuard
   keyOnFailure: KeyOnFailure
   backoff: pauses.PauseBackoff
-  /** Time from taking a slot until its last request has arrived. */
-  requestsEndAfterMs: number
-  trialLeaseMs: number
+  requestOverAfterMs: number
+  trialLostAfterMs: number
 }
 
 type LedgerWriterDeps = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'keyOnFailure'>
@@ -39,31 +38,44 @@ export interface WrittenOutcomes {
 }
 
 /** Writes a batch in one transaction. Writing a batch twice does no harm. */
-export function writeOutcomes(
+export async function writeOutcomes(
   deps: LedgerWriterDeps & Pick<InstanceLedger, 'backoff'>,
   batch: OutcomeBatch,
 ): Promise<WrittenOutcomes> {
-  return inTransaction(deps.ledger, async (db) => {
-    const written = await writeUnderFence(deps, db, batch.transitions)
-    const mass = await noteRefusals(deps, db, batch, written)
-    await releaseBehind(db, batch.transitions, written, deps.keyOnFailure)
-    if (batch.slots.length > 0) await budget.returnSlots(db, batch.slots)
-    if (batch.trialSucceeded) await pauses.endPausesAfterTrial(db)
-    else if (batch.trialEnded) await pauses.giveBackTrialRequest(db)
-    if (batch.answeredRecords.length > 0) await pauses.addAnswerCountsAndDropEndedPauses(db, batch.answeredRecords)
-    for (const pause of [...batch.pauses, ...mass.map((each) => each.pause)])
-      await pauses.raisePause(db, pause, deps.backoff)
-    const { remaining } = batch
-    const heldBack =
-      remaining === null ? 0 : await budget.holdBackSurplusPermits(db, remaining.requests, remaining.ageMs())
-    const stepped = new Set(written.map(({ submissionId }) => submissionId))
-    const requests = batch.transitions.flatMap(({ submission, request }) =>
-      request !== null && stepped.has(submission.id) ? [request] : [],
-    )
-    await addRequestCounts(db, deps.instance.id, requests)
-    const queued = new Set(mass.flatMap((each) => each.queued))
-    return { written: written.filter(({ submissionId }) => !queued.has(submissionId)), heldBack }
-  })
+  const written = await inTransaction(deps.ledger, (db) => writeBatch(deps, db, batch))
+  const { remaining } = batch
+  if (remaining === null) return { written, heldBack: 0 }
+  const others = { remaining: remaining.requests, sinceRequestMs: remaining.ageMs() }
+  // Not in the same transaction, because a claim that has locked the budget may wait for a pause that the batch raised.
+  // If this fails, the next answer reports the difference again.
+  const heldBack = await inTransaction(deps.ledger, (db) =>
+    countRequestsOfOtherClient(db, deps.instance.id, others),
+  ).catch(() => 0)
+  return { written, heldBack }
+}
+
+async function writeBatch(
+  deps: LedgerWriterDeps & Pick<InstanceLedger, 'backoff'>,
+  db: Database,
+  batch: OutcomeBatch,
+): Promise<WrittenStep[]> {
+  const written = await writeUnderFence(deps, db, batch.transitions)
+  const mass = await noteRefusals(deps, db, batch, written)
+  await releaseBehind(db, batch.transitions, written, deps.keyOnFailure)
+  if (batch.answeredRequests.length > 0) await endAnsweredRequests(db, deps.instance.id, batch.answeredRequests)
+  if (batch.unsentRequests.length > 0) await deleteUnsentRequests(db, deps.instance.id, batch.unsentRequests)
+  if (batch.trialSucceeded) await pauses.endPausesAfterTrial(db)
+  else if (batch.trialEnded) await pauses.giveBackTrialRequest(db)
+  if (batch.answeredRecords.length > 0) await pauses.addAnswerCountsAndDropEndedPauses(db, batch.answeredRecords)
+  for (const pause of [...batch.pauses, ...mass.map((each) => each.pause)])
+    await pauses.raisePause(db, pause, deps.backoff)
+  const stepped = new Set(written.map(({ submissionId }) => submissionId))
+  const requests = batch.transitions.flatMap(({ submission, request }) =>
+    request !== null && stepped.has(submission.id) ? [request] : [],
+  )
+  await addRequestCounts(db, deps.instance.id, requests)
+  const queued = new Set(mass.flatMap((each) => each.queued))
+  return written.filter(({ submissionId }) => !queued.has(submissionId))
 }
 
 async function noteRefusals(

@@ -135,24 +135,24 @@ export async function readSendingState(db: Database): Promise<'paused' | 'unprov
   return rows[0]?.isPaused ? 'paused' : rows[0]?.isUnproven ? 'unproven' : 'open'
 }
 
-export async function claimTrialRequest(db: Database, leaseMs: number): Promise<boolean> {
+export async function claimTrialRequest(db: Database, lostAfterMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
      where reason <> 'operator' and cleared_at is null and until <= clock_timestamp()
        and (probe_until is null or probe_until <= clock_timestamp())
        and not exists (select from outboxd.pause where cleared_at is null and (until is null or until > clock_timestamp()))`,
-    [leaseMs],
+    [lostAfterMs],
   )
   return (rowCount ?? 0) > 0
 }
 
 /** @returns true if this instance sends the one record that has to prove that the pauses are over */
-export async function claimFirstRecordAfterTrial(db: Database, leaseMs: number): Promise<boolean> {
+export async function claimFirstRecordAfterTrial(db: Database, lostAfterMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     // An `until` after a clock that was set back would hold the pause's next time.
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms', until = least(until, clock_timestamp())
      where ${wasPauseClearedInLastHourSql} and (probe_until is null or probe_until <= clock_timestamp())`,
-    [leaseMs],
+    [lostAfterMs],
   )
   return (rowCount ?? 0) > 0
 }

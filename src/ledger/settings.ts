@@ -1,13 +1,13 @@
 import type pg from 'pg'
 import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
-import { type Budget, fitSlotsToBudget } from './budget.ts'
+import { type Limit, setLimit } from './budget.ts'
 import { isInstanceAliveSql, settingsValidMs } from './instances.ts'
 import type { KeyOnFailure } from './keyOrder.ts'
 import { replaceProblems } from './problems.ts'
 
 export interface AgreedSettings extends Agreement {
   /** The former limit and window if they have just changed. */
-  before: Budget | null
+  before: Limit | null
 }
 
 /**
@@ -19,7 +19,7 @@ export function applyStrictestSettings(pool: pg.Pool, own: InstanceSettings): Pr
     await writeSettings(db, own)
     await useOwnFile(db, own)
     const agreement = computeAgreement(await readSettings(db), await readFileInUse(db))
-    const before = await fitSlotsToBudget(db, agreement)
+    const before = await setLimit(db, agreement)
     const differences = agreement.differences.map((difference) => ({ ...difference, retryInMs: null }))
     await replaceProblems(db, 'settings_differ', differences)
     const isNew = before !== null && (before.requests !== agreement.requests || before.windowMs !== agreement.windowMs)

@@ -1,5 +1,5 @@
 import { type PauseReason, type ProblemKind, type RequestDemand, type State, states } from '../model.ts'
-import type { Database } from '../postgres/database.ts'
+import { type Database, epochMsSql } from '../postgres/database.ts'
 import { sessionNamesOfLedgerSql } from '../postgres/ledgerSchema.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import type { Resource } from '../resources.ts'
@@ -57,15 +57,15 @@ export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> 
         from outboxd.pause where ${isActivePauseSql}) as pauses,
        (select coalesce(json_object_agg(kind, n), '{}') from
           (select kind, count(*) as n from outboxd.problem group by kind) counted) as problems,
-       (select coalesce(sum(permits), 0)::int from outboxd.slot) as "rateCapacity",
-       (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= clock_timestamp()) as "rateAvailable",
-       (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at > clock_timestamp() and taken_by is null
-          and spent_on_submissions + spent_on_polls + spent_on_others = 0) as "rateHeldBack",
+       coalesce(budget.rate_limit, 0) as "rateCapacity", coalesce(budget.free, 0) as "rateAvailable",
+       (select count(*)::int from outboxd.request where purpose = 'other_client'
+          and over_at > statement_timestamp() - budget.window_ms * interval '1 ms') as "rateHeldBack",
        (select count(*)::int from due) as "reportsDue",
        (select extract(epoch from min(last.at))::float8 * 1000
         from (select id from due order by seq limit $1) first, lateral (
           select at from outboxd.submission_event where submission_id = first.id order by id desc limit 1
-        ) last) as "oldestReportDueMs"`,
+        ) last) as "oldestReportDueMs"
+     from outboxd.budget`,
     [reportsLookedAt],
   )
   const { counts, ...rest } = rows[0] as (typeof rows)[0]
@@ -142,11 +142,11 @@ export async function readRequestDemand(db: Database, countMax: number): Promise
           where job_id is not null and not polled_rarely and poll_at <= now()) as "pollOverdueMs",
        (select count(*)::int from (select from outboxd.submission
           where job_id is not null and not polled_rarely order by poll_at limit 10000) t) as tracked,
-       (select coalesce(sum(permits), 0)::int from outboxd.slot) as capacity,
-       (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= now()) as "permitsFree",
-       (select coalesce(sum(spent_on_submissions), 0)::int from outboxd.slot
-          where free_at > now() and taken_by is null)
-         + (select count(*)::int from outboxd.submission where state = 'sending') as "spentOnSubmissions",
+       coalesce(budget.rate_limit, 0) as limit, coalesce(budget.free, 0) as free,
+       extract(epoch from budget.next_free_at - now())::float8 * 1000 as "nextFreeMs",
+       (select count(*) filter (where purpose = 'submission')::int from (
+          select purpose from outboxd.request where over_at > now() - budget.window_ms * interval '1 ms'
+          order by over_at desc limit least(budget.rate_limit, 10000)) newest) as "submissionsSent",
        (select extract(epoch from least(
           (select min(due_at) from outboxd.submission
              where state = 'queued' and not held and due_at > now()),
@@ -155,14 +155,13 @@ export async function readRequestDemand(db: Database, countMax: number): Promise
           (select min(poll_at) from outboxd.submission
              where job_id is not null and polled_rarely and poll_at > now())
         ) - now())::float8 * 1000) as "nextDueMs",
-       (select extract(epoch from min(free_at) - now())::float8 * 1000 from outboxd.slot
-          where permits > 0 and free_at > now()) as "nextSlotMs",
        (select coalesce(json_agg(json_build_object('reason', reason,
           'leftMs', extract(epoch from greatest(until, probe_until) - now()) * 1000,
           'forMs', extract(epoch from now() - since) * 1000)), '[]')
         from outboxd.pause where ${isActivePauseSql}) as pauses,
        (select case when count(*) = 0 then 'none' when bool_or(probe_until > now()) then 'under way' else 'wanted' end
-        from outboxd.pause where ${wasPauseClearedInLastHourSql}) as proof`,
+        from outboxd.pause where ${wasPauseClearedInLastHourSql}) as proof
+     from outboxd.budget`,
     [countMax],
   )
   return rows[0] as RequestDemand
@@ -189,8 +188,8 @@ export interface DaemonActivity {
   lastSilentMs: number | null
   /** True if a daemon has a visible session. A pooler may hide a session. */
   daemonConnected: boolean
-  /** Null if a slot is free now. */
-  nextSlotMs: number | null
+  /** Null if a request may be made now. */
+  nextFreeMs: number | null
   /** Average of the last completed records. */
   pollsPerRecord: number | null
   /** Records that wait behind a record of the same key that needs attention. */
@@ -199,7 +198,7 @@ export interface DaemonActivity {
   firstDueMs: number | null
   lastDueMs: number | null
   firstPollDueMs: number | null
-  /** Since when nothing was captured or claimed; null if that was lately, or if no slot is free. */
+  /** Since when nothing was captured or claimed; null if that was lately, or if no request is free. */
   idleSinceMs: number | null
   /** The same for claims, and for answers. */
   unclaimedSinceMs: number | null
@@ -214,7 +213,7 @@ const lastEventSql = (which: string): string => `(select at from outboxd.submiss
   order by id desc limit 1)`
 
 const idleSinceSql = (lastSql: string): string => `(select extract(epoch from since)::float8 * 1000
-  from greatest(${lastSql}, calm.begun) since where calm.has_free_slot and since < clock_timestamp() - calm.gap)`
+  from greatest(${lastSql}, calm.begun) since where calm.had_free_request and since < clock_timestamp() - calm.gap)`
 
 /** Daemons claim due records at least once a `gap`, even after timeouts. */
 const calmSql = `select
@@ -223,8 +222,11 @@ const calmSql = `select
       (select max(coalesce(cleared_at, until)) from outboxd.pause)) as begun,
     greatest(interval '60 s',
       (select max(request_timeout_ms) * 2 from outboxd.instance_setting) * interval '1 ms',
-      (select window_ms * 2.0 / requests from outboxd.budget) * interval '1 ms') as gap,
-    exists (select from outboxd.slot where permits > 0 and free_at < clock_timestamp() - interval '10 s') as has_free_slot`
+      (select window_ms * 2.0 / rate_limit from outboxd.ledger) * interval '1 ms') as gap,
+    -- in each moment of the last 10 s
+    (select l.rate_limit > (
+        select count(*) from outboxd.request where over_at > statement_timestamp() - l.window_ms * interval '1 ms' - interval '10 s'
+      ) from outboxd.ledger l) as had_free_request`
 
 const workingSessionNames = [daemonSessionNames.work, daemonSessionNames.heartbeat, daemonSessionNames.listen]
 
@@ -240,8 +242,7 @@ export async function readDaemonActivity(db: Database, onFailure: KeyOnFailure):
         where not ${isInstanceAliveSql('i')}) as "lastSilentMs",
        exists (select from pg_stat_activity
         where application_name in ${sessionNamesOfLedgerSql('$2')} and datname = current_database()) as "daemonConnected",
-       (select extract(epoch from min(free_at))::float8 * 1000 from outboxd.slot where permits > 0
-        having min(free_at) > clock_timestamp()) as "nextSlotMs",
+       (select extract(epoch from next_free_at)::float8 * 1000 from outboxd.budget) as "nextFreeMs",
        (select avg(polls)::float8 from (select polls from outboxd.submission
           where ended_at is not null and done_ms is not null order by ended_at desc limit $1) last) as "pollsPerRecord",
        (select coalesce(sum(n), 0)::int from (
@@ -267,38 +268,40 @@ export async function readDaemonActivity(db: Database, onFailure: KeyOnFailure):
   return rows[0] as DaemonActivity
 }
 
-export interface BusySlot {
-  permits: number
-  /** The time when the slot was taken, given back or held back. */
-  setMs: number
-  freeMs: number
-  /** True if its requests are under way, or its instance has died. */
-  isTaken: boolean
-  /** Requests by purpose, after the slot was given back. */
+/** The requests that count now. */
+export interface BudgetUse {
+  /** 0 before the first daemon. */
+  limit: number
+  windowMs: number
+  free: number
+  /** Time until a request may be made; null if one may be made now. */
+  nextFreeMs: number | null
+  /** Requests by purpose. Those of other clients are held back. */
   submissions: number
   polls: number
-  /** Requests for tokens, trials that ask for no transaction, and requests of `outboxd check`. */
-  others: number
+  tokens: number
+  questions: number
+  ofOtherClients: number
+  /** Requests without an answer yet. The other counts include them. */
+  underWay: number
 }
 
-export interface BudgetSlots {
-  nowMs: number
-  windowMs: number
-  capacity: number
-  /** Slots that are not free, the longest unchanged first. */
-  busy: BusySlot[]
-}
-
-export async function readBudgetSlots(db: Database): Promise<BudgetSlots> {
-  const { rows } = await db.query<BudgetSlots>(
-    `select extract(epoch from now())::float8 * 1000 as "nowMs",
-       coalesce((select window_ms from outboxd.budget), 0)::float8 as "windowMs",
-       coalesce(sum(permits), 0)::int as capacity,
-       coalesce(json_agg(json_build_object('permits', permits, 'setMs', extract(epoch from set_at) * 1000,
-         'freeMs', extract(epoch from free_at) * 1000, 'isTaken', taken_by is not null, 'submissions', spent_on_submissions,
-         'polls', spent_on_polls, 'others', spent_on_others) order by set_at, id)
-         filter (where free_at > now() and permits > 0), '[]') as busy
-     from outboxd.slot`,
+export async function readBudgetUse(db: Database): Promise<BudgetUse> {
+  const { rows } = await db.query<BudgetUse>(
+    `select coalesce(b.rate_limit, 0) as limit, coalesce(b.window_ms, 0)::float8 as "windowMs", coalesce(b.free, 0) as free,
+       ${epochMsSql('b.next_free_at - statement_timestamp()')} as "nextFreeMs", counted.*
+     from outboxd.budget b, lateral (
+       select count(*) filter (where purpose = 'submission')::int as submissions,
+         count(*) filter (where purpose = 'poll')::int as polls,
+         count(*) filter (where purpose = 'token')::int as tokens,
+         count(*) filter (where purpose = 'question')::int as questions,
+         count(*) filter (where purpose = 'other_client')::int as "ofOtherClients",
+         count(*) filter (where over_at > statement_timestamp())::int as "underWay"
+       from (
+         select purpose, over_at from outboxd.request
+         where over_at > statement_timestamp() - b.window_ms * interval '1 ms' order by over_at desc limit b.rate_limit
+       ) newest
+     ) counted`,
   )
-  return rows[0] as BudgetSlots
+  return rows[0] as BudgetUse
 }

@@ -2,20 +2,11 @@ import type { Resource } from '../resources.ts'
 import type { Breach, PauseReason, PauseToRaise } from './service.ts'
 import type { PollJob, State, Submission, Transition } from './submission.ts'
 
-/** Permission to make `permits` requests. It ends when the slot is given back or its lease ends. */
-export interface Slot {
-  id: number
-  lease: string
-  permits: number
-}
+/** What a request is made for. A question asks for no transaction of ours: a trial, or a request of a command. */
+export type RequestPurpose = 'submission' | 'poll' | 'token' | 'question'
 
-export interface ReturnableSlot extends Slot {
-  used: boolean
-  submissions: number
-  polls: number
-  /** Requests for tokens, trials that ask for no transaction, and requests of `outboxd check`. */
-  others: number
-}
+/** What became of a claimed request. One without an answer counts for as long as it may still arrive. */
+export type RequestEnd = 'answered' | 'unanswered' | 'unsent'
 
 /** A record that the service accepted, or refused in JSON. */
 export interface AnsweredRecord {
@@ -42,7 +33,10 @@ export interface RemainingRequests {
 
 export interface OutcomeBatch {
   transitions: Transition[]
-  slots: ReturnableSlot[]
+  /** Ids of requests that were answered. */
+  answeredRequests: string[]
+  /** Ids of requests that were claimed but never left. */
+  unsentRequests: string[]
   pauses: PauseToRaise[]
   answeredRecords: AnsweredRecord[]
   refusals: Refusal[]
@@ -60,13 +54,15 @@ export interface RequestDemand {
   pollOverdueMs: number
   /** Transactions that are polled, but not rarely. Counted up to 10,000. */
   tracked: number
-  capacity: number
-  permitsFree: number
-  /** Submissions sent in the last window. */
-  spentOnSubmissions: number
+  limit: number
+  /** Requests that may be made now. */
+  free: number
+  /** Submissions sent in the last window. Counted up to 10,000. */
+  submissionsSent: number
   /** Time until the next work is due; null if nothing is planned. */
   nextDueMs: number | null
-  nextSlotMs: number | null
+  /** Time until a request may be made; null if one may be made now. */
+  nextFreeMs: number | null
   pauses: CurrentPause[]
   /** After a trial, one record must get through before sending resumes. */
   proof: 'none' | 'wanted' | 'under way'
@@ -83,7 +79,6 @@ export interface WantedRequests {
   submissions: number
   polls: number
   rarePolls: number
-  permits: number
 }
 
 export interface ClaimRequest extends WantedRequests {
@@ -91,17 +86,31 @@ export interface ClaimRequest extends WantedRequests {
   trial: boolean
 }
 
-/** Claimed records and polls, committed before any of them is sent. */
+/** Claimed records and polls, committed before any of them is sent. Each has the id of its request. */
 export interface Claim {
   submissions: ClaimedSubmission[]
-  polls: { submission: Submission; job: PollJob }[]
-  slots: Slot[]
+  polls: ClaimedPoll[]
+  /** False when the deadline for sending has passed. */
+  mayLeave(): boolean
   /** True if the claim's only record has to prove that the last pauses are over. */
   isFirstAfterTrial: boolean
 }
 
 export interface ClaimedSubmission extends Submission {
+  requestId: string
   waitedMs: number
+}
+
+export interface ClaimedPoll {
+  requestId: string
+  submission: Submission
+  job: PollJob
+}
+
+export interface ClaimedRequest {
+  requestId: string
+  /** False when the deadline for sending has passed. */
+  mayLeave(): boolean
 }
 
 export interface WrittenStep {

@@ -110,7 +110,8 @@ export type TrialVerdict =
 export type TokenVerdict =
   | { kind: 'token'; accessToken: string }
   | { kind: 'pause'; pause: PauseToRaise }
-  | { kind: 'no-slot' }
+  /** No request is free for a token, or the issuer has not answered yet. */
+  | { kind: 'not-now' }
 
 /** `unclear`: the answer has an error code and an id. */
 export type AcceptanceReading = 'yes' | 'no' | 'unclear'

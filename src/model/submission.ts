@@ -72,7 +72,7 @@ export const submissionColumns = {
   result: { holds: 'text', lasts: 'step' },
   /** True if the record failed or was rejected, but the service may have it. */
   mayHaveArrived: { holds: 'flag', lasts: 'step' },
-  /** True if polls of the transaction get only a small share of the slots. */
+  /** True if polls of the transaction get only a small share of the requests. */
   polledRarely: { holds: 'flag', lasts: 'step' },
 } as const satisfies Record<string, Column>
 

@@ -135,10 +135,10 @@ export const metricRows = {
     help: 'Requests of the budget that stay unused because another client spends from the same limit.',
     of: (snapshot) => snapshot.rateHeldBack,
   },
-  slotWait: {
+  requestWait: {
     kind: 'histogram',
     name: 'outboxd_rate_limit_wait_seconds',
-    help: 'Seconds that a queued record waited for the slot of its request.',
+    help: 'Seconds that a queued record waited until the budget had a request for it.',
     buckets: [0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 900, 3600, 14400, 86400],
   },
   tokenExpiry: {

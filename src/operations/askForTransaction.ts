@@ -2,15 +2,14 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { boundText, textCharsMax } from '../boundText.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
-import { borrowSlots, historyDiffersMessage, type LedgerFault, type SlotLoan } from '../ledger/slotLoans.ts'
+import { CommandRequests, historyDiffersMessage, type LedgerFault } from '../ledger/commandRequests.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
-import { type Answer, isSameId, type ServiceRequest } from '../model.ts'
+import { type Answer, isSameId, type RequestEnd, type ServiceRequest } from '../model.ts'
 import { serviceResources } from '../resources.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
 import { readGetAnswer, readPauseFromTokenAnswer } from '../service/readAnswer.ts'
-import { computeRequestsEndAfterMs } from '../slotDurations.ts'
 
-export const slotWaitMaxMs = 10_000
+export const requestWaitMaxMs = 10_000
 
 export interface TransactionAnswer {
   kind: /** The service knows the transaction, with whatever status. */
@@ -24,39 +23,45 @@ export interface TransactionAnswer {
 
 interface TransactionAskOptions {
   signal: AbortSignal
+  /** Called once, if no request of the budget is free. */
   onWait(): void
-  slotWaitMs?: number
+  /** How long to wait for a free request; `requestWaitMaxMs` by default. */
+  waitMaxMs?: number
 }
 
 export async function askServiceForTransaction(
   config: Config,
   transaction: TransactionRef,
-  { signal, onWait, slotWaitMs }: TransactionAskOptions,
+  options: TransactionAskOptions,
 ): Promise<TransactionAnswer> {
   const asked = await withBudgetedServiceClient(config, {
-    signal,
+    ...options,
     mayAskWithoutLedger: false,
-    requestsMax: 2,
-    onWait,
-    slotWaitMs,
     onCertificate() {},
-    async ask(client, mayLeave): Promise<TransactionAnswer> {
-      const token = await client.requestToken(mayLeave)
-      if (token === null) return noSlot
-      if (token.token === null) return { kind: 'silent', message: readPauseFromTokenAnswer(token.answer).detail }
-      const told = await client.send(questionFor(transaction), token.token.accessToken, mayLeave)
-      return told === null ? noSlot : readTransactionAnswer(told, transaction)
+    async ask(client, spend): Promise<TransactionAnswer> {
+      const granted = await spend((mayLeave) => client.requestToken(mayLeave))
+      if (granted === null) return noneFree
+      const { answer, token } = granted
+      if (token === null) return { kind: 'silent', message: readPauseFromTokenAnswer(answer).detail }
+      const told = await spend((mayLeave) => client.send(questionFor(transaction), token.accessToken, mayLeave))
+      return told === null ? noneFree : readTransactionAnswer(told, transaction)
     },
   })
-  if (asked.kind === 'history-differs') return { kind: 'silent', message: historyDiffersMessage }
-  if (asked.kind === 'unknown')
-    return { kind: 'silent', message: `${ledgerFaultClauses[asked.why]}, so free slots are unknown` }
-  return asked.kind === 'asked' ? asked.result : noSlot
+  switch (asked.kind) {
+    case 'asked':
+      return asked.result
+    case 'history-differs':
+      return { kind: 'silent', message: historyDiffersMessage }
+    case 'unknown':
+      return { kind: 'silent', message: `${ledgerFaultClauses[asked.why]}, so the budget is unknown` }
+    default:
+      return asked satisfies never
+  }
 }
 
-const noSlot: TransactionAnswer = {
+const noneFree: TransactionAnswer = {
   kind: 'silent',
-  message: 'no slot of the budget became free in time: `outboxd status` says when one is',
+  message: 'no request of the budget became free in time: `outboxd status` says when one is',
 }
 
 const questionFor = ({ resource, transactionId }: TransactionRef): ServiceRequest => ({
@@ -91,11 +96,10 @@ function readTransactionAnswer(answer: Answer, { resource, transactionId }: Tran
 /** The statuses in docs/reference/interface.md, 3.1 and 3.2, and `accepted`, which these do not exclude. */
 const knownStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'completed', 'failed'])
 
-const slotsAgainMs = 500
+const claimAgainMs = 500
 
 export type AskOutcome<T> =
   | { kind: 'asked'; result: T }
-  | { kind: 'none-free' }
   | { kind: 'history-differs' }
   | { kind: 'unknown'; why: LedgerFault }
 
@@ -105,17 +109,19 @@ export const ledgerFaultClauses: Record<LedgerFault, string> = {
   'standby-awaited': 'COMMITs in the database wait for a synchronous standby',
 }
 
-interface BudgetedAskOptions<T> {
-  signal: AbortSignal
+/**
+ * Makes a request once the budget has one free.
+ *
+ * @returns null if none became free in time
+ */
+export type SpendRequest = <A extends Answer | { answer: Answer }>(
+  request: (mayLeave: () => boolean) => Promise<A | null>,
+) => Promise<A | null>
+
+interface BudgetedAskOptions<T> extends TransactionAskOptions {
   mayAskWithoutLedger: boolean
-  onWait(): void
-  /** Fewer if the rate limit is lower. */
-  requestsMax: number
-  /** `slotWaitMaxMs` by default. */
-  slotWaitMs?: number | undefined
   onCertificate(expiresAtMs: number): void
-  /** @param mayLeave true while the slots are valid */
-  ask(client: ServiceClient, mayLeave: () => boolean, requests: number): Promise<T>
+  ask(client: ServiceClient, spend: SpendRequest): Promise<T>
 }
 
 /** @throws ServiceMismatch if the ledger belongs to another service */
@@ -123,10 +129,8 @@ export async function withBudgetedServiceClient<T>(
   config: Config,
   options: BudgetedAskOptions<T>,
 ): Promise<AskOutcome<T>> {
-  const { loan, ageMs } = await waitForSlots(config, options)
-  if (loan.kind === 'none-free' || loan.kind === 'history-differs') return loan
-  if (loan.kind === 'unknown' && !options.mayAskWithoutLedger) return loan
   const { service } = config
+  await using requests = new CommandRequests(config.databaseUrl, { name: 'outboxd check', ...service })
   const client = createServiceClient({
     service,
     credentials: () => service,
@@ -134,42 +138,53 @@ export async function withBudgetedServiceClient<T>(
     clock: systemClock,
     onCertificate: options.onCertificate,
   })
-  const { requestTimeoutMs } = service
-  const mayLeave = () =>
-    loan.kind !== 'loan' || ageMs() < computeRequestsEndAfterMs(config.rateLimit.windowMs, requestTimeoutMs)
   try {
-    return { kind: 'asked', result: await options.ask(client, mayLeave, permitsFor(config, options)) }
+    return { kind: 'asked', result: await options.ask(client, createSpending(requests, service, options)) }
+  } catch (error) {
+    if (error instanceof LedgerUnusable) return error.outcome
+    throw error
   } finally {
     await client.close()
-    if (loan.kind === 'loan') await loan.giveBack()
   }
 }
 
-const permitsFor = ({ rateLimit }: Config, { requestsMax }: { requestsMax: number }) =>
-  Math.min(requestsMax, rateLimit.requests)
-
-async function waitForSlots(
-  config: Config,
-  {
-    signal,
-    onWait,
-    requestsMax,
-    slotWaitMs = slotWaitMaxMs,
-  }: Pick<BudgetedAskOptions<unknown>, 'signal' | 'onWait' | 'requestsMax' | 'slotWaitMs'>,
-): Promise<{ loan: SlotLoan; ageMs: () => number }> {
-  const { windowMs } = config.rateLimit
-  const permits = permitsFor(config, { requestsMax })
-  const requestsEndAfterMs = computeRequestsEndAfterMs(windowMs, requestsMax * config.service.requestTimeoutMs)
-  const elapsedMs = systemClock.stopwatch()
-  for (let turn = 0; ; turn++) {
-    const ageMs = systemClock.stopwatch()
-    const loan = await borrowSlots(config.databaseUrl, {
-      permits,
-      requestsEndAfterMs,
-      service: config.service,
-    })
-    if (loan.kind !== 'none-free' || elapsedMs() > slotWaitMs || signal.aborted) return { loan, ageMs }
-    if (turn === 0) onWait()
-    await wait(slotsAgainMs)
+class LedgerUnusable extends Error {
+  override name = 'LedgerUnusable'
+  readonly outcome: Exclude<AskOutcome<never>, { kind: 'asked' }>
+  constructor(outcome: LedgerUnusable['outcome']) {
+    super('no request can be claimed')
+    this.outcome = outcome
   }
+}
+
+/** The returned function throws `LedgerUnusable`. */
+function createSpending(
+  requests: CommandRequests,
+  service: Config['service'],
+  { signal, onWait, waitMaxMs = requestWaitMaxMs, mayAskWithoutLedger }: BudgetedAskOptions<unknown>,
+): SpendRequest {
+  let hasWaited = false
+  return async (request) => {
+    const elapsedMs = systemClock.stopwatch()
+    for (;;) {
+      const claimed = await requests.tryClaim(service)
+      if (claimed.kind === 'no-limit' || (claimed.kind === 'unknown' && mayAskWithoutLedger)) return request(() => true)
+      if (claimed.kind === 'history-differs' || claimed.kind === 'unknown') throw new LedgerUnusable(claimed)
+      if (claimed.kind === 'request') {
+        const answered = await request(claimed.mayLeave)
+        await claimed.end(endOf(answered))
+        if (answered !== null) return answered
+      }
+      if (elapsedMs() > waitMaxMs || signal.aborted) return null
+      if (!hasWaited) onWait()
+      hasWaited = true
+      await wait(claimAgainMs)
+    }
+  }
+}
+
+function endOf(answered: Answer | { answer: Answer } | null): RequestEnd {
+  if (answered === null) return 'unsent'
+  const answer = 'answer' in answered ? answered.answer : answered
+  return answer.kind === 'response' ? 'answered' : 'unanswered'
 }

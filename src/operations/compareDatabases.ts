@@ -3,7 +3,6 @@ import { emptyInstanceMemory, readAndJudgeHistory } from '../ledger/history/hist
 import type { Operator } from '../ledger/operator/operator.ts'
 import { declareLedgerRestored } from '../ledger/operator/recover.ts'
 import { makeReportsOfEndedRecordsDue } from '../ledger/reports.ts'
-import { readLongestRequestTimeoutMs } from '../ledger/settings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import type { OutboxRecord } from '../model.ts'
 import { compareTableWithLedger, type TableComparison, updateLedgerGapProblem } from '../outbox/comparison.ts'
@@ -12,7 +11,7 @@ import { readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { readRowsUnderWayOfNextSlice } from '../outbox/rowsUnderWay.ts'
 import { createSearchForRowNamingTransaction } from '../outbox/rowsWithTransactionId.ts'
 import { inTransaction } from '../postgres/database.ts'
-import { computeRequestsEndAfterMs } from '../slotDurations.ts'
+import { requestOverAfterMs } from '../requestDurations.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
 /** Null if the row is gone, or if its contents cannot be read. */
@@ -68,11 +67,8 @@ export async function isLedgerHistoryChangeUnnoticed(databases: Databases): Prom
 
 const usualTimeoutMs = 30_000
 
-export function pauseDaemonsForRestoredLedger({ config }: Databases, { ledger, actor }: Operator): Promise<void> {
-  return inTransaction(ledger, async (db) => {
-    const timeoutMs = (await readLongestRequestTimeoutMs(db)) ?? usualTimeoutMs
-    await declareLedgerRestored(db, computeRequestsEndAfterMs(config.rateLimit.windowMs, timeoutMs), actor)
-  })
+export function pauseDaemonsForRestoredLedger({ ledger, actor }: Operator): Promise<void> {
+  return inTransaction(ledger, (db) => declareLedgerRestored(db, requestOverAfterMs(usualTimeoutMs), actor))
 }
 
 export async function makeMissingReportsDue(

@@ -92,13 +92,13 @@ function stalledFor(dueMs: number | null, sinceMs: number | null, { instances, n
 function unclaimed(status: CombinedStatus): string | null {
   const stalled = stalledFor(status.firstDueMs, status.unclaimedSinceMs, status)
   if (stalled === null || status.pauses.length > 0) return null
-  return `Nothing is sent: captured records have been due for up to ${stalled.due} and slots are free, but no daemon has claimed a record for ${stalled.idle}. ${nothingKnown}`
+  return `Nothing is sent: captured records have been due for up to ${stalled.due} and requests are free, but no daemon has claimed a record for ${stalled.idle}. ${nothingKnown}`
 }
 
 function unpolled(status: CombinedStatus): string | null {
   const stalled = stalledFor(status.firstPollDueMs, status.unansweredSinceMs, status)
   if (stalled === null || status.pauses.length > 0) return null
-  return `No outcome is recorded: polls have been due for up to ${stalled.due} and slots are free, but no daemon has written an answer to the ledger for ${stalled.idle}. ${nothingKnown}`
+  return `No outcome is recorded: polls have been due for up to ${stalled.due} and requests are free, but no daemon has written an answer to the ledger for ${stalled.idle}. ${nothingKnown}`
 }
 
 const untoldMs = 300_000

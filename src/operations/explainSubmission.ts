@@ -65,7 +65,7 @@ const explained: Record<State, (detail: SubmissionDetail) => Explained> = {
 }
 
 function queued(detail: SubmissionDetail): Explained {
-  const { held, blocker, dueMs, nowMs, pauses, permitsFree } = detail
+  const { held, blocker, dueMs, nowMs, pauses, free } = detail
   const explain = (why: string, next: string): Explained => ({ why, next: [advise(next)] })
   if (held && blocker) {
     const front = `outbox:${blocker.outboxId}`
@@ -82,11 +82,11 @@ function queued(detail: SubmissionDetail): Explained {
   if (dueMs !== null && dueMs > nowMs)
     return explain(
       `it waits to be sent again. Cause: ${detail.events.at(-1)?.cause ?? 'an attempt without success'}`,
-      `to be sent from ${formatInstantAndDistance(dueMs, nowMs)} on, as soon as a slot is free`,
+      `to be sent from ${formatInstantAndDistance(dueMs, nowMs)} on, as soon as a request is free`,
     )
-  return permitsFree > 0
+  return free > 0
     ? explain('it is the next record to be sent', 'sent within seconds')
-    : explain('the budget is spent, so it waits for a slot', 'sent when a slot is free and it is next')
+    : explain('the budget is spent, so it waits for a free request', 'sent when a request is free and it is next')
 }
 
 function sending({ attempt, sentMs, nowMs }: SubmissionDetail): Explained {
@@ -135,7 +135,7 @@ function accepted(detail: SubmissionDetail): Explained {
     pause !== null
       ? `${pauseMessage(pause)}: ${pauseNext(pause, nowMs, 'the service is asked')}`
       : pollMs === null || pollMs <= nowMs
-        ? 'the service is asked as soon as a slot is free'
+        ? 'the service is asked as soon as a request is free'
         : `the service is asked again at ${formatInstantAndDistance(pollMs, nowMs)}`
   return { why: why.join('; '), next: pollNext(detail, next) }
 }

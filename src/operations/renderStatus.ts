@@ -58,8 +58,8 @@ function recordRows(report: StatusReport): Row[] {
 }
 
 function ledgerRows(report: StatusReport): Row[] {
-  const { rateAvailable, rateCapacity, rateHeldBack, nextSlotMs, recent, nowMs } = report
-  const next = nextSlotMs === null ? '' : `, the next in ${formatDuration(nextSlotMs - nowMs)}`
+  const { rateAvailable, rateCapacity, rateHeldBack, nextFreeMs, recent, nowMs } = report
+  const next = nextFreeMs === null ? '' : `, the next in ${formatDuration(nextFreeMs - nowMs)}`
   const left = rateHeldBack === 0 ? '' : `, ${rateHeldBack} left to another client`
   return [
     ['budget', `${rateAvailable} of ${rateCapacity} requests free${next}${left}`],

@@ -40,7 +40,7 @@ export function submissionDetailRows(detail: SubmissionDetail): [name: string, f
 }
 
 export function eventCauseText({ cause, to }: Pick<LoggedEvent, 'cause' | 'to'>): string {
-  if (cause === 'slot') return 'got a slot of the budget'
+  if (cause === 'claimed') return 'got a request of the budget'
   return cause === to ? '' : cause
 }
 

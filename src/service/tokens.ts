@@ -13,10 +13,11 @@ interface TokenCacheDeps {
   /** A token is renewed this long before its end, but not before half of its lifetime. */
   refreshMs: number
   requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null>
-  spendSlot(
+  /** Claims a request of the budget and makes it. @returns `not-now` if the request did not leave */
+  spendRequest(
     request: (mayLeave: () => boolean) => Promise<TokenAnswer | null>,
     why: TokenFetchReason,
-  ): Promise<TokenAnswer | 'no-slot'>
+  ): Promise<TokenAnswer | 'not-now'>
   /** True if a token and a request never fit into one window. */
   isOneAtATime(): boolean
   /**
@@ -67,9 +68,9 @@ export function createTokenCache(deps: TokenCacheDeps) {
   async function fetch(need: TokenFetchReason): Promise<TokenVerdict> {
     // The token's age counts from before the request, so that a slow answer does not make the token look younger.
     const sent = { ageMs: deps.clock.stopwatch(), atMs: deps.clock.nowMs() }
-    let fetched = await deps.spendSlot(deps.requestToken, need)
-    if (isRefused(fetched) && deps.renewSecret()) fetched = await deps.spendSlot(deps.requestToken, need)
-    if (fetched === 'no-slot' || wasProcessSuspended(fetched.answer)) return { kind: 'no-slot' }
+    let fetched = await deps.spendRequest(deps.requestToken, need)
+    if (isRefused(fetched) && deps.renewSecret()) fetched = await deps.spendRequest(deps.requestToken, need)
+    if (fetched === 'not-now' || wasProcessSuspended(fetched.answer)) return { kind: 'not-now' }
     if (fetched.token === null) return refused(fetched)
     held = hold(fetched.token, sent)
     rejected = null
@@ -114,7 +115,7 @@ export function createTokenCache(deps: TokenCacheDeps) {
     try {
       const verdict = await Promise.race([missing, late.promise])
       isLate = verdict === null
-      return verdict ?? { kind: 'no-slot' }
+      return verdict ?? { kind: 'not-now' }
     } finally {
       clearTimeout(timer)
       if (!isLate) missing = null
@@ -132,7 +133,7 @@ export function createTokenCache(deps: TokenCacheDeps) {
   return {
     /**
      * Returns the current token, or fetches one. Concurrent callers share one fetch. During a renewal returns the old
-     * token, and after a failed renewal, until that token expires. Returns `no-slot` if the issuer does not answer in
+     * token, and after a failed renewal, until that token expires. Returns `not-now` if the issuer does not answer in
      * 10 s.
      */
     async ready(): Promise<TokenVerdict> {
@@ -211,8 +212,8 @@ function createRefusalMemory() {
   }
 }
 
-const isRefused = (fetched: TokenAnswer | 'no-slot'): boolean =>
-  fetched !== 'no-slot' && fetched.token === null && readPauseFromTokenAnswer(fetched.answer).reason === 'unauthorized'
+const isRefused = (fetched: TokenAnswer | 'not-now'): boolean =>
+  fetched !== 'not-now' && fetched.token === null && readPauseFromTokenAnswer(fetched.answer).reason === 'unauthorized'
 
 function verdict({ accessToken }: Held): TokenVerdict {
   return { kind: 'token', accessToken }

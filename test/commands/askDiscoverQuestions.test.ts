@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Asked, ask } from '../discover/ask.ts'
 import { type Setup, setup } from '../sandbox/setup.ts'
+import { spendLimit } from '../support/ledger.ts'
 import { type Fixture, openFixture } from './fixture.ts'
 
-/** Discover takes slots from the budget of the daemons, and respects their pauses. */
+/** Discover's requests count against the budget of the daemons, and it respects their pauses. */
 
 let fixture: Fixture
 let service: Setup
@@ -20,11 +21,11 @@ beforeEach(() => fixture.reset())
 const askWithLedger = (only: string, env: Record<string, string> = {}): Promise<Asked> =>
   ask(service.sandbox.url, { only, ledger: true }, { DATABASE_URL: fixture.ledger.url, ...env })
 
-test('each request takes a slot', async () => {
+test('each request counts', async () => {
   const { requests, findings } = await askWithLedger('token-unit,unknown-id')
   expect(findings['unknown-id']).toMatchObject({ found: '404' })
   expect(requests).toBe(4)
-  expect(await fixture.slotsTaken()).toBe(4)
+  expect(await fixture.answeredRequests()).toBe(4)
 })
 
 test('while sending is paused, discover sends nothing', async () => {
@@ -39,8 +40,8 @@ test('while sending is paused, discover sends nothing', async () => {
   })
 })
 
-test('if a daemon has taken every slot, discover says so and sends nothing', async () => {
-  await fixture.ledger.pool.query(`update outboxd.slot set free_at = now() + interval '1 hour'`)
+test('if no request is free, discover says so and sends nothing', async () => {
+  await spendLimit(fixture.ledger.pool)
   const { requests, findings } = await askWithLedger('unknown-id', { RATE_LIMIT_WINDOW_SECONDS: '1' })
   expect(requests).toBe(0)
   expect(findings['unknown-id']).toMatchObject({
@@ -49,7 +50,7 @@ test('if a daemon has taken every slot, discover says so and sends nothing', asy
 })
 
 test('if the ledger has no budget, discover counts requests in memory, and says so', async () => {
-  await fixture.ledger.pool.query('truncate outboxd.slot')
+  await fixture.ledger.reset()
   const { requests, messages } = await askWithLedger('unknown-id')
   expect(requests).toBe(4)
   expect(messages).toContain('requests are counted in memory')

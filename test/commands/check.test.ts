@@ -10,6 +10,7 @@ import { raiseProblems } from '../../src/ledger/problems.ts'
 import { type Setup, setup as startSandbox } from '../sandbox/setup.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { createDatabase } from '../support/database.ts'
+import { spendLimit } from '../support/ledger.ts'
 import { listenOnLoopback } from '../support/listenOnLoopback.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
@@ -37,18 +38,18 @@ async function run(env: Record<string, string> = {}, json = false, askAnyway = f
   return { code, printed: context.printed(), messages: context.messages() }
 }
 
-test('if all is well, each line says ok (fsync off is a warning), and the three requests took slots', async () => {
+test('if all is well, each line says ok (fsync off is a warning), and the three requests count', async () => {
   const { code, printed, messages } = await run()
   expect(printed).toMatch(
     /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} connections: .*\nok {6} disk: .*\nWARNING {2}durability: fsync .*\n {11}.*\nok {6} token: .*\nok {6} service: accepts the token and answers \(404 as expected, in \d+ ms\).*\nok {6} clocks: this host and the database, the service agree to 2 s\n$/,
   )
   expect(messages).toBe('No problem found; 1 warning.\n')
   expect(code).toBe(0)
-  expect(await fixture.slotsTaken()).toBe(3)
+  expect(await fixture.answeredRequests()).toBe(3)
 })
 
 test('check asks the service even before the budget is set up', async () => {
-  await fixture.ledger.pool.query('truncate outboxd.slot')
+  await fixture.ledger.reset()
   expect((await run()).code).toBe(0)
 })
 
@@ -71,7 +72,7 @@ test('the ledger is away during `check`: the service is not asked', async () => 
   expect(await requestsMade()).toBe(before + 3)
 })
 
-test('read-only databases are problems, and the service is not asked because no slot can be taken', async () => {
+test('read-only databases are problems, and the service is not asked because no request can be counted', async () => {
   await using _ = await readOnly(fixture.ledger.pool)
   const { code, printed } = await run()
   expect(code).toBe(1)
@@ -330,11 +331,11 @@ test('a ledger without its row is a problem: it may be restored in part', async 
   ])
 })
 
-test('if a daemon has taken every slot, the service is not asked, which is not a problem', async () => {
-  await fixture.ledger.pool.query(`update outboxd.slot set free_at = now() + interval '1 hour'`)
+test('if no request is free, the service is not asked, which is not a problem', async () => {
+  await spendLimit(fixture.ledger.pool)
   const { code, printed, messages } = await run()
   expect(printed).toMatch(
-    /^- {8}service: not checked: no slot of the budget was free for 10 s, because a daemon or another client uses them all/m,
+    /^- {8}service: not checked: no request of the budget was free for 10 s, because a daemon or another client uses them all/m,
   )
   expect(code).toBe(0)
   expect(messages).toBe('No problem found; 1 warning; not checked: service.\n')

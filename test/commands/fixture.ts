@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { CapturedRecord } from '../../src/model.ts'
 import type { GivenChange } from '../support/change.ts'
 import { type TestContext, testContext } from '../support/context.ts'
-import { claim, fitSlotsToBudget, type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
+import { claim, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
 
 /** A ledger with submissions in any state, and contexts for the commands that work on it. */
 export interface Fixture extends AsyncDisposable {
@@ -15,8 +15,8 @@ export interface Fixture extends AsyncDisposable {
   /** Writes a row into the outbox table and captures it. @returns its id there */
   row(payload: string, type?: string): Promise<string>
   context(input?: string | null, env?: Record<string, string>): TestContext
-  /** Slots that requests of this window have taken. */
-  slotsTaken(): Promise<number>
+  /** Requests that count and have their answers. */
+  answeredRequests(): Promise<number>
 }
 
 export const failedE003: GivenChange = { state: 'failed', errorCode: 'E003', error: 'the service was down' }
@@ -40,16 +40,15 @@ export async function openFixture(): Promise<Fixture> {
     ledger,
     async reset() {
       await ledger.reset()
-      await fitSlotsToBudget(ledger.pool, 100)
+      await setLimit(ledger.pool, 100)
     },
     async end(change, record = {}) {
       const [id = ''] = await ledger.capture([{ payload: payloadOf(), ...record }])
       if (change.state === 'queued' || record.error) return id
-      const { submissions, slots } = await claim(work, { submissions: 1 })
+      const { submissions } = await claim(work, { submissions: 1 })
       const [sending] = submissions
       if (sending === undefined || sending.id !== id) throw new Error('something else was in front of it')
-      const spent = slots.map((slot) => ({ ...slot, used: false, submissions: 0, polls: 0, others: 0 }))
-      await work.writeOutcomes(outcomeBatch({ transitions: [transition(sending, change)], slots: spent }))
+      await work.writeOutcomes(outcomeBatch({ transitions: [transition(sending, change)] }))
       await ledger.pool.query('update outboxd.submission set report_due = false where id = $1', [id]) // as if it had been written back
       return id
     },
@@ -62,11 +61,9 @@ export async function openFixture(): Promise<Fixture> {
     },
     context: (input = null, env = {}) =>
       testContext({ DATABASE_URL: ledger.url, MAPPINGS_DIR: mappingsDir, ...env }, input),
-    async slotsTaken() {
-      const { rows } = await ledger.pool.query(
-        `select count(*)::int as n from outboxd.slot where free_at > now() and free_at < now() + interval '61 s'`,
-      )
-      return rows[0].n
+    async answeredRequests() {
+      const { rowCount } = await ledger.pool.query('select from outboxd.request where over_at < clock_timestamp()')
+      return rowCount ?? 0
     },
     [Symbol.asyncDispose]: () => ledger[Symbol.asyncDispose](),
   }

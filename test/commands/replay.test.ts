@@ -3,6 +3,7 @@ import { command as list } from '../../src/commands/list.ts'
 import { command as replay } from '../../src/commands/replay.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import type { GivenChange } from '../support/change.ts'
+import { setLimit } from '../support/ledger.ts'
 import { type Fixture, failedE003, mappingFiles, openFixture, payloadOf, uncertain } from './fixture.ts'
 
 let fixture: Fixture
@@ -110,6 +111,7 @@ test('replay queues a rejected record that the fixed mapping maps', async () => 
 })
 
 test('of several failed versions of a document, replay queues only the newest, even across batches', async () => {
+  await setLimit(fixture.ledger.pool, 200)
   const version = { document: 'public.sale 5', key: '5' }
   const end = (outboxId: number) =>
     fixture.end(failedE003, { outboxId: String(outboxId), ...(outboxId % 60 === 1 && version) })

@@ -3,7 +3,7 @@ import { command as resolve } from '../../src/commands/resolve.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { json, startServer } from '../service/support.ts'
 import type { GivenChange } from '../support/change.ts'
-import { claim } from '../support/ledger.ts'
+import { claim, spendLimit } from '../support/ledger.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
 
 let fixture: Fixture
@@ -78,16 +78,13 @@ describe('--arrived', () => {
     expect(await fixture.ledger.liveJobs()).toEqual([])
   })
 
-  test('the service is asked for an order at the path of orders, and each request takes a slot', async () => {
+  test('the service is asked for an order at the path of orders, and each request counts', async () => {
     const { env, asked } = await service({ 'o-1': { orderId: 'o-1', status: 'completed' } })
     const id = await fixture.end(uncertain, { resource: 'orders' })
     const { messages } = await run(id, { arrived: 'o-1' }, { env })
     expect(messages).toContain('order o-1 is completed')
     expect(asked()).toEqual(['/api/v1/orders/o-1'])
-    const { rows } = await fixture.ledger.pool.query(
-      'select count(*)::int as n from outboxd.slot where free_at > clock_timestamp()',
-    )
-    expect(rows).toEqual([{ n: 2 }])
+    expect(await fixture.answeredRequests()).toBe(2)
   })
 
   test('a transaction that the service failed is reported, and the record is settled', async () => {
@@ -132,12 +129,12 @@ describe('--arrived', () => {
       expect(messages).toContain('that the service answers')
     })
 
-    test('while no slot of the budget is free', async () => {
+    test('while no request of the budget is free', async () => {
       const { env, asked } = await service({ 'tx-8': { transactionId: 'tx-8', status: 'completed' } })
       const id = await fixture.end(uncertain)
-      await fixture.ledger.pool.query(`update outboxd.slot set free_at = clock_timestamp() + interval '1 hour'`)
+      await spendLimit(fixture.ledger.pool)
       const messages = await refused(id, 'tx-8', env)
-      expect(messages).toContain('Waiting for a free slot')
+      expect(messages).toContain('Waiting for a free request')
       expect(asked()).toEqual([])
     })
 

@@ -26,7 +26,7 @@ test('show prints the events, the exact bodies, and what to do', async () => {
   expect(printed).toContain(`  ${payload}\n`)
   expect(printed).toContain('  {"total_amount":12.30}\n')
   expect(printed).toMatch(/queued +captured {2}\(test, attempt 0\)/)
-  expect(printed).toMatch(/queued -> sending +got a slot of the budget {2}\(test, attempt 1\)/)
+  expect(printed).toMatch(/queued -> sending +got a request of the budget {2}\(test, attempt 1\)/)
   expect(printed).toMatch(/^state since {6}.*\ncreated {10}/m)
   expect(printed).not.toMatch(/^ended/m) // as in `status`, a failed record has not ended
   expect(printed).toContain('body, as it was sent\n')

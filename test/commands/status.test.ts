@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { command as status } from '../../src/commands/status.ts'
-import { holdBackSurplusPermits } from '../../src/ledger/budget.ts'
+import { countRequestsOfOtherClient } from '../../src/ledger/budget.ts'
 import { replaceInstanceProblems, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { openHeartbeatPool } from '../../src/ledger/ledgerSessions.ts'
 import { replaceProblems } from '../../src/ledger/problems.ts'
 import { findStuckSubmissionProblems } from '../../src/ledger/transactions.ts'
+import { inTransaction } from '../../src/postgres/database.ts'
 import { daemonSessionNames } from '../../src/postgres/sessionSettings.ts'
-import { claim } from '../support/ledger.ts'
+import { claim, setLimit } from '../support/ledger.ts'
 import { startProgram } from '../support/program.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { runStatus } from '../support/statusSays.ts'
@@ -84,7 +85,7 @@ test('the backlog counts waiting rows and captured records, and the oldest by th
     outboxWaiting: 1,
     // Two records, a request and a poll each, at 100 a minute.
     backlog: { records: 2, estimatedSeconds: 2, pollsPerRecord: 1 },
-    budget: { capacity: 100, available: 100, nextSlot: null },
+    budget: { capacity: 100, available: 100, nextFree: null },
     pauses: [],
     instances: [{ host: 'erp-1' }],
   })
@@ -141,18 +142,20 @@ test('another client that spends from the budget is named, and the backlog takes
   await alive()
   await fixture.ledger.capture(Array.from({ length: 25 }, () => ({})))
   const seconds = async () => JSON.parse((await run(true)).printed).backlog.estimatedSeconds
+  const left = (remaining: number) =>
+    inTransaction(pool, (db) => countRequestsOfOtherClient(db, randomUUID(), { remaining, sinceRequestMs: 0 }))
   expect(await seconds()).toBe(30)
-  expect(await holdBackSurplusPermits(pool, 25, 0)).toBe(75)
+  expect(await left(25)).toBe(75)
   expect(await seconds()).toBe(120)
   const { printed } = await run()
   expect(printed).toMatch(/^Another client spends from the budget, so outboxd leaves 75 of 100 requests to it\./)
   expect(printed).toMatch(/budget +25 of 100 requests free, 75 left to another client/)
-  await holdBackSurplusPermits(pool, 0, 0)
+  await left(0)
   expect((await run()).printed).toMatch(/backlog .* after the other client leaves requests \(/)
 })
 
 test('before a daemon has run, status shows the budget of the configuration', async () => {
-  await fixture.ledger.pool.query('truncate outboxd.slot')
+  await fixture.ledger.reset()
   expect((await run(false, { RATE_LIMIT_REQUESTS: '70' })).printed).toMatch(/budget +70 of 70 requests free/)
 })
 
@@ -205,7 +208,7 @@ async function backdateEvents(submissionId: string, by: string): Promise<void> {
   await pool.query('alter table outboxd.submission_event enable trigger append_only')
 }
 
-test('a record was due, a slot free, a daemon alive, and yet nothing was claimed for a minute: not well', async () => {
+test('a record was due, a request free, a daemon alive, and yet nothing was claimed for a minute: not well', async () => {
   const { pool } = fixture.ledger
   await alive()
   const id = await fixture.end({ state: 'queued' })
@@ -218,14 +221,19 @@ test('a record was due, a slot free, a daemon alive, and yet nothing was claimed
   expect((await run()).printed).toMatch(/^All is well: 1 record to send/)
   await age('50 s')
   const stalled =
-    /^Nothing is sent: captured records have been due for up to 1 min 4\d s and slots are free, but no daemon has claimed a record for 1 min 4\d s\. /
+    /^Nothing is sent: captured records have been due for up to 1 min 4\d s and requests are free, but no daemon has claimed a record for 1 min 4\d s\. /
   expect((await run()).printed).toMatch(stalled)
-  await pool.query('update outboxd.budget set window_ms = 86400000, requests = 100') // so 29 min between claims are usual
+  await setLimit(pool, 100, 86_400_000) // so 29 min between claims are usual
   expect((await run()).printed).toMatch(/^All is well/)
-  await pool.query('update outboxd.budget set window_ms = 60000')
-  await pool.query(`update outboxd.slot set free_at = now() + interval '1 s', spent_on_polls = permits`)
+  await setLimit(pool, 100)
+  await pool.query(
+    `insert into outboxd.request (instance_id, purpose, over_at)
+     select gen_random_uuid(), 'poll', now() - interval '65 s' from generate_series(1, 100)`,
+  )
   expect((await run()).printed).toMatch(/^All is well/)
-  await pool.query(`update outboxd.slot set free_at = now() - interval '20 s' where id = 1`)
+  await pool.query(
+    `update outboxd.request set over_at = over_at - interval '20 s' where id = (select min(id) from outboxd.request)`,
+  )
   expect((await run()).printed).toMatch(stalled)
   await pool.query(
     `insert into outboxd.pause values ('operator', now(), now() - interval '1 s', 0, 'it has just ended')`,
@@ -246,7 +254,7 @@ test('a poll was due, and yet no answer was written for two minutes: not well', 
   await pool.query(`update outboxd.instance set started_at = now() - interval '5 min'`)
   await pool.query(`update outboxd.submission set poll_at = now() - interval '150 s'`)
   const silent =
-    /^No outcome is recorded: polls have been due for up to 2 min 3\d s and slots are free, but no daemon has written an answer to the ledger for 5 min/
+    /^No outcome is recorded: polls have been due for up to 2 min 3\d s and requests are free, but no daemon has written an answer to the ledger for 5 min/
   expect((await run()).printed).toMatch(silent)
   await pool.query(
     `insert into outboxd.request_count values (date_trunc('minute', now()), 'status', gen_random_uuid(), 1, 0, 1, 0)`,

@@ -10,7 +10,7 @@ import type { LedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { type State, states } from '../../src/model.ts'
 import type { OpenTable } from '../../src/outbox/openTable.ts'
 import { contextOf, openInstance } from '../support/daemonContext.ts'
-import { fitSlotsToBudget, type Ledger, openLedger } from '../support/ledger.ts'
+import { type Ledger, openLedger, setLimit } from '../support/ledger.ts'
 
 let database: Ledger
 let databases: InstanceDatabases
@@ -24,7 +24,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   await database.reset()
-  await fitSlotsToBudget(database.pool, 50)
+  await setLimit(database.pool, 50)
 })
 
 const sql = (text: string) => database.pool.query(text)
@@ -109,7 +109,7 @@ test('the more rows wait, the less often they are counted', () => {
 })
 
 test('a changed limit of all instances is logged once', async () => {
-  await fitSlotsToBudget(database.pool, 100)
+  await setLimit(database.pool, 100)
   const { runOnce, warned } = setup()
   await runOnce()
   await runOnce()

@@ -113,10 +113,10 @@ test('while the files are read for one reload, a second request waits for the ne
   expect(asked).toEqual([1, 2])
 })
 
-test('five permits in a row that expired are a problem, four are not', () => {
-  const kinds = (lapsedPermits: number) =>
+test('five requests in a row that left too late are a problem, four are not', () => {
+  const kinds = (lateRequests: number) =>
     findInstanceProblems(
-      { failing: [], lostClaims: [], lapsedPermits, unwritten: [], brokenFiles: null, brokenCredentials: null },
+      { failing: [], lostClaims: [], lateRequests, unwritten: [], brokenFiles: null, brokenCredentials: null },
       0,
     ).map(({ kind }) => kind)
   expect([kinds(4), kinds(5)]).toEqual([[], ['budget_starved']])

@@ -6,7 +6,7 @@ import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import type { Answer, Submission } from '../../src/model.ts'
 import { asChange, type GivenChange } from '../support/change.ts'
 import { contextOf, openInstance } from '../support/daemonContext.ts'
-import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
+import { claim, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
 import { endAgo } from '../support/retention.ts'
 
 let ledger: Ledger
@@ -21,7 +21,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   await ledger.reset()
-  await plentyOfSlots(ledger)
+  await setLimit(ledger.pool)
 })
 
 interface Given {

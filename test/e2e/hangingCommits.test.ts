@@ -4,7 +4,7 @@ import { command as check } from '../../src/commands/check.ts'
 import { type Setup, setup as startSandbox } from '../sandbox/setup.ts'
 import { testContext } from '../support/context.ts'
 import type { EmbeddedPostgres } from '../support/embeddedPostgres.ts'
-import { type Ledger, openLedger, plentyOfSlots } from '../support/ledger.ts'
+import { type Ledger, openLedger, setLimit } from '../support/ledger.ts'
 import { migrateAll, openPool, startPostgres } from '../support/postgres.ts'
 import { startProgram } from '../support/program.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
@@ -24,7 +24,7 @@ beforeAll(async () => {
   service = await startSandbox()
   await migrateAll(server.url)
   ledger = await openLedger(server.url)
-  await plentyOfSlots(ledger)
+  await setLimit(ledger.pool)
   operator = openPool(server.url, { max: 1, options: '-c synchronous_commit=local' })
 })
 afterAll(async () => {

@@ -2,19 +2,21 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { holdBackSurplusPermits, returnSlots, takeSlots } from '../../src/ledger/budget.ts'
 import {
-  addAnswerCountsAndDropEndedPauses,
-  claimFirstRecordAfterTrial,
-  claimTrialRequest,
-  endPausesAfterTrial,
-  giveBackTrialRequest,
-  raisePause,
-  readSendingState,
-} from '../../src/ledger/pauses.ts'
-import type { PauseToRaise, Slot } from '../../src/model.ts'
-import { fitSlotsToBudget, type Ledger, openLedger, pauseBackoff } from '../support/ledger.ts'
+  beginClaimSql,
+  countFreeForSubmissions,
+  countLimitAsSpent,
+  countRequestsOfOtherClient,
+  deleteUnsentRequests,
+  endAnsweredRequests,
+  lockBudget,
+  tidyRequests,
+} from '../../src/ledger/budget.ts'
+import { beginTransaction, inTransaction } from '../../src/postgres/database.ts'
+import { fullestWindow } from '../support/fullestWindow.ts'
+import { claimRequests, countFree, type Ledger, openLedger, setLimit } from '../support/ledger.ts'
 import { openPool } from '../support/postgres.ts'
+import { until } from '../support/until.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -24,522 +26,372 @@ afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(() => ledger.reset())
 
 const windowMs = 60_000
-const leaseMs = 96_000
+const overAfterMs = 33_000
 const instanceId = randomUUID()
 
-const take = (permits: number) => takeSlots(ledger.pool, permits, leaseMs - windowMs, instanceId)
-const back = (slots: readonly Slot[], used: boolean) =>
-  returnSlots(
-    ledger.pool,
-    slots.map((slot) => ({ ...slot, used, submissions: 0, polls: 0, others: 0 })),
-  )
+const claim = (count: number) => claimRequests(ledger.pool, count, { instanceId, overAfterMs })
+const answer = (ids: readonly string[]) => endAnsweredRequests(ledger.pool, instanceId, ids)
+const free = () => countFree(ledger.pool)
 
-/** Lets time pass: moves the times of slots and pauses into the past. */
+/** Lets time pass: moves the ends of requests into the past. */
 async function pass(ms: number): Promise<void> {
-  await ledger.pool.query(
-    `update outboxd.slot set free_at = free_at - $1 * interval '1 ms' where free_at > '-infinity'`,
-    [ms],
-  )
-  await ledger.pool.query(
-    `update outboxd.pause set until = until - $1 * interval '1 ms', probe_until = probe_until - $1 * interval '1 ms'`,
-    [ms],
-  )
+  await ledger.pool.query(`update outboxd.request set over_at = over_at - $1 * interval '1 ms'`, [ms])
 }
 
-const sum = (slots: readonly { permits: number }[]) => slots.reduce((all, { permits }) => all + permits, 0)
-
-async function free(): Promise<number> {
-  const { rows } = await ledger.pool.query<{ free: number }>(
-    'select coalesce(sum(permits), 0)::int as free from outboxd.slot where free_at <= clock_timestamp()',
-  )
-  return rows[0]?.free ?? 0
-}
-
-describe('slots', () => {
-  test('no window holds more requests than the limit, whatever slots are taken, given back or lost', async () => {
+describe('requests', () => {
+  test('no window holds more than the limit, whatever is claimed, answered, not sent, not answered or lost', async () => {
     const step = fc.oneof(
       {
         weight: 4,
-        arbitrary: fc.record({
-          kind: fc.constant('take' as const),
-          permits: fc.constantFrom(1, 2, 5, 6, 249, 500, 1_000),
-        }),
+        arbitrary: fc.record({ kind: fc.constant('claim' as const), count: fc.integer({ min: 1, max: 12 }) }),
       },
       {
         weight: 4,
-        arbitrary: fc.record({ kind: fc.constant('answer' as const), which: fc.nat(), used: fc.boolean() }),
+        arbitrary: fc.record({
+          kind: fc.constantFrom('answer' as const, 'unsent' as const, 'silence' as const),
+          which: fc.nat(),
+        }),
       },
       {
         weight: 3,
         arbitrary: fc.record({ kind: fc.constant('pass' as const), ms: fc.integer({ min: 1, max: 40_000 }) }),
       },
-      { weight: 1, arbitrary: fc.record({ kind: fc.constant('die' as const), which: fc.nat() }) },
       {
         weight: 1,
-        arbitrary: fc.record({
-          kind: fc.constant('fit' as const),
-          limit: fc.constantFrom(1, 3, 8, 12, 499, 500, 501, 999, 1_001, 1_600),
-        }),
+        arbitrary: fc.record({ kind: fc.constant('change' as const), limit: fc.constantFrom(1, 3, 8, 12) }),
       },
     )
     const arbitrary = fc.tuple(fc.integer({ min: 1, max: 12 }), fc.array(step, { maxLength: 40 }))
     await fc.assert(
       fc.asyncProperty(arbitrary, async ([limit, steps]) => {
         await ledger.reset()
-        await fitSlotsToBudget(ledger.pool, limit)
+        await setLimit(ledger.pool, limit)
         const beganMs = performance.now()
         let passedMs = 0
         const now = () => passedMs + performance.now() - beganMs
-        const sentMs: number[] = []
+        const arrivedMs: number[] = []
         // Requests that were sent under a higher limit stay in the window, so the highest limit counts.
         const allowed = [limit]
-        const inHand: { slot: Slot; takenMs: number }[] = []
+        const inHand: { id: string; claimedMs: number }[] = []
         for (const each of steps) {
           switch (each.kind) {
-            case 'take': {
-              const takenMs = now() // a permit's age counts from before the taking
-              for (const slot of await take(each.permits)) inHand.push({ slot, takenMs })
+            case 'claim': {
+              const claimedMs = now()
+              for (const id of await claim(each.count)) inHand.push({ id, claimedMs })
               break
             }
-            case 'answer': {
-              // The request leaves when its permit expires, or now if that is earlier; the answer comes now.
+            case 'answer':
+            case 'unsent':
+            case 'silence': {
               const [held] = inHand.length > 0 ? inHand.splice(each.which % inHand.length, 1) : []
               if (!held) break
-              const left = { at: Math.min(now(), held.takenMs + 30_000), times: held.slot.permits }
-              if (each.used) for (let n = 0; n < left.times; n++) sentMs.push(left.at)
-              await back([held.slot], each.used)
-              break
-            }
-            case 'die': {
-              // The request arrived after 36 s at the latest, and its instance died before it could say so.
-              const [held] = inHand.length > 0 ? inHand.splice(each.which % inHand.length, 1) : []
-              for (let n = 0; n < (held?.slot.permits ?? 0); n++) sentMs.push((held?.takenMs ?? 0) + 36_000)
+              if (each.kind === 'unsent') await deleteUnsentRequests(ledger.pool, instanceId, [held.id])
+              // The request arrives as late as it can: before its answer, or when it is over at the latest.
+              if (each.kind === 'answer') arrivedMs.push(Math.min(now(), held.claimedMs + overAfterMs))
+              if (each.kind === 'silence') arrivedMs.push(held.claimedMs + overAfterMs)
+              if (each.kind === 'answer') await answer([held.id])
               break
             }
             case 'pass':
               passedMs += each.ms
               await pass(each.ms)
               break
-            case 'fit':
-              await fitSlotsToBudget(ledger.pool, each.limit)
+            case 'change':
+              await setLimit(ledger.pool, each.limit)
               allowed.push(each.limit)
           }
         }
-        for (const { slot, takenMs } of inHand) for (let n = 0; n < slot.permits; n++) sentMs.push(takenMs + 36_000)
-        expect(fullestWindow(sentMs, windowMs)).toBeLessThanOrEqual(Math.max(...allowed))
+        for (const { claimedMs } of inHand) arrivedMs.push(claimedMs + overAfterMs)
+        expect(fullestWindow(arrivedMs, windowMs)).toBeLessThanOrEqual(Math.max(...allowed))
       }),
       { numRuns: 25 },
     )
   })
 
-  test('several takers on several connections never get more than the limit, nor one slot twice', async () => {
-    await fitSlotsToBudget(ledger.pool, 100)
+  test('several claimers on several connections never get more than the limit', async () => {
+    await setLimit(ledger.pool, 100)
     const pools = [1, 2, 3].map(() => openPool(ledger.url, { max: 4 }))
-    const taken = await Promise.all(
-      Array.from({ length: 60 }, (_, i) => takeSlots(pools[i % 3] as pg.Pool, 3, leaseMs, randomUUID())),
+    const claimed = await Promise.all(
+      Array.from({ length: 60 }, (_, i) => claimRequests(pools[i % 3] as pg.Pool, 3, { instanceId: randomUUID() })),
     )
     await Promise.all(pools.map((pool) => pool.end()))
-    const ids = taken.flat().map(({ id }) => id)
-    expect(ids.length).toBe(100)
-    expect(new Set(ids).size).toBe(100)
+    expect(new Set(claimed.flat()).size).toBe(100)
+    expect(await free()).toBe(0)
+  })
+
+  test('a claim that waits for another one counts its requests, too', async () => {
+    await setLimit(ledger.pool, 2)
+    await using first = await beginTransaction(ledger.pool)
+    await lockBudget(first.db)
+    const second = claim(2)
+    await until(isAnyoneWaiting, (isWaiting) => isWaiting)
+    await first.db.query(
+      `insert into outboxd.request (instance_id, purpose, over_at) values (gen_random_uuid(), 'poll', now())`,
+    )
+    await first.commit()
+    expect(await second).toHaveLength(1)
+  })
+
+  test('a process that stops inside a claim holds up the others for about 2 s', async () => {
+    await setLimit(ledger.pool, 2)
+    await using stopped = await beginTransaction(ledger.pool, { openingSql: beginClaimSql })
+    await lockBudget(stopped.db)
+    const beganMs = performance.now()
+    expect(await claim(2)).toHaveLength(2)
+    expect(performance.now() - beganMs).toBeGreaterThan(1_000)
+    expect(performance.now() - beganMs).toBeLessThan(10_000)
   })
 
   test('the 101st request waits until the first has left the window', async () => {
     const shortMs = 300
-    await fitSlotsToBudget(ledger.pool, 100, shortMs)
+    await setLimit(ledger.pool, 100, shortMs)
     const sentAtMs: number[] = []
-    const takers = Array.from({ length: 4 }, async () => {
+    const claimers = Array.from({ length: 4 }, async () => {
       while (sentAtMs.length < 150) {
-        const slots = await takeSlots(ledger.pool, 5, 5_000, instanceId)
-        for (const _ of slots) sentAtMs.push(performance.now())
-        await returnSlots(
-          ledger.pool,
-          slots.map((slot) => ({ ...slot, used: true, submissions: 1, polls: 0, others: 0 })),
-        )
+        const ids = await claim(5)
+        for (const _ of ids) sentAtMs.push(performance.now())
+        await answer(ids)
       }
     })
-    await Promise.all(takers)
+    await Promise.all(claimers)
     sentAtMs.sort((a, b) => a - b)
     expect((sentAtMs[100] ?? 0) - (sentAtMs[0] ?? 0)).toBeGreaterThanOrEqual(shortMs)
     expect(fullestWindow(sentAtMs, shortMs)).toBeLessThanOrEqual(100)
   })
 
-  test('a slot whose holder died is free again only after its lease', async () => {
-    await fitSlotsToBudget(ledger.pool, 1)
-    expect(await take(1)).toHaveLength(1)
-    await pass(leaseMs - 1_000)
-    expect(await take(1)).toEqual([])
-    await pass(1_000)
-    expect(await take(1)).toHaveLength(1)
-  })
-
-  test('a slot that was used is free again one window after its answer, an unused one at once', async () => {
-    await fitSlotsToBudget(ledger.pool, 2)
-    const [used, unused] = await take(2)
-    if (!used || !unused) throw new Error('there were two')
+  test('the request of a dead process counts until a window after it is over at the latest', async () => {
+    await setLimit(ledger.pool, 1)
+    expect(await claim(1)).toHaveLength(1)
+    await pass(overAfterMs + windowMs - 5_000)
+    expect(await claim(1)).toEqual([])
     await pass(5_000)
-    await back([used], true)
-    await back([unused], false)
-    expect(await take(2)).toEqual([{ ...unused, lease: '2' }])
-    await pass(windowMs - 1_000)
-    expect(await take(1)).toEqual([])
-    await pass(1_000)
-    expect(await take(1)).toEqual([{ ...used, lease: '2' }])
+    expect(await claim(1)).toHaveLength(1)
   })
 
-  test('a slot that is given back late, under an old lease, changes nothing', async () => {
-    await fitSlotsToBudget(ledger.pool, 1)
-    const old = await take(1)
-    await pass(leaseMs)
-    const [now] = await take(1)
-    await back(old, false)
+  test('an answered request counts for one window, one that was not sent no longer', async () => {
+    await setLimit(ledger.pool, 2)
+    const [answered = '', unsent = ''] = await claim(2)
+    await pass(5_000)
+    await answer([answered])
+    await deleteUnsentRequests(ledger.pool, instanceId, [unsent])
+    expect(await claim(2)).toHaveLength(1)
+    await pass(windowMs - 5_000)
+    expect(await claim(1)).toEqual([])
+    await pass(5_000)
+    expect(await claim(1)).toHaveLength(1)
+  })
+
+  test('an answer that is written late does not make its request count again', async () => {
+    await setLimit(ledger.pool, 1)
+    const late = await claim(1)
+    await pass(overAfterMs + windowMs)
+    await answer(late)
+    expect(await free()).toBe(1)
+  })
+
+  test('an instance ends only its own requests', async () => {
+    await setLimit(ledger.pool, 1)
+    const ids = await claim(1)
+    await deleteUnsentRequests(ledger.pool, randomUUID(), ids)
+    await endAnsweredRequests(ledger.pool, randomUUID(), ids)
+    await pass(windowMs)
     expect(await free()).toBe(0)
-    await back(old, true)
-    await pass(windowMs + 1_000)
-    expect(await free()).toBe(0)
-    expect(now?.lease).toBe('2')
   })
 
   test('lowering the limit and raising it again gives back no spent request', async () => {
-    await fitSlotsToBudget(ledger.pool, 10)
-    await back(await take(10), true)
-    await fitSlotsToBudget(ledger.pool, 3)
-    expect(await take(10)).toEqual([])
-    await fitSlotsToBudget(ledger.pool, 10)
-    expect(await take(10)).toEqual([])
+    await setLimit(ledger.pool, 10)
+    await answer(await claim(10))
+    await setLimit(ledger.pool, 3)
+    expect(await claim(10)).toEqual([])
+    await setLimit(ledger.pool, 10)
+    expect(await claim(10)).toEqual([])
     await pass(windowMs)
-    expect(await take(12)).toHaveLength(10)
+    expect(await claim(12)).toHaveLength(10)
   })
 
-  test('slots that a higher limit adds are free as soon as an existing slot is', async () => {
-    await fitSlotsToBudget(ledger.pool, 2)
-    await back(await take(1), true)
-    await fitSlotsToBudget(ledger.pool, 4)
-    expect(await take(4)).toHaveLength(3)
-    await fitSlotsToBudget(ledger.pool, 6)
-    expect(await take(6)).toEqual([])
+  test('a changed limit holds at once', async () => {
+    await setLimit(ledger.pool, 2)
+    await answer(await claim(1))
+    await setLimit(ledger.pool, 4)
+    expect(await claim(5)).toHaveLength(3)
+    await setLimit(ledger.pool, 1)
+    expect(await claim(1)).toEqual([])
+  })
+
+  test('a longer window counts requests that no longer counted', async () => {
+    await setLimit(ledger.pool, 1)
+    await answer(await claim(1))
     await pass(windowMs)
-    expect(await take(6)).toHaveLength(3)
-  })
-
-  test('a lower limit holds at once: slots above it are not given out', async () => {
-    await fitSlotsToBudget(ledger.pool, 10)
-    await fitSlotsToBudget(ledger.pool, 4)
-    expect(await take(10)).toHaveLength(4)
-  })
-
-  test.each([
-    [500, 249, 501],
-    [1_000, 998, 1_001],
-    [501, 501, 500],
-  ])('after a change of the limit (%i, %i spent, then %i) only what the new limit leaves is free', async (...[
-    before,
-    spent,
-    after,
-  ]) => {
-    await fitSlotsToBudget(ledger.pool, before)
-    const taken = sum(await take(spent))
-    await fitSlotsToBudget(ledger.pool, after)
-    const left = sum(await take(10_000))
-    expect(left).toBeLessThanOrEqual(Math.max(0, after - taken))
-    // Up to 2 fewer if a slot stands for several requests.
-    expect(left).toBeGreaterThanOrEqual(after - taken - 2)
-  })
-
-  test('a slot in hand while the limit changes counts until its lease expires, even if it is given back unused', async () => {
-    await fitSlotsToBudget(ledger.pool, 2)
-    const inHand = await take(2)
-    await fitSlotsToBudget(ledger.pool, 3)
-    await back(inHand, false)
-    expect(await free()).toBe(0)
-    await pass(leaseMs)
-    expect(await free()).toBe(3)
-  })
-
-  test('if the window gets longer, every slot, even a free one, is busy longer by the difference', async () => {
-    await fitSlotsToBudget(ledger.pool, 2)
-    await back(await take(1), true)
-    await fitSlotsToBudget(ledger.pool, 2, windowMs + 30_000)
-    expect(await free()).toBe(0)
-    await pass(29_000)
-    expect(await free()).toBe(0)
-    await pass(1_000)
     expect(await free()).toBe(1)
-    await pass(windowMs)
-    expect(await free()).toBe(2)
-  })
-
-  test('a slot that is given back stays busy for the window in force, not for its holder’s window', async () => {
-    await fitSlotsToBudget(ledger.pool, 1, 2 * windowMs)
-    await back(await take(1), true)
-    await pass(windowMs + 1_000)
+    await setLimit(ledger.pool, 1, 2 * windowMs)
     expect(await free()).toBe(0)
     await pass(windowMs)
     expect(await free()).toBe(1)
   })
 
-  test.each([
-    1, 100, 500, 501, 999, 1_000, 1_001, 6_000, 12_345,
-  ])('a limit of %i is cut into at most 500 slots that sum exactly to it', async (limit) => {
-    await fitSlotsToBudget(ledger.pool, limit)
-    await fitSlotsToBudget(ledger.pool, limit)
-    const { rows } = await ledger.pool.query<{ permits: number }>('select permits from outboxd.slot where permits > 0')
-    expect(sum(rows)).toBe(limit)
-    expect(rows.length).toBeLessThanOrEqual(500)
-    expect(await free()).toBe(limit)
+  test('the budget says when the next request may be made, even under a lower limit', async () => {
+    const nextFreeInMs = async () => {
+      const { rows } = await ledger.pool.query<{ ms: number | null }>(
+        'select extract(epoch from next_free_at - clock_timestamp())::float8 * 1000 as ms from outboxd.budget',
+      )
+      return rows[0]?.ms ?? null
+    }
+    await setLimit(ledger.pool, 3)
+    await answer(await claim(1))
+    await pass(40_000)
+    await answer(await claim(1))
+    expect(await nextFreeInMs()).toBeNull()
+    await answer(await claim(1))
+    expect(await nextFreeInMs()).toBeLessThan(20_000)
+    await setLimit(ledger.pool, 2)
+    expect(await nextFreeInMs()).toBeGreaterThan(50_000)
   })
 
-  test('if slots stand for several requests, a taker gets only as many as cover what it asked for', async () => {
-    await fitSlotsToBudget(ledger.pool, 6_000)
-    expect(await take(1)).toHaveLength(1)
-    expect(sum(await take(13))).toBe(24)
-    expect(sum(await take(10_000))).toBe(6_000 - 36)
+  test('a limit above 10,000 is counted only if the requests of the last hour are a tenth of it', async () => {
+    await setLimit(ledger.pool, 20_000)
+    expect(await free()).toBe(20_000)
+    const insert = (count: number) =>
+      ledger.pool.query(
+        `insert into outboxd.request (instance_id, purpose, over_at) select $1, 'poll', now() - n % 2 * interval '2 min'
+         from generate_series(1, $2::int) n`,
+        [instanceId, count],
+      )
+    await insert(1_000)
+    expect(await free()).toBe(19_000)
+    await insert(1_000)
+    expect(await free()).toBe(19_000) // counted: only half of them are of the last window
+    await insert(38_000)
+    expect(await free()).toBe(0)
+    expect(await claim(1)).toEqual([])
   })
 
-  test('if slots come to stand for more or fewer requests, spent requests stay spent', async () => {
-    await fitSlotsToBudget(ledger.pool, 500)
-    await back(await take(400), true)
-    await fitSlotsToBudget(ledger.pool, 1_000)
-    expect(await free()).toBe(600)
-    await fitSlotsToBudget(ledger.pool, 500)
-    expect(await free()).toBe(100)
+  test('while the whole limit counts as spent, no request is free, though the ledger knows of none', async () => {
+    await setLimit(ledger.pool, 3)
+    await countLimitAsSpent(ledger.pool, overAfterMs)
+    expect(await claim(1)).toEqual([])
+    await ledger.pool.query(`update outboxd.ledger set spent_at = clock_timestamp() - interval '61 s'`)
+    expect(await claim(1)).toHaveLength(1)
+  })
+
+  test('requests of more than an hour ago are deleted, but none that counts', async () => {
+    const left = async () => (await ledger.pool.query('select from outboxd.request')).rowCount
+    await setLimit(ledger.pool, 10)
+    await answer(await claim(1))
+    await pass(3_500_000)
+    await tidyRequests(ledger.pool)
+    expect(await left()).toBe(1)
+    await pass(200_000)
+    await setLimit(ledger.pool, 10, 86_400_000)
+    await tidyRequests(ledger.pool)
+    expect(await left()).toBe(1)
+    await setLimit(ledger.pool, 10)
+    await tidyRequests(ledger.pool)
+    expect(await left()).toBe(0)
+  })
+
+  test('after the database’s clock was set back, no request seems to end later than its timeout allows', async () => {
+    await setLimit(ledger.pool, 3)
+    await ledger.pool.query(
+      `insert into outboxd.instance_setting (instance_id, host, requests, window_ms, request_timeout_ms, key_on_failure)
+       values ($1, 'host', 3, 60000, 30000, 'continue')`,
+      [instanceId],
+    )
+    await claim(2)
+    await countLimitAsSpent(ledger.pool, overAfterMs)
+    await pass(-3_600_000)
+    await ledger.pool.query(`update outboxd.ledger set spent_at = spent_at + interval '1 h'`)
+    await tidyRequests(ledger.pool)
+    const { rows } = await ledger.pool.query<{ seconds: number }>(
+      `select extract(epoch from greatest(max(over_at), (select spent_at from outboxd.ledger)) - clock_timestamp())::float8 as seconds
+       from outboxd.request`,
+    )
+    expect(rows[0]?.seconds).toBeLessThanOrEqual(33)
+    expect(rows[0]?.seconds).toBeGreaterThan(20)
   })
 })
 
 describe('the number of requests left that the service reports', () => {
-  test('holds back the difference from the ledger’s count for one window', async () => {
-    await fitSlotsToBudget(ledger.pool, 100)
-    await back(await take(10), true)
-    expect(await holdBackSurplusPermits(ledger.pool, 20, 0)).toBe(70)
+  const count = (remaining: number, sinceRequestMs = 0) =>
+    inTransaction(ledger.pool, (db) => countRequestsOfOtherClient(db, instanceId, { remaining, sinceRequestMs }))
+
+  test('counts the difference from the ledger’s count for one window', async () => {
+    await setLimit(ledger.pool, 100)
+    await answer(await claim(10))
+    expect(await count(20)).toBe(70)
     expect(await free()).toBe(20)
     await pass(windowMs)
     expect(await free()).toBe(100)
   })
 
-  test('is compared only with slots that were free before the answer was on its way or waited to be written', async () => {
-    await fitSlotsToBudget(ledger.pool, 100)
-    await back(await take(90), true)
-    await pass(windowMs) // they come free now
+  test('is compared with what was free before the answer was on its way or waited to be written', async () => {
+    await setLimit(ledger.pool, 100)
+    await answer(await claim(90))
+    await pass(windowMs) // they stop counting now
     expect(await free()).toBe(100)
-    expect(await holdBackSurplusPermits(ledger.pool, 10, 5_000)).toBe(0)
-    expect(await holdBackSurplusPermits(ledger.pool, 2, 5_000)).toBe(8) // of those that were free all the time
+    expect(await count(10, 5_000)).toBe(0)
+    expect(await count(2, 5_000)).toBe(8)
     await pass(6_000)
-    expect(await holdBackSurplusPermits(ledger.pool, 10, 5_000)).toBe(82)
+    expect(await count(10, 5_000)).toBe(82)
   })
 
   test('is ignored if it is only 5 lower than the ledger’s count, because the service counted a moment ago', async () => {
-    await fitSlotsToBudget(ledger.pool, 100)
-    expect(await holdBackSurplusPermits(ledger.pool, 95, 0)).toBe(0)
+    await setLimit(ledger.pool, 100)
+    expect(await count(95)).toBe(0)
     expect(await free()).toBe(100)
-    expect(await holdBackSurplusPermits(ledger.pool, 94, 0)).toBe(6)
+    expect(await count(94)).toBe(6)
   })
 
-  test('frees no slot if it is higher than the ledger’s count', async () => {
-    await fitSlotsToBudget(ledger.pool, 10)
-    await back(await take(8), true)
-    expect(await holdBackSurplusPermits(ledger.pool, 90, 0)).toBe(0)
+  test('frees no request if it is higher than the ledger’s count', async () => {
+    await setLimit(ledger.pool, 10)
+    await answer(await claim(8))
+    expect(await count(90)).toBe(0)
     expect(await free()).toBe(2)
   })
 
-  test('holds back every free slot if it is 0, but no slot in hand', async () => {
-    await fitSlotsToBudget(ledger.pool, 10)
-    const inHand = await take(1)
-    expect(await holdBackSurplusPermits(ledger.pool, 0, 0)).toBe(9)
-    await back(inHand, false)
+  test('leaves nothing free if it is 0, but takes no claimed request away', async () => {
+    await setLimit(ledger.pool, 10)
+    const claimed = await claim(1)
+    expect(await count(0)).toBe(9)
+    await deleteUnsentRequests(ledger.pool, instanceId, claimed)
     expect(await free()).toBe(1)
   })
 
-  test('holds slots back without counting them as spent on submissions', async () => {
-    await fitSlotsToBudget(ledger.pool, 10)
-    await returnSlots(
-      ledger.pool,
-      (await take(10)).map((slot) => ({ ...slot, used: true, submissions: 1, polls: 0, others: 0 })),
-    )
-    await pass(windowMs)
-    await holdBackSurplusPermits(ledger.pool, 0, 0)
-    const { rows } = await ledger.pool.query<{ spent: number }>(
-      'select sum(spent_on_submissions)::int as spent from outboxd.slot where free_at > clock_timestamp()',
-    )
-    expect(rows).toEqual([{ spent: 0 }])
+  test('is counted once if two instances report it at the same time', async () => {
+    await setLimit(ledger.pool, 100)
+    expect((await Promise.all([count(10), count(10)])).toSorted()).toEqual([0, 90])
   })
 })
 
-describe('pauses', () => {
-  const raise = (askedMs: number | null = null, reason: PauseToRaise['reason'] = 'throttled', hasLongBackoff = false) =>
-    raisePause(ledger.pool, { reason, askedMs, detail: 'said so', hasLongBackoff }, pauseBackoff)
+describe('free requests for submissions', () => {
+  const wanted = (submissions: number, polls: number) => ({ submissions, polls, rarePolls: 0 })
 
-  /** The length to which the pause was set. */
-  async function lengthMs(reason = 'throttled'): Promise<number> {
-    const { rows } = await ledger.pool.query<{ ms: number }>(
-      'select extract(epoch from until - set_at)::float8 * 1000 as ms from outboxd.pause where reason = $1',
-      [reason],
+  test.each([
+    [10, 10, 0, 10],
+    [10, 4, 6, 4],
+    [6, 8, 2, 4],
+    [6, 8, 8, 3],
+    [1, 8, 8, 0],
+    [1, 8, 0, 1],
+    [0, 8, 8, 0],
+  ])('of %d free, with %d submissions and %d polls wanted, %d go to submissions', (count, posts, polls, given) => {
+    expect(countFreeForSubmissions(wanted(posts, polls), count)).toBe(given)
+  })
+
+  test('submissions never get more than they want, and leave polls what they want of half', () => {
+    fc.assert(
+      fc.property(fc.nat(500), fc.nat(500), fc.nat(500), (submissions, polls, count) => {
+        const given = countFreeForSubmissions(wanted(submissions, polls), count)
+        expect(given).toBeGreaterThanOrEqual(0)
+        expect(given).toBeLessThanOrEqual(Math.min(submissions, count))
+        expect(count - given).toBeGreaterThanOrEqual(Math.min(polls, Math.ceil(count / 2)))
+      }),
     )
-    return rows[0]?.ms ?? 0
-  }
-
-  test('a pause lasts 1, 2, 4, then 8 seconds, and no longer', async () => {
-    const steps: number[] = []
-    for (let i = 0; i < 6; i++) {
-      await raise()
-      steps.push(Math.round((await lengthMs()) / 1_000))
-      await pass(10_000)
-    }
-    expect(steps).toEqual([1, 2, 4, 8, 8, 8])
-  })
-
-  test('ten 429 answers at once lengthen the pause by one step only', async () => {
-    const backoff = { ...pauseBackoff, throttled: [30_000, 60_000, 120_000] } // longer than ten raises take
-    const call: PauseToRaise = { reason: 'throttled', askedMs: null, detail: 'said so', hasLongBackoff: false }
-    const raiseTen = () => Promise.all(Array.from({ length: 10 }, () => raisePause(ledger.pool, call, backoff)))
-    await raiseTen()
-    expect(await lengthMs()).toBeLessThanOrEqual(30_000)
-    await pass(40_000)
-    await raiseTen()
-    const ms = await lengthMs()
-    expect(ms).toBeGreaterThan(30_000)
-    expect(ms).toBeLessThanOrEqual(60_000)
-  })
-
-  test('Retry-After counts if it is longer than the step, and not if it is shorter', async () => {
-    await raise(30_000)
-    expect(await lengthMs()).toBeGreaterThan(29_000)
-    await raise()
-    expect(await lengthMs()).toBeGreaterThan(29_000)
-    await pass(40_000)
-    await raise(10)
-    expect(await lengthMs()).toBeGreaterThan(1_500)
-  })
-
-  const through = () =>
-    addAnswerCountsAndDropEndedPauses(ledger.pool, [{ resource: 'data', met: null, hasServiceVerdict: true }])
-
-  test('after a record got through, the next pause begins at the first step again', async () => {
-    for (let i = 0; i < 3; i++) {
-      await raise()
-      await pass(10_000)
-    }
-    await endPausesAfterTrial(ledger.pool)
-    await through()
-    await raise()
-    expect(await lengthMs()).toBeLessThanOrEqual(1_000)
-  })
-
-  test('if only a trial ended the pause, the next one is a step longer, unless an hour has passed', async () => {
-    const steps: number[] = []
-    for (let i = 0; i < 4; i++) {
-      await raise()
-      steps.push(Math.round((await lengthMs()) / 1_000))
-      await pass(10_000)
-      await endPausesAfterTrial(ledger.pool)
-    }
-    expect(steps).toEqual([1, 2, 4, 8])
-    await ledger.pool.query(`update outboxd.pause set cleared_at = cleared_at - interval '1 h'`)
-    expect(await readSendingState(ledger.pool)).toBe('open')
-    await raise()
-    expect(await lengthMs()).toBeLessThanOrEqual(1_000)
-  })
-
-  test('the steps go up to half an hour if each try costs a record, and stay short if it costs none', async () => {
-    const steps: number[] = []
-    for (let i = 0; i < 6; i++) {
-      await raise(null, 'unreachable', true)
-      steps.push(Math.round((await lengthMs('unreachable')) / 1_000))
-      await pass(3_600_000)
-      await endPausesAfterTrial(ledger.pool)
-    }
-    expect(steps).toEqual([1, 2, 4, 60, 1_800, 1_800])
-    await raise(null, 'unreachable')
-    expect(Math.round((await lengthMs('unreachable')) / 1_000)).toBe(4)
-  })
-
-  test('after a trial only one of all instances may claim a record, and all may once that record got through', async () => {
-    await raise(30_000)
-    expect(await readSendingState(ledger.pool)).toBe('paused')
-    await pass(30_000)
-    await endPausesAfterTrial(ledger.pool)
-    expect(await readSendingState(ledger.pool)).toBe('unproven')
-    const claims = await Promise.all(Array.from({ length: 8 }, () => claimFirstRecordAfterTrial(ledger.pool, leaseMs)))
-    expect(claims.filter(Boolean)).toHaveLength(1)
-    await giveBackTrialRequest(ledger.pool)
-    expect(await claimFirstRecordAfterTrial(ledger.pool, leaseMs)).toBe(true)
-    await through()
-    expect(await readSendingState(ledger.pool)).toBe('open')
-  })
-
-  test('no trial begins while any pause runs', async () => {
-    await raise(30_000)
-    expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(false)
-    await pass(30_000)
-    await raise(null, 'unavailable')
-    expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(false)
-    await pass(300_000)
-    expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(true)
-  })
-
-  test('of eight claims of the trial at once, one succeeds', async () => {
-    await raise()
-    await raise(null, 'unavailable')
-    await pass(300_000)
-    const claims = await Promise.all(Array.from({ length: 8 }, () => claimTrialRequest(ledger.pool, leaseMs)))
-    expect(claims.filter(Boolean)).toHaveLength(1)
-  })
-
-  test('another claim of the trial succeeds once the lease of the first has expired', async () => {
-    await raise()
-    await pass(2_000)
-    expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(true)
-    await pass(leaseMs - 1_000)
-    expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(false)
-    await pass(1_000)
-    expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(true)
-  })
-
-  test('a trial that was given back can be claimed again', async () => {
-    await raise()
-    await pass(2_000)
-    await claimTrialRequest(ledger.pool, leaseMs)
-    await giveBackTrialRequest(ledger.pool)
-    expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(true)
-  })
-
-  test('a successful trial ends only the pauses whose time is over', async () => {
-    await raise()
-    await pass(2_000)
-    await raise(null, 'unavailable')
-    await endPausesAfterTrial(ledger.pool)
-    const { rows } = await ledger.pool.query('select reason from outboxd.pause where cleared_at is null')
-    expect(rows).toEqual([{ reason: 'unavailable' }])
-    expect(await readSendingState(ledger.pool)).toBe('paused')
-  })
-
-  test('an operator’s pause without an end is ended neither by time nor by a trial', async () => {
-    await ledger.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'maintenance')`)
-    await raise()
-    await pass(3_600_000)
-    await endPausesAfterTrial(ledger.pool)
-    expect(await readSendingState(ledger.pool)).toBe('paused')
-    expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(false)
-  })
-
-  test('an operator’s pause with an end is over at that time, without a trial', async () => {
-    await ledger.pool.query(
-      `insert into outboxd.pause (reason, detail, until) values ('operator', 'x', clock_timestamp() + interval '1 h')`,
-    )
-    expect(await readSendingState(ledger.pool)).toBe('paused')
-    await pass(3_600_000)
-    expect(await readSendingState(ledger.pool)).toBe('open')
-    expect(await claimTrialRequest(ledger.pool, leaseMs)).toBe(false)
-  })
-
-  test('the database refuses any other pause without an end', async () => {
-    await expect(
-      ledger.pool.query(`insert into outboxd.pause (reason, detail) values ('throttled', 'for ever')`),
-    ).rejects.toThrow('check')
   })
 })
 
-/** The most requests that any half-open window of that length holds. */
-function fullestWindow(atMs: readonly number[], lengthMs: number): number {
-  const sorted = atMs.toSorted((a, b) => a - b)
-  return Math.max(0, ...sorted.map((from) => sorted.filter((at) => at >= from && at < from + lengthMs).length))
+async function isAnyoneWaiting(): Promise<boolean> {
+  const { rowCount } = await ledger.pool.query(
+    `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+  )
+  return rowCount !== 0
 }

@@ -38,7 +38,7 @@ test('capturing a record twice changes nothing, but makes a report of its state 
   await insertCapturedRecords(ledger.pool, [{ ...kept, id: randomUUID(), body: '{"other":1}' }], 'test')
   expect(await ledger.row(kept.id)).toEqual({ ...before, report_due: true })
   expect(await ledger.countStates()).toEqual({ sending: 1 })
-  expect(await ledger.events(kept.id)).toEqual(['new -> queued: captured', 'queued -> sending: slot'])
+  expect(await ledger.events(kept.id)).toEqual(['new -> queued: captured', 'queued -> sending: claimed'])
   const { fresh } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 0 })
   expect(
     await readReportsToWriteBack({ ledger: ledger.pool, history: { isComplete: async () => true } }, fresh),

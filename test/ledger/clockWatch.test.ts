@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { takeSlots } from '../../src/ledger/budget.ts'
 import { computeHostClockLeadMs, moveDueTimesIfClockSetBack } from '../../src/ledger/clockWatch.ts'
 import { readOrphanedSubmissions, writeHeartbeat } from '../../src/ledger/instances.ts'
 import {
@@ -10,15 +9,7 @@ import {
   raisePause,
 } from '../../src/ledger/pauses.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
-import {
-  claim,
-  fitSlotsToBudget,
-  type Ledger,
-  openLedger,
-  outcomeBatch,
-  pauseBackoff,
-  transition,
-} from '../support/ledger.ts'
+import { claim, type Ledger, openLedger, outcomeBatch, pauseBackoff, setLimit, transition } from '../support/ledger.ts'
 import { setClockBack } from '../support/setClock.ts'
 import { until } from '../support/until.ts'
 
@@ -94,24 +85,8 @@ describe('the database’s clock is set back by an hour:', () => {
     expect(await problems()).toEqual([])
   })
 
-  test('slots keep their remaining time, and a slot that is taken afterwards is left as it is', async () => {
-    await fitSlotsToBudget(ledger.pool, 3)
-    await takeSlots(ledger.pool, 1, 36_000, randomUUID())
-    await look()
-    await setClockBack(ledger.pool, hour)
-    expect(await latest('free_at', 'slot')).toBeGreaterThan(3_600)
-    let sinceMs = performance.now()
-    await look()
-    await expectLeft('free_at', 'slot', 96, sinceMs)
-    // A slot that is taken after the jump is left as it is.
-    sinceMs = performance.now()
-    await takeSlots(ledger.pool, 1, 60_000, randomUUID())
-    await look()
-    await expectLeft('free_at', 'slot', 120, sinceMs)
-  })
-
   test('due times and pauses keep their remaining time, and no dead instance counts as alive', async () => {
-    await fitSlotsToBudget(ledger.pool, 10)
+    await setLimit(ledger.pool, 10)
     await ledger.capture([{}, {}])
     const work = ledger.dispatch()
     const { submissions } = await claim(work, { submissions: 1 })
@@ -169,7 +144,7 @@ describe('after the clock was set back, and before an instance notices it,', () 
   })
 
   test('a record that is accepted keeps its age', async () => {
-    await fitSlotsToBudget(ledger.pool, 10)
+    await setLimit(ledger.pool, 10)
     await ledger.capture([{}])
     const work = ledger.dispatch()
     const [sent] = (await claim(work, { submissions: 1 })).submissions
@@ -186,7 +161,7 @@ describe('after the clock was set back, and before an instance notices it,', () 
 })
 
 test('moving due times and writing an outcome at once do not deadlock: jobs are locked before submissions', async () => {
-  await fitSlotsToBudget(ledger.pool, 10)
+  await setLimit(ledger.pool, 10)
   await ledger.capture([{}])
   const work = ledger.dispatch()
   const { submissions } = await claim(work, { submissions: 1 })
@@ -214,7 +189,7 @@ test('moving due times and writing an outcome at once do not deadlock: jobs are 
 })
 
 test("the database's clock is set forward by an hour: no instance counts as dead", async () => {
-  await fitSlotsToBudget(ledger.pool, 2)
+  await setLimit(ledger.pool, 2)
   const me = { id: randomUUID(), version: '1', host: 'erp-1' }
   await writeHeartbeat(ledger.pool, me)
   await ledger.capture([{}])

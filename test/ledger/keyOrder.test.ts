@@ -11,7 +11,7 @@ import {
   openCaptureLock,
   openLedger,
   outcomeBatch,
-  plentyOfSlots,
+  setLimit,
   type TestDispatch,
   transition,
 } from '../support/ledger.ts'
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(async () => {
   await ledger.reset()
-  await plentyOfSlots(ledger)
+  await setLimit(ledger.pool)
 })
 
 const isHeld = async (id: string | undefined) => (await ledger.row(id ?? '')).held

@@ -11,11 +11,11 @@ import { response } from '../support/answers.ts'
 import type { GivenChange } from '../support/change.ts'
 import {
   claim,
-  fitSlotsToBudget,
   type Ledger,
   openLedger,
   outcomeBatch,
-  plentyOfSlots,
+  setLimit,
+  spendLimit,
   type TestDispatch,
   transition,
 } from '../support/ledger.ts'
@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(async () => {
   await ledger.reset()
-  await plentyOfSlots(ledger)
+  await setLimit(ledger.pool)
 })
 
 const accepted = (pollInMs = 0): GivenChange => ({ state: 'accepted', transactionId: randomUUID(), pollInMs })
@@ -58,7 +58,7 @@ async function everything(): Promise<Record<string, unknown>> {
     submissions: 'select * from outboxd.submission order by seq',
     events: 'select * from outboxd.submission_event order by id',
     counts: 'select state, sum(delta) from outboxd.state_delta group by state order by state',
-    slots: 'select * from outboxd.slot where lease > 0 order by id',
+    requests: 'select * from outboxd.request order by id',
     pauses: 'select * from outboxd.pause order by reason',
     jobs: 'select id, state, retry_count from outboxd_jobs.job order by id',
   }
@@ -67,46 +67,44 @@ async function everything(): Promise<Record<string, unknown>> {
 }
 
 describe('a claim', () => {
-  test('takes submissions, polls and slots for them together', async () => {
+  test('takes submissions, polls and requests for them together', async () => {
     const [poll] = [await due()]
     const ids = await ledger.capture([{}, {}])
     const claimed = await claim(dispatch, { submissions: 2, polls: 1 })
     expect(claimed.submissions.map(({ id }) => id)).toEqual(ids)
     expect(claimed.polls).toMatchObject([{ submission: { id: poll, state: 'accepted' }, job: { retryCount: 0 } }])
-    expect(claimed.slots).toHaveLength(1)
+    const { rows } = await ledger.pool.query<{ id: string; purpose: string }>(
+      'select id, purpose from outboxd.request where over_at > clock_timestamp() order by id desc limit 3',
+    )
+    expect(Object.fromEntries(rows.map(({ id, purpose }) => [id, purpose]))).toEqual({
+      ...Object.fromEntries(claimed.submissions.map(({ requestId }) => [requestId, 'submission'])),
+      ...Object.fromEntries(claimed.polls.map(({ requestId }) => [requestId, 'poll'])),
+    })
+    expect(claimed.mayLeave()).toBe(true)
   })
 
-  test('takes fewer of both kinds if fewer slots are free than it asked for', async () => {
+  test('takes fewer of both kinds if fewer requests are free than it asked for', async () => {
     for (let i = 0; i < 3; i++) await due()
     await ledger.capture([{}, {}, {}])
-    await fitSlotsToBudget(ledger.pool, 4)
-    await ledger.pool.query(`update outboxd.slot set free_at = '-infinity'`)
+    await ledger.pool.query('truncate outboxd.request')
+    await setLimit(ledger.pool, 4)
     const claimed = await claim(dispatch, { submissions: 3, polls: 3 })
-    expect(claimed.slots).toHaveLength(4)
     expect([claimed.submissions.length, claimed.polls.length]).toEqual([2, 2])
   })
 
-  test('takes nothing if no slot is free', async () => {
+  test('takes nothing if no request is free', async () => {
     await due()
     await ledger.capture([{}])
-    await ledger.pool.query(`update outboxd.slot set free_at = 'infinity'`)
-    expect(await claim(dispatch, { submissions: 1, polls: 1 })).toEqual({
-      submissions: [],
-      polls: [],
-      slots: [],
-      isFirstAfterTrial: false,
-    })
+    await setLimit(ledger.pool, 3)
+    await spendLimit(ledger.pool)
+    expect(await claim(dispatch, { submissions: 1, polls: 1 })).toMatchObject({ submissions: [], polls: [] })
+    expect((await ledger.pool.query('select from outboxd.request')).rowCount).toBe(3)
   })
 
   test('takes nothing while a pause stands', async () => {
     await ledger.capture([{}])
     await dispatch.writeOutcomes(outcomeBatch({ pauses: [{ reason: 'throttled', askedMs: null, detail: 'x' }] }))
-    expect(await claim(dispatch, { submissions: 1 })).toEqual({
-      submissions: [],
-      polls: [],
-      slots: [],
-      isFirstAfterTrial: false,
-    })
+    expect(await claim(dispatch, { submissions: 1 })).toMatchObject({ submissions: [], polls: [] })
   })
 
   test('for a trial takes what it needs, and only one of several claims does', async () => {
@@ -129,7 +127,7 @@ describe('a claim', () => {
     const before = await everything()
     const queue = { ...ledger.queue, fetch: () => Promise.reject(new Error('the queue is away')) }
     const commits: unknown[] = []
-    const request = { id: randomUUID(), submissions: 1, polls: 1, rarePolls: 0, permits: 2, trial: false }
+    const request = { id: randomUUID(), submissions: 1, polls: 1, rarePolls: 0, trial: false }
     await expect(ledger.dispatch({ queue } as object).claim(request, (taken) => commits.push(taken))).rejects.toThrow(
       'away',
     )
@@ -150,7 +148,7 @@ describe('a claim', () => {
   test('whose answer was lost is given back, and its record can be claimed again', async () => {
     await ledger.capture([{}])
     const id = randomUUID()
-    await dispatch.claim({ id, submissions: 1, polls: 0, rarePolls: 0, permits: 1, trial: false }, () => {})
+    await dispatch.claim({ id, submissions: 1, polls: 0, rarePolls: 0, trial: false }, () => {})
     await dispatch.requeueUnsentClaim(id)
     expect((await claim(dispatch, { submissions: 1 })).submissions).toHaveLength(1)
   })
@@ -197,16 +195,17 @@ describe('a batch of outcomes', () => {
   })
 
   test('does no more when it is written twice', async () => {
-    const [submission, slotted] = [await sending(), await sending()]
-    const { slots } = await claim(dispatch, { submissions: 1 })
+    const [submission, other] = [await sending(), await sending()]
+    const [answered, unsent] = [await dispatch.claimTokenRequest(1), await dispatch.claimTokenRequest(1)]
     const whole = outcomeBatch({
-      transitions: [transition(submission, accepted(60_000)), transition(slotted, { state: 'failed' })],
-      slots: slots.map((slot) => ({ ...slot, used: false, submissions: 0, polls: 0, others: 0 })),
+      transitions: [transition(submission, accepted(60_000)), transition(other, { state: 'failed' })],
+      answeredRequests: [answered?.requestId ?? ''],
+      unsentRequests: [unsent?.requestId ?? ''],
     })
     expect((await dispatch.writeOutcomes(whole)).written).toHaveLength(2)
     const once = await everything()
     expect((await dispatch.writeOutcomes(whole)).written).toEqual([])
-    expect({ ...(await everything()), slots: null }).toEqual({ ...once, slots: null })
+    expect(await everything()).toEqual(once)
   })
 
   test('is not written at all if any part of it is refused', async () => {
@@ -255,8 +254,8 @@ describe('a batch of outcomes', () => {
   test('lets another trial begin if the trial proved nothing', async () => {
     await due()
     await pauseThatIsOver()
-    expect(await dispatch.claimTrialRequest(1)).toHaveLength(1)
-    expect(await dispatch.claimTrialRequest(1)).toBe(null)
+    expect(await dispatch.claimTrialRequest()).not.toBe(null)
+    expect(await dispatch.claimTrialRequest()).toBe(null)
     expect((await claim(dispatch, { polls: 1, trial: true })).polls).toEqual([])
     await dispatch.writeOutcomes(outcomeBatch({ trialEnded: true }))
     expect((await claim(dispatch, { polls: 1, trial: true })).polls).toHaveLength(1)
@@ -310,8 +309,8 @@ describe('a batch of outcomes', () => {
     expect(await met()).toMatchObject({ times: 2, othersThrough: true, othersRecovered: false })
   })
 
-  test('holds slots back if the service reports fewer requests left than the ledger counts', async () => {
-    await fitSlotsToBudget(ledger.pool, 100)
+  test('counts requests of another client if the service reports fewer requests left than the ledger counts', async () => {
+    await setLimit(ledger.pool, 100)
     expect(await dispatch.writeOutcomes(outcomeBatch({ remaining: { requests: 10, ageMs: () => 0 } }))).toEqual({
       written: [],
       heldBack: 90,

@@ -4,7 +4,7 @@ import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { states } from '../../src/model.ts'
 import { beginTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
-import { claim, fitSlotsToBudget, type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
+import { claim, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
 import { allThere, completeAgo, endAgo, pruneAll } from '../support/retention.ts'
 
 let ledger: Ledger
@@ -15,7 +15,7 @@ afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(async () => {
   await ledger.reset()
   await ledger.pool.query('truncate outboxd.pruned_submission')
-  await fitSlotsToBudget(ledger.pool, 100)
+  await setLimit(ledger.pool, 100)
 })
 
 const ninety = { days: 90, payloadDays: null }
@@ -24,11 +24,10 @@ const ninety = { days: 90, payloadDays: null }
 async function ended(change: GivenChange, days: number): Promise<string> {
   const [id = ''] = await ledger.capture([{ payload: '{"iban":"DE1"}' }])
   const work = ledger.dispatch()
-  const { submissions, slots } = await claim(work, { submissions: 1 })
+  const { submissions } = await claim(work, { submissions: 1 })
   const [sending] = submissions
   if (sending?.id !== id) throw new Error('something else was in front of it')
-  const spent = slots.map((slot) => ({ ...slot, used: false, submissions: 0, polls: 0, others: 0 }))
-  await work.writeOutcomes(outcomeBatch({ transitions: [transition(sending, change)], slots: spent }))
+  await work.writeOutcomes(outcomeBatch({ transitions: [transition(sending, change)] }))
   await endAgo(ledger.pool, days, `id = '${id}'`)
   return id
 }

@@ -9,7 +9,7 @@ import {
   type Ledger,
   openLedger,
   outcomeBatch,
-  plentyOfSlots,
+  setLimit,
   type TestDispatch,
   transition,
 } from '../support/ledger.ts'
@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(async () => {
   await ledger.reset()
-  await plentyOfSlots(ledger)
+  await setLimit(ledger.pool)
   work = ledger.dispatch()
 })
 

@@ -9,15 +9,7 @@ import {
 import type { Report, ReportResult, Submission } from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
-import {
-  claim,
-  type Ledger,
-  noNamedRows,
-  openLedger,
-  outcomeBatch,
-  plentyOfSlots,
-  transition,
-} from '../support/ledger.ts'
+import { claim, type Ledger, noNamedRows, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -26,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(async () => {
   await ledger.reset()
-  await plentyOfSlots(ledger)
+  await setLimit(ledger.pool)
 })
 
 async function step(submission: Submission, change: GivenChange): Promise<Submission> {
@@ -172,7 +164,7 @@ test('a ledger that lost data reports nothing, even before a check finds the los
   const known = createDataLossGuard({
     pool: ledger.pool,
     who: 'test',
-    requestsEndAfterMs: 1_000,
+    requestOverAfterMs: 1_000,
     standby: 'none',
     rowSearch: noNamedRows,
   })

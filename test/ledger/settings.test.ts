@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { takeSlots } from '../../src/ledger/budget.ts'
 import { raiseProblems, readProblems } from '../../src/ledger/problems.ts'
 import {
   applyStrictestSettings,
@@ -37,10 +36,9 @@ function instance(settings: Partial<InstanceSettings> = {}) {
 
 const problems = async () => (await readProblems(ledger.pool, 100)).map(({ kind, subject }) => `${kind} ${subject}`)
 
-async function holds(): Promise<{ requests: number; windowMs: number; slots: number }> {
+async function holds(): Promise<{ requests: number; windowMs: number }> {
   const { rows } = await ledger.pool.query(
-    `select requests, window_ms::float8 as "windowMs", (select sum(permits)::int from outboxd.slot) as slots
-     from outboxd.budget`,
+    `select rate_limit as requests, window_ms::float8 as "windowMs" from outboxd.ledger`,
   )
   return rows[0]
 }
@@ -57,7 +55,7 @@ test('if settings differ, the smallest limit and the longest window hold, and ea
   const loose = instance({ requests: 100, windowMs: 120_000, host: 'erp-2' })
   await strict.agree()
   expect(await loose.agree()).toMatchObject({ requests: 50, before: { requests: 50, windowMs: 60_000 } })
-  expect(await holds()).toEqual({ requests: 50, windowMs: 120_000, slots: 50 })
+  expect(await holds()).toEqual({ requests: 50, windowMs: 120_000 })
   const of = ({ own }: typeof strict) => `settings_differ ${own.instanceId.slice(0, 8)} on ${own.host}:`
   expect((await problems()).sort()).toEqual(
     [strict, loose]
@@ -93,20 +91,10 @@ test('the settings of a killed instance count for a minute, and again if it wake
   expect(await killed.agree()).toMatchObject({ requests: 10, before: { requests: 100 } })
 })
 
-test('a slot is taken for the timeout of its holder and the window in force', async () => {
-  await instance({ windowMs: 120_000 }).agree()
-  await instance({ requestTimeoutMs: 300_000 }).agree()
-  await takeSlots(ledger.pool, 1, 306_000, randomUUID())
-  const { rows } = await ledger.pool.query(
-    `select round(extract(epoch from max(free_at) - clock_timestamp()) / 10)::int * 10 as seconds from outboxd.slot`,
-  )
-  expect(rows).toEqual([{ seconds: 430 }])
-})
-
 test('many instances that start at once agree on the smallest limit', async () => {
   const all = Array.from({ length: 6 }, (_, n) => instance({ requests: 20 + n }))
   await Promise.all(all.map(({ agree }) => agree()))
-  expect(await holds()).toEqual({ requests: 20, windowMs: 60_000, slots: 20 })
+  expect(await holds()).toEqual({ requests: 20, windowMs: 60_000 })
 })
 
 test('the settings of a killed instance are deleted after a minute, even if they equal those in force', async () => {
@@ -131,14 +119,6 @@ test('settings count as long as their instance repeats them', async () => {
   await other.agree()
   const { rows } = await ledger.pool.query('select from outboxd.instance_setting')
   expect(rows).toHaveLength(2)
-})
-
-test('slots that were changed by hand are fitted again, even if no setting has changed', async () => {
-  const one = instance()
-  await one.agree()
-  await ledger.pool.query('delete from outboxd.slot where id in (select id from outboxd.slot limit 3)')
-  await one.agree()
-  expect(await holds()).toMatchObject({ slots: 100 })
 })
 
 test('a `settings_differ` problem of a restored ledger is gone after the next round', async () => {

@@ -1,19 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { holdBackSurplusPermits, returnSlots, takeSlots } from '../../src/ledger/budget.ts'
+import { countRequestsOfOtherClient, endAnsweredRequests } from '../../src/ledger/budget.ts'
 import { requeueUnsentClaim } from '../../src/ledger/claims.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
-import { countReplaysAndDiscardsOnce, mergeStateCountDeltas, readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import {
-  claim,
-  fitSlotsToBudget,
-  type Ledger,
-  openLedger,
-  outcomeBatch,
-  plentyOfSlots,
-  transition,
-} from '../support/ledger.ts'
+  countReplaysAndDiscardsOnce,
+  mergeStateCountDeltas,
+  readBudgetUse,
+  readLedgerSnapshot,
+} from '../../src/ledger/snapshot.ts'
+import { inTransaction } from '../../src/postgres/database.ts'
+import { claim, claimRequests, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -41,7 +39,7 @@ test('after any steps, merged or not, the counts by state equal those of the tab
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
       await ledger.reset()
-      await plentyOfSlots(ledger)
+      await setLimit(ledger.pool)
       const work = ledger.dispatch()
       const claims: string[] = []
       const inHand: Awaited<ReturnType<typeof claim>>['submissions'] = []
@@ -57,7 +55,7 @@ test('after any steps, merged or not, the counts by state equal those of the tab
             const id = randomUUID()
             claims.push(id)
             const { submissions } = await work.claim(
-              { id, submissions: each.most, polls: 0, rarePolls: 0, permits: each.most, trial: false },
+              { id, submissions: each.most, polls: 0, rarePolls: 0, trial: false },
               () => {},
             )
             inHand.push(...submissions)
@@ -113,7 +111,7 @@ test('merging deltas loses no count while other sessions count and merge', async
 })
 
 test('the oldest unsent record is queued or being sent, and is dated from its outbox row', async () => {
-  await plentyOfSlots(ledger)
+  await setLimit(ledger.pool)
   expect(await readLedgerSnapshot(ledger.pool)).toMatchObject({ oldestUnsentMs: null, oldestAcceptedMs: null })
   await ledger.capture([{ createdAt: '2026-01-01T00:00:00Z' }])
   await ledger.capture([{ createdAt: '2026-01-02T00:00:00Z' }])
@@ -129,7 +127,7 @@ test('the oldest unsent record is queued or being sent, and is dated from its ou
 })
 
 test('a record whose id is asked for counts as at the service since it was sent, and not as unsent', async () => {
-  await plentyOfSlots(ledger)
+  await setLimit(ledger.pool)
   await ledger.capture([{ createdAt: '2026-01-01T00:00:00Z' }])
   const work = ledger.dispatch()
   const { submissions } = await claim(work, { submissions: 1 })
@@ -147,27 +145,43 @@ test('a record whose id is asked for counts as at the service since it was sent,
 })
 
 test('the snapshot has the limit and how much of it is free', async () => {
-  await fitSlotsToBudget(ledger.pool, 6_000)
-  await takeSlots(ledger.pool, 24, 60_000, randomUUID())
+  await setLimit(ledger.pool, 6_000)
+  await claimRequests(ledger.pool, 24)
   expect(await readLedgerSnapshot(ledger.pool)).toMatchObject({ rateCapacity: 6_000, rateAvailable: 5_976, pauses: [] })
 })
 
 test('the budget shows what is held back for another client, and nothing else that counts as spent', async () => {
   const { pool } = ledger
+  const instanceId = randomUUID()
   const heldBack = async () => (await readLedgerSnapshot(pool)).rateHeldBack
-  await fitSlotsToBudget(pool, 1_000)
-  const spent = { used: true, submissions: 1, polls: 0, others: 0 }
-  await returnSlots(
-    pool,
-    (await takeSlots(pool, 200, 60_000, randomUUID())).map((slot) => ({ ...slot, ...spent })),
-  )
-  await takeSlots(pool, 200, 60_000, randomUUID())
-  await fitSlotsToBudget(pool, 700)
+  await setLimit(pool, 700)
+  await endAnsweredRequests(pool, instanceId, await claimRequests(pool, 200, { instanceId }))
+  await claimRequests(pool, 200)
   expect(await heldBack()).toBe(0)
-  expect(await holdBackSurplusPermits(pool, 100, 0)).toBe(200)
+  const said = { remaining: 100, sinceRequestMs: 0 }
+  expect(await inTransaction(pool, (db) => countRequestsOfOtherClient(db, instanceId, said))).toBe(200)
   expect(await heldBack()).toBe(200)
-  await pool.query(`update outboxd.slot set free_at = free_at - interval '1 hour'`)
+  await pool.query(`update outboxd.request set over_at = over_at - interval '1 hour'`)
   expect(await heldBack()).toBe(0)
+})
+
+test('the use of the budget has the purposes of the requests that count', async () => {
+  const { pool } = ledger
+  expect(await readBudgetUse(pool)).toMatchObject({ limit: 0, free: 0, nextFreeMs: null })
+  await setLimit(pool, 5)
+  await pool.query(
+    `insert into outboxd.request (instance_id, purpose, over_at)
+     select gen_random_uuid(), purpose, clock_timestamp() + ends * interval '1 s' from (values
+       ('submission', 20), ('submission', -5), ('poll', -10), ('token', -1), ('other_client', -30), ('question', -70)
+     ) r(purpose, ends)`,
+  )
+  const { nextFreeMs, ...use } = await readBudgetUse(pool)
+  expect(use).toEqual({
+    ...{ limit: 5, windowMs: 60_000, free: 0 },
+    ...{ submissions: 2, polls: 1, tokens: 1, questions: 0, ofOtherClients: 1, underWay: 1 },
+  })
+  expect(nextFreeMs).toBeGreaterThan(10_000)
+  expect(nextFreeMs).toBeLessThanOrEqual(30_000)
 })
 
 test('the snapshot has reason, beginning, end and detail of a pause', async () => {
@@ -184,7 +198,7 @@ test('the snapshot dates the failed or rejected record that has waited longest f
 })
 
 test('due reports are counted, even those put off, with the time of the oldest', async () => {
-  await plentyOfSlots(ledger)
+  await setLimit(ledger.pool)
   expect(await readLedgerSnapshot(ledger.pool)).toMatchObject({ reportsDue: 0, oldestReportDueMs: null })
   const [, later] = await ledger.capture([{}, {}, {}])
   const { pool } = ledger

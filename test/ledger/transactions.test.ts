@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { Submission } from '../../src/model.ts'
-import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
+import { claim, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(async () => {
   await ledger.reset()
-  await plentyOfSlots(ledger)
+  await setLimit(ledger.pool)
 })
 
 async function sending(count: number, resources: readonly ('data' | 'orders')[] = []): Promise<Submission[]> {

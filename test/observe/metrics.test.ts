@@ -99,7 +99,7 @@ test('each handle changes its own metric, with milliseconds as seconds', async (
   finished(metrics, 'failed', 90_000, 'data')
   finished(metrics, 'failed', null, 'unheard of')
   metrics.pollsPerTransaction.observe(3)
-  metrics.slotWait.observe(1500)
+  metrics.requestWait.observe(1500)
   metrics.tokenExpiry.set(1_800_000_000_500)
   metrics.replays.add(7)
   loopSucceeded(metrics, 'report', 1_700_000_000_000)
@@ -220,7 +220,7 @@ test('invalid numbers cause no error and do not appear', async () => {
   for (const nonsense of [Number.NaN, Number.POSITIVE_INFINITY, undefined as unknown as number]) {
     requestDone(metrics, 'token', 'ok', nonsense)
     finished(metrics, 'completed', nonsense, 'data')
-    metrics.slotWait.observe(nonsense)
+    metrics.requestWait.observe(nonsense)
     metrics.replays.add(nonsense)
     metrics.tokenExpiry.set(nonsense)
     metrics.setSnapshot({ ...snapshot, rateCapacity: nonsense })

@@ -241,7 +241,7 @@ describe('written outcomes:', () => {
     ])
   })
 
-  test('slots held back are a breach, and are logged', () => {
+  test('requests held back are a breach, and are logged', () => {
     const { telemetry, counted, lines } = setup()
     telemetry.outcomesWritten({ written: [], heldBack: 12 })
     expect(counted).toEqual(['breaches(rate_limit_lower)'])

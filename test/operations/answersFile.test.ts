@@ -13,7 +13,7 @@ import { parseAnswersFile } from '../../src/operations/answersFile.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from '../commands/fixture.ts'
 import { json, startServer } from '../service/support.ts'
 import type { GivenChange } from '../support/change.ts'
-import { claim } from '../support/ledger.ts'
+import { claim, spendLimit } from '../support/ledger.ts'
 import { until } from '../support/until.ts'
 
 const id = '0199e3a1-7c2f-7000-8000-1d2f3a4b5c6d'
@@ -212,10 +212,7 @@ describe('`resolve --file`', () => {
       leftAlone: [{ line: 3, outboxId: '2', reason: expect.stringContaining('does not know transaction nope') }],
       unanswered: 0,
     })
-    const { rows } = await fixture.ledger.pool.query(
-      'select count(*)::int as n from outboxd.slot where free_at > clock_timestamp()',
-    )
-    expect(rows).toEqual([{ n: 14 }])
+    expect(await fixture.answeredRequests()).toBe(14)
   })
 
   test('a service that does not answer is not asked about every line, and with --unchecked about none', async () => {
@@ -266,13 +263,13 @@ describe('`resolve --file`', () => {
     expect(await states()).toEqual(['1 queued', '2 uncertain', '3 uncertain'])
   })
 
-  test('resolve waits while no slot is free, and can be interrupted', async () => {
+  test('resolve waits while no request is free, and can be interrupted', async () => {
     const { env, asked } = await service()
     await fixture.end(uncertain, { outboxId: '1' })
-    await fixture.ledger.pool.query(`update outboxd.slot set free_at = clock_timestamp() + interval '1 hour'`)
+    await spendLimit(fixture.ledger.pool)
     const context = fixture.context(null, env)
     const settled = resolve.action(context, undefined, { file: fileOf(answers('1,tx-1\n')), yes: true })
-    await until(context.messages, (said) => said.includes('Waiting for a free slot in the budget'))
+    await until(context.messages, (said) => said.includes('Waiting for a free request of the budget'))
     context.abort()
     expect(await settled).toBe(1)
     expect(context.messages()).toContain('Interrupted before the rest. Give the file again.')

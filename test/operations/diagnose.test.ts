@@ -142,7 +142,7 @@ test('due records that no daemon claims are not well, also beside records that n
     submissions: { ...none, failed: 1 },
   }
   const said =
-    'Nothing is sent: captured records have been due for up to 2 min and slots are free, but no daemon has claimed a record for 1 min 30 s. Look at the daemon’s log (full disk? missing permission?), and run `outboxd check`.'
+    'Nothing is sent: captured records have been due for up to 2 min and requests are free, but no daemon has claimed a record for 1 min 30 s. Look at the daemon’s log (full disk? missing permission?), and run `outboxd check`.'
   expect(first(unclaimed).message).toBe(said)
   for (const why of [
     { firstDueMs: null },
@@ -158,7 +158,7 @@ test('due records that no daemon claims are not well, also beside records that n
 test('due polls without an answer in the ledger are not well, unless a pause holds them', () => {
   const unpolled = { firstPollDueMs: nowMs - 120_000, unansweredSinceMs: nowMs - 90_000 }
   const said =
-    'No outcome is recorded: polls have been due for up to 2 min and slots are free, but no daemon has written an answer to the ledger for 1 min 30 s. Look at the daemon’s log (full disk? missing permission?), and run `outboxd check`.'
+    'No outcome is recorded: polls have been due for up to 2 min and requests are free, but no daemon has written an answer to the ledger for 1 min 30 s. Look at the daemon’s log (full disk? missing permission?), and run `outboxd check`.'
   expect(first(unpolled).message).toBe(said)
   for (const why of [
     { firstPollDueMs: null },

@@ -48,7 +48,7 @@ const detail: SubmissionDetail = {
   conflict: null,
   blocker: null,
   pauses: [],
-  permitsFree: 5,
+  free: 5,
   daemonLives: true,
   nowMs,
   events: [],
@@ -62,7 +62,7 @@ const event = { atMs: nowMs, from: null, to: 'queued', attempt: 1, who: 'x', det
 
 test.each<[Partial<SubmissionDetail>, string]>([
   [{}, 'it is the next record to be sent'],
-  [{ permitsFree: 0 }, 'the budget is spent, so it waits for a slot'],
+  [{ free: 0 }, 'the budget is spent, so it waits for a free request'],
   [
     { dueMs: nowMs + 2_000, events: [{ ...event, cause: 'the service answered 500' }] },
     'it waits to be sent again. Cause: the service answered 500 / to be sent from 2026-11-03 12:00:02Z (in 2 s)',
@@ -109,7 +109,7 @@ test('the advice for an uncertain record names the times of its attempts in doub
   const sent = (...minutes: number[]) =>
     minutes.map((minute) => {
       const atMs = nowMs + minute * 60_000
-      return { ...event, atMs, from: 'queued', to: 'sending', cause: 'slot' } as const
+      return { ...event, atMs, from: 'queued', to: 'sending', cause: 'claimed' } as const
     })
   const next = (changed: Partial<SubmissionDetail>) => explain({ state: 'uncertain', ...changed })
   expect(next({ events: sent(0, 1), code: 'E002' })).toContain('whether it arrived at 2026-11-03 12:00:00Z, then')
@@ -142,13 +142,13 @@ const promises: readonly [string, Partial<SubmissionDetail>, readonly Partial<Su
     [
       { held: true, blocker: { id: 'b', outboxId: '12', state: 'uncertain' } },
       { dueMs: nowMs + 1_000 },
-      { permitsFree: 0 },
+      { free: 0 },
       { daemonLives: false },
       ...pauseReasons.map((reason) => ({ pauses: [{ reason, sinceMs: nowMs, untilMs: nowMs + 1_000, detail: '' }] })),
     ],
   ],
   [
-    'the service is asked as soon as a slot is free',
+    'the service is asked as soon as a request is free',
     { state: 'accepted', transactionId: 't', pollMs: nowMs },
     [
       { pollMs: nowMs + 1_000 },

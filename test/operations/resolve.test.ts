@@ -28,7 +28,7 @@ async function mistaken(outboxId: string, transactionId: string, verdict: 'compl
   const id = await fixture.end(uncertain, { outboxId })
   expect((await run(id, word(transactionId))).code).toBe(0)
   const work = fixture.ledger.dispatch()
-  const { polls, slots } = await claim(work, { polls: 1 })
+  const { polls } = await claim(work, { polls: 1 })
   const [poll] = polls
   if (poll === undefined) throw new Error('its poll did not come')
   const now = {
@@ -42,8 +42,7 @@ async function mistaken(outboxId: string, transactionId: string, verdict: 'compl
       ? ({ kind: 'completed', result: '{"paid":1.10}' } as const)
       : ({ kind: 'failed', code: 'E001', reason: 'no' } as const)
   const { change } = toTrackStep(poll.submission, messages, now)
-  const spent = slots.map((slot) => ({ ...slot, used: false, submissions: 0, polls: 0, others: 0 }))
-  await work.writeOutcomes(outcomeBatch({ transitions: [transition(poll.submission, change, poll.job)], slots: spent }))
+  await work.writeOutcomes(outcomeBatch({ transitions: [transition(poll.submission, change, poll.job)] }))
   expect(await fixture.ledger.row(id)).toMatchObject({ state: verdict, id_by_person: true })
   return id
 }

@@ -325,7 +325,7 @@ describe('whether the request was sent', () => {
     expect(answer).toMatchObject({ kind: 'no-answer', sent: false, cause: 'timeout' })
   })
 
-  test('a TLS handshake that outlasts the permit: nothing is sent', async () => {
+  test('a TLS handshake that outlasts the deadline: nothing is sent', async () => {
     const server = createSecureServer({ key: tls('key.pem'), cert: tls('cert.pem'), allowHTTP1: true })
     let received = 0
     server.on('request', (_request, response) => {

@@ -106,7 +106,7 @@ test('while an early renewal fails, the old token is used until it expires, and 
   expect(await tokens.ready()).toMatchObject({ kind: 'pause', pause: { reason: 'unreachable' } })
 })
 
-test('a refused secret is read again, and if it changed, the issuer is asked once more with another slot', async () => {
+test('a refused secret is read again, and if it changed, the issuer is asked once more with another request', async () => {
   const { tokens, issuer, needs, giveNewSecret } = setup()
   issuer.next(refusal(401))
   issuer.next(token('second', 3_600_000))
@@ -162,10 +162,10 @@ test('a refused token request leads to a pause', async () => {
   expect(await tokens.ready()).toMatchObject({ kind: 'token' })
 })
 
-test('without a slot the issuer is not asked', async () => {
+test('without a free request the issuer is not asked', async () => {
   const { tokens, issuer, budget } = setup()
-  budget.slots = 0
-  expect(await tokens.ready()).toEqual({ kind: 'no-slot' })
+  budget.free = 0
+  expect(await tokens.ready()).toEqual({ kind: 'not-now' })
   expect(issuer.asked()).toBe(0)
 })
 
@@ -266,7 +266,7 @@ test('callers wait at most 10 s for an issuer that hangs, and then get the pause
   for (let n = 0; n < 2; n++) {
     const asked = tokens.ready()
     await vi.advanceTimersByTimeAsync(10_000)
-    expect(await asked).toEqual({ kind: 'no-slot' })
+    expect(await asked).toEqual({ kind: 'not-now' })
   }
   hanging.resolve(refusal(503))
   await vi.advanceTimersByTimeAsync(0)
@@ -278,7 +278,7 @@ test('callers wait at most 10 s for an issuer that hangs, and then get the pause
 
 function setup({ isOneAtATime = false } = {}) {
   const clock = handClock()
-  const budget = { slots: 100, broken: false }
+  const budget = { free: 100, broken: false }
   const breaches: Breach[] = []
   const needs: TokenFetchReason[] = []
   const queued: (TokenAnswer | Promise<TokenAnswer>)[] = []
@@ -301,10 +301,10 @@ function setup({ isOneAtATime = false } = {}) {
       setImmediate(done.resolve)
       return queued.shift() ?? token(`t${asked}`, 3_600_000)
     },
-    async spendSlot(request, need) {
+    async spendRequest(request, need) {
       needs.push(need)
       if (budget.broken) throw new Error('the database is away')
-      return (budget.slots-- > 0 ? await request(() => true) : null) ?? 'no-slot'
+      return (budget.free-- > 0 ? await request(() => true) : null) ?? 'not-now'
     },
   })
   const issuer = {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
+import { systemClock } from '../../src/clock.ts'
 import { emptyOutcome } from '../../src/daemon/dispatch/outcomeWriter.ts'
-import { fitSlotsToBudget as fitSlotsIn } from '../../src/ledger/budget.ts'
+import { beginClaimSql, insertRequests, lockBudget, setLimit as setLimitIn } from '../../src/ledger/budget.ts'
 import {
   type CaptureSession,
   forgetSkippedRow,
@@ -20,7 +21,7 @@ import { openPollQueue, type PollQueue } from '../../src/ledger/queue.ts'
 import { submissionColumnsSql } from '../../src/ledger/submissions.ts'
 import type { CapturedRecord, FailedRow, OutcomeBatch, PollJob, Submission, Transition } from '../../src/model.ts'
 import type { SourceFailed } from '../../src/outbox/contentQueries.ts'
-import { inTransaction } from '../../src/postgres/database.ts'
+import { type Database, inTransaction } from '../../src/postgres/database.ts'
 import { asChange, type GivenChange } from './change.ts'
 import { createDatabase, type TestDatabase } from './database.ts'
 import { openPool } from './postgres.ts'
@@ -77,12 +78,13 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
       await pool.query(`begin;
         set local session_replication_role = replica; -- no trigger, so the log's rows can be deleted
         delete from outboxd.submission; delete from outboxd.submission_event; delete from outboxd.state_delta;
-        delete from outboxd.slot; delete from outboxd.budget; delete from outboxd.instance_setting;
+        delete from outboxd.request; delete from outboxd.instance_setting;
         delete from outboxd.pause; delete from outboxd.instance; delete from outboxd.problem;
         delete from outboxd.passage; delete from outboxd.request_count; delete from outboxd.request_hour;
         delete from outboxd.refusal_run; delete from outboxd.believed_refusal;
         delete from outboxd.skipped_row; delete from outboxd.pruned_submission;
         delete from outboxd.operator_act; delete from outbox; delete from outboxd_jobs.job;
+        update outboxd.ledger set rate_limit = null, window_ms = null, spent_at = null;
         commit`)
       // An operator agrees to the history, so that guards forget their last claims and any suspected loss.
       await pool.query(
@@ -107,8 +109,9 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         queue,
         instance: { id: randomUUID(), who: 'test' },
         history: historyOf(pool),
-        trialLeaseMs: 60_000,
-        requestsEndAfterMs: 36_000,
+        clock: systemClock,
+        trialLostAfterMs: 60_000,
+        requestOverAfterMs: 33_000,
         backoff: pauseBackoff,
         keyOnFailure: 'continue',
         ...given,
@@ -158,14 +161,13 @@ function given(url: string): TestDatabase {
   return { url, pool, [Symbol.asyncDispose]: () => pool.end() }
 }
 
-/** Claims up to the wanted numbers of submissions and polls, with slots for all of them. */
+/** Claims up to the wanted numbers of submissions and polls. */
 export async function claim(
   dispatch: TestDispatch,
   wanted: { submissions?: number; polls?: number; rarePolls?: number; trial?: boolean },
 ) {
   const { submissions = 0, polls = 0, rarePolls = 0, trial = false } = wanted
-  const permits = submissions + polls + rarePolls
-  return dispatch.claim({ id: randomUUID(), submissions, polls, rarePolls, permits, trial }, () => {})
+  return dispatch.claim({ id: randomUUID(), submissions, polls, rarePolls, trial }, () => {})
 }
 
 export function transition(submission: Submission, change: GivenChange, job: PollJob | null = null): Transition {
@@ -175,17 +177,36 @@ export function transition(submission: Submission, change: GivenChange, job: Pol
 /** Makes a batch that is empty except for the given fields. */
 export function outcomeBatch(given: Partial<OutcomeBatch>): OutcomeBatch {
   const { transition: _, ...empty } = emptyOutcome
-  return { ...empty, transitions: [], slots: [], ...given }
+  return { ...empty, transitions: [], ...given }
 }
 
-/** Sets up the budget as a daemon does at its start. */
-export async function fitSlotsToBudget(pool: pg.Pool, requests: number, windowMs = 60_000): Promise<void> {
-  await inTransaction(pool, (db) => fitSlotsIn(db, { requests, windowMs }))
+/** Sets the limit as a daemon does at its start. By default it is higher than a test needs. */
+export async function setLimit(pool: pg.Pool, requests = 500_000, windowMs = 60_000): Promise<void> {
+  await setLimitIn(pool, { requests, windowMs })
 }
 
-/** Sets up more slots than a test needs: 500, each for 1,000 requests. */
-export async function plentyOfSlots(ledger: Ledger): Promise<void> {
-  await fitSlotsToBudget(ledger.pool, 500_000)
+/** Claims up to this many requests, as far as they are free. @returns their ids */
+export function claimRequests(
+  pool: pg.Pool,
+  count: number,
+  { instanceId = randomUUID(), overAfterMs = 33_000 } = {},
+): Promise<string[]> {
+  const claim = async (db: Database) => {
+    const free = await lockBudget(db)
+    const purposes = Array.from({ length: Math.min(count, free) }, () => 'question' as const)
+    return purposes.length === 0 ? [] : insertRequests(db, { instanceId, overAfterMs }, purposes)
+  }
+  return inTransaction(pool, claim, { openingSql: beginClaimSql })
+}
+
+/** Spends what is free of the limit for an hour. */
+export async function spendLimit(pool: pg.Pool): Promise<void> {
+  await claimRequests(pool, 10_000, { overAfterMs: 3_600_000 })
+}
+
+export async function countFree(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query<{ free: number }>('select free from outboxd.budget')
+  return rows[0]?.free ?? 0
 }
 
 /** A search that finds no outbox row with a transaction. */
@@ -193,7 +214,7 @@ const findNone = async () => ({ kind: 'none' }) as const
 export const noNamedRows = { find: findNone, findNow: findNone }
 
 const historyOf = (pool: pg.Pool) =>
-  createDataLossGuard({ pool, who: 'test', requestsEndAfterMs: 36_000, standby: 'none', rowSearch: noNamedRows })
+  createDataLossGuard({ pool, who: 'test', requestOverAfterMs: 33_000, standby: 'none', rowSearch: noNamedRows })
 
 /** Returns the functions that capture uses on a ledger. */
 export function openCaptureLock(pool: pg.Pool, keyOnFailure: KeyOnFailure = 'continue') {

@@ -6,7 +6,7 @@ import { type BudgetFigures, runBudget } from './harness/runBudget.ts'
 import { type ChosenRun, chooseRuns, processingTimes } from './harness/schedules.ts'
 
 const options = readOptions(
-  'bench:budget: how well the slots are used: the learned schedule beside plain schedules and the oracle.',
+  'bench:budget: how well the budget is used: the learned schedule beside plain schedules and the oracle.',
   {
     windows: { default: '60', help: 'windows under full load; the first third warms up' },
     idle: { default: '20', help: 'windows with few records' },

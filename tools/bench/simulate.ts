@@ -35,8 +35,8 @@ type ScheduleName = keyof typeof schedules
 const chosenSchedules = (Object.keys(schedules) as ScheduleName[]).filter((name) => name.includes(options.schedule))
 const chosenTimes = Object.entries(distributions(WINDOW_MS)).filter(([name]) => name.includes(options.times))
 
-console.log(`Simulated, not measured: the poll schedule and the dispatcher under a fake clock. Limit ${LIMIT} per 60 s, slots
-free again 60 s after the answer, answers after 30 ms, 8 on the wire. The same dispatcher under every schedule; the learned
+console.log(`Simulated, not measured: the poll schedule and the dispatcher under a fake clock. Limit ${LIMIT} per 60 s,
+requests count until 60 s after the answer, answers after 30 ms, 8 on the wire. The same dispatcher under every schedule; the learned
 one begins without data, and moves polls as the daemon does. ${SEEDS.length} runs each, with other random numbers.
 `)
 if ('steady'.includes(options.only)) printSteady()

@@ -1,4 +1,4 @@
-import { allocateSlots, initialSlotBalance } from '../../src/daemon/dispatch/allocateSlots.ts'
+import { allocateRequests, initialAllocationBalance } from '../../src/daemon/dispatch/allocateRequests.ts'
 import type { PlannerInput } from '../../src/daemon/track/pollPlanner.ts'
 import type { ObservedProcessingTime } from '../../src/daemon/track/processingTimes.ts'
 import { Timeline } from './harness/timeline.ts'
@@ -41,7 +41,7 @@ export interface Scenario {
   readonly countFromMs: number
   /** Draws a processing time, milliseconds, from random numbers in (0, 1). */
   readonly processingMs: (random: () => number, nowMs: number) => number
-  /** When records arrive; undefined if there are always as many as free slots. */
+  /** When records arrive; undefined if there are always as many as free requests. */
   readonly arrivalsAtMs: readonly number[] | undefined
   readonly schedule: Schedule
   readonly seed: number
@@ -70,7 +70,7 @@ export interface Finished {
 const ENDLESS = 100_000
 
 /**
- * Simulates a scenario with a fake clock: slots that are free again a window after the answer, the dispatcher's
+ * Simulates a scenario with a fake clock: requests that count until a window after the answer, the dispatcher's
  * decisions, and a service that counts arrivals in a strict sliding window. It never waits, so a simulated hour takes a
  * moment.
  */
@@ -85,29 +85,29 @@ export function simulate(scenario: Scenario): Outcome {
   const arrivals: number[] = []
   const finished: Finished[] = []
   let nowMs = 0
-  let [slotsFree, onWire, accepted, slotsOnSubmissions, refused] = [limit, 0, 0, 0, 0]
-  let balance = initialSlotBalance(limit, nowMs)
+  let [free, onWire, accepted, submissionsSent, refused] = [limit, 0, 0, 0, 0]
+  let balance = initialAllocationBalance(limit, nowMs)
   let againAtMs = 0
 
   const submissionsReady = () => (scenario.arrivalsAtMs ? waitingSinceMs.length : ENDLESS)
   const seen = (): PlannerInput => ({
     capacity: limit,
     submissionsWaiting: submissionsReady(),
-    submissionsSent: slotsOnSubmissions,
+    submissionsSent,
     accepted,
     nowMs,
   })
   const request = (isSubmission: boolean, answered: () => void) => {
-    slotsFree--
+    free--
     onWire++
-    if (isSubmission) slotsOnSubmissions++
+    if (isSubmission) submissionsSent++
     arrivals.push(nowMs + answerMs / 2)
     if ((arrivals.at(-1 - limit) ?? Number.NEGATIVE_INFINITY) > nowMs + answerMs / 2 - windowMs) refused++
     events.add(nowMs + answerMs, () => {
       onWire--
       events.add(nowMs + windowMs, () => {
-        slotsFree++
-        if (isSubmission) slotsOnSubmissions--
+        free++
+        if (isSubmission) submissionsSent--
       })
       answered()
     })
@@ -148,10 +148,10 @@ export function simulate(scenario: Scenario): Outcome {
   }
   const dispatch = () => {
     schedule.press(seen())
-    const spending = allocateSlots({
+    const spending = allocateRequests({
       nowMs,
-      capacity: limit,
-      slotsFree,
+      limit,
+      free,
       inFlightRoom: scenario.maxInFlight - onWire,
       submissionsReady: submissionsReady(),
       pollsDue: due.countUntil(nowMs),

@@ -34,7 +34,7 @@ export interface Adversaries {
 
 export const kills = 'kill -9'
 
-/** Longer than the lease of a silent instance (12 s) plus a round of the other instances (3 s). */
+/** Longer than an instance may be silent (12 s) plus a round of the other instances (3 s). */
 const stopForMs = [16_000, 22_000] as const
 /** A berth whose daemon is rarely killed, so that it lives long enough to rescue records of killed daemons. */
 const anchor = 0
@@ -84,7 +84,7 @@ export function createFaultTable(
       strike: (random) => strikeAtStatement(random, 'SIGKILL'),
     },
     {
-      what: 'SIGSTOP at a statement, past the lease',
+      what: 'SIGSTOP at a statement, until it counts as dead',
       everyMs: 6_000,
       strike: (random) => strikeAtStatement(random, 'SIGSTOP', random.whole(...stopForMs)),
     },

@@ -87,7 +87,7 @@ export const mutations = {
     patches: [
       {
         file: 'src/ledger/claims.ts',
-        from: `return inTransaction(deps.ledger, take, { mustSurviveFailover: true })`,
+        from: `return inTransaction(deps.ledger, take, { mustSurviveFailover: true, openingSql: beginClaimSql })`,
         to: `const early = Promise.withResolvers<T>()
     inTransaction(deps.ledger, async (db) => {
       early.resolve(await take(db))
@@ -141,9 +141,9 @@ export const mutations = {
     breaks: 'a poll is not counted, so that a window holds more requests than the limit',
     patches: [
       {
-        file: 'src/daemon/dispatch/slotPool.ts',
-        from: `slot.left -= 1`,
-        to: `if (spentOn !== 'polls') slot.left -= 1`,
+        file: 'src/ledger/budget.ts',
+        from: `select $1, purpose, clock_timestamp() + $2 * interval '1 ms' from`,
+        to: `select $1, purpose, case purpose when 'poll' then now() - interval '1 d' else clock_timestamp() + $2 * interval '1 ms' end from`,
       },
     ],
     idempotency: 'ignore',

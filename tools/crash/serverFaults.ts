@@ -17,8 +17,8 @@ export interface ServerFaults {
 
 const awaitedWithinMs = 5_000
 const backMs = [500, 8_000] as const
-/** Until then, a request whose claim was lost may still leave, because its permit ends after 8 s. */
-const stillLeavesMs = 8_000
+/** Until then, a request whose claim was lost may still leave, because its deadline passes after 3 s. */
+const stillLeavesMs = 5_000
 
 export function createServerFaults({ cluster, ledger }: Environment): ServerFaults {
   const lost: LostSpan[] = []

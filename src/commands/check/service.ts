@@ -1,10 +1,15 @@
 import { systemClock } from '../../clock.ts'
 import type { Config, Credentials } from '../../config.ts'
 import { ServiceMismatch } from '../../ledger/binding.ts'
-import { historyDiffersMessage } from '../../ledger/slotLoans.ts'
+import { historyDiffersMessage } from '../../ledger/commandRequests.ts'
 import { firstMappedResource, loadMappings } from '../../mapping/loadMappings.ts'
 import type { Answer } from '../../model.ts'
-import { ledgerFaultClauses, slotWaitMaxMs, withBudgetedServiceClient } from '../../operations/askForTransaction.ts'
+import {
+  ledgerFaultClauses,
+  requestWaitMaxMs,
+  type SpendRequest,
+  withBudgetedServiceClient,
+} from '../../operations/askForTransaction.ts'
 import { standbyAwaitedMessage } from '../../operations/databaseMessages.ts'
 import { findEarliestExpiryEpochMs } from '../../pem.ts'
 import { type Resource, resourceNames } from '../../resources.ts'
@@ -44,18 +49,16 @@ export async function checkService(
       signal,
       mayAskWithoutLedger,
       onWait() {},
-      requestsMax: 3,
       onCertificate(expiresAtMs) {
         shown.splice(0, 1, { whose: 'the certificate of the service', expiresAtMs })
       },
-      ask: (client, mayLeave, requests) => ask(client, resource, mayLeave, requests, noticed),
+      ask: (client, spend) => ask(client, resource, spend, noticed),
     })
     noticed.certificates.push(...shown)
     if (asked.kind === 'asked') return asked.result
     if (asked.kind === 'history-differs') return [makeUncheckedFinding(what, historyDiffersMessage)]
-    if (asked.kind === 'none-free') return [makeUncheckedFinding(what, noneFree)]
     if (asked.why === 'standby-awaited') return [makeFinding(what, 'problem', standbyAwaitedMessage)]
-    const message = `${ledgerFaultClauses[asked.why]}, so no slot can be taken from the budget. \`outboxd check --ask-anyway\` makes the requests without slots`
+    const message = `${ledgerFaultClauses[asked.why]}, so no request can be counted. \`outboxd check --ask-anyway\` makes the requests without the budget`
     return [makeUncheckedFinding(what, message)]
   } catch (error) {
     if (error instanceof ServiceMismatch) return [makeFinding(what, 'problem', error.message)]
@@ -65,8 +68,7 @@ export async function checkService(
 
 const what = 'service'
 
-const noneFree = `no slot of the budget was free for ${formatDuration(slotWaitMaxMs)}, because a daemon or another client uses them all: see \`outboxd status\``
-const tooLate = 'the slot expired before the request could be sent: run `outboxd check` again'
+const noneFree = `no request of the budget was free for ${formatDuration(requestWaitMaxMs)}, because a daemon or another client uses them all: see \`outboxd status\``
 
 function resourceOf({ mappingsDir }: Config): Resource {
   try {
@@ -79,12 +81,11 @@ function resourceOf({ mappingsDir }: Config): Resource {
 async function ask(
   client: ServiceClient,
   resource: Resource,
-  mayLeave: () => boolean,
-  requests: number,
+  spend: SpendRequest,
   { clocks }: Pick<ClocksAndCertificates, 'clocks'>,
 ): Promise<Finding[]> {
-  const asked = await client.requestToken(mayLeave)
-  if (asked === null) return [makeUncheckedFinding(what, tooLate)]
+  const asked = await spend((mayLeave) => client.requestToken(mayLeave))
+  if (asked === null) return [makeUncheckedFinding(what, noneFree)]
   const { answer, token } = asked
   if (token === null)
     return [
@@ -96,11 +97,12 @@ async function ask(
       ? 'of unknown lifetime: check TOKEN_EXPIRES_IN_UNIT'
       : `valid for ${formatDuration(token.lifetimeMs)}`
   const granted = makeFinding('token', 'ok', `issued in ${Math.round(answer.tookMs)} ms, ${lifetime}`)
-  const call = await client.send(createHarmlessRequest(resource), token.accessToken, mayLeave)
-  if (call === null) return [granted, makeUncheckedFinding(what, tooLate)]
+  const { accessToken } = token
+  const call = await spend((mayLeave) => client.send(createHarmlessRequest(resource), accessToken, mayLeave))
+  if (call === null) return [granted, makeUncheckedFinding(what, noneFree)]
   if (call.kind === 'response') clocks.push(...clockReadingsFromDateHeader(call, systemClock.nowMs()))
-  const isUnclear = call.kind === 'response' && call.status === 404 && requests > 2
-  const otherPathAnswer = isUnclear ? await client.requestUnknownPath(token.accessToken, mayLeave) : null
+  const isUnclear = call.kind === 'response' && call.status === 404
+  const otherPathAnswer = isUnclear ? await spend((mayLeave) => client.requestUnknownPath(accessToken, mayLeave)) : null
   return [granted, judgeUnknownTransactionAnswer(call, otherPathAnswer)]
 }
 

@@ -60,7 +60,7 @@ export function tapStream<S extends NodeJS.WritableStream>(stream: S, onText: (t
   })
 }
 
-export const slotWaitOptions = ({ signal, stderr }: Pick<CommandContext, 'signal' | 'stderr'>) => ({
+export const requestWaitOptions = ({ signal, stderr }: Pick<CommandContext, 'signal' | 'stderr'>) => ({
   signal,
-  onWait: () => void stderr.write('Waiting for a free slot in the budget …\n'),
+  onWait: () => void stderr.write('Waiting for a free request of the budget …\n'),
 })

@@ -61,13 +61,13 @@ export function addNowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 const live = (id: string, content: HtmlValue) => html`<div id="${id}" data-live>${content}</div>`
 
 /** The same for all viewers, except for the forms. */
-function renderView({ report, slots, needingAttention }: NowPageData, forms: HtmlValue): HtmlSafeString {
+function renderView({ report, budget, needingAttention }: NowPageData, forms: HtmlValue): HtmlSafeString {
   const { nowMs, standing } = report
   return html`${live('sentences', report.diagnoses.map(sentence))}
 <section>${live('person', attentionSection(needingAttention, countNeedingAttention(report), nowMs))}</section>
 <section>${live('flow', flowSection(report))}</section>
 <div class="side-by-side">
-<section>${live('budget', budgetSection(slots))}</section>
+<section>${live('budget', budgetSection(budget))}</section>
 <section>${live('pauses', pausesSection(report.pauses, nowMs))}${forms}</section>
 </div>
 <div class="side-by-side">

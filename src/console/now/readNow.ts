@@ -1,20 +1,20 @@
 import { setTimeout } from 'node:timers/promises'
 import { countFailureCauses } from '../../ledger/operator/search.ts'
 import { anySubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
-import { type BudgetSlots, readBudgetSlots, readLedgerSnapshot } from '../../ledger/snapshot.ts'
+import { type BudgetUse, readBudgetUse, readLedgerSnapshot } from '../../ledger/snapshot.ts'
 import { statesNeedingAttention } from '../../model.ts'
 import { createStatusReport, type StatusReport } from '../../operations/diagnose.ts'
 import { type OutboxStatus, readLedgerStatus, readOutboxStatus } from '../../operations/readStatus.ts'
 import { type ConsoleParts, shareRecentRead } from '../parts.ts'
 
 /** The longest age of each part, so that viewers, however many, cost under five statements a second. */
-const agesMs = { slots: 1_900, ledger: 7_900, causes: 9_900 }
+const agesMs = { budget: 1_900, ledger: 7_900, causes: 9_900 }
 
 const causesOfMax = 1_000
 
 export interface NowPageData {
   report: StatusReport
-  slots: BudgetSlots
+  budget: BudgetUse
   needingAttention: Awaited<ReturnType<typeof countFailureCauses>>
 }
 
@@ -26,7 +26,7 @@ export function createNowPageReader({
 }: Pick<ConsoleParts, 'databases' | 'config' | 'clock'>): () => Promise<NowPageData> {
   const readOutbox = createLastKnownOutboxStatusReader({ databases, clock })
   const readLedger = shareRecentRead(clock, agesMs.ledger, async () => readLedgerStatus(await databases()))
-  const readSlots = shareRecentRead(clock, agesMs.slots, async () => readBudgetSlots((await databases()).ledger))
+  const readBudget = shareRecentRead(clock, agesMs.budget, async () => readBudgetUse((await databases()).ledger))
   const readCauses = shareRecentRead(clock, agesMs.causes, async () =>
     countFailureCauses(
       (await databases()).ledger,
@@ -35,15 +35,15 @@ export function createNowPageReader({
     ),
   )
   return async () => {
-    const [ledger, snapshot, outbox, slots, needingAttention] = await Promise.all([
+    const [ledger, snapshot, outbox, budget, needingAttention] = await Promise.all([
       readLedger(),
       databases().then((opened) => readLedgerSnapshot(opened.ledger)),
       readOutbox(),
-      readSlots(),
+      readBudget(),
       readCauses(),
     ])
     const report = createStatusReport({ ...ledger, ...snapshot }, outbox, config)
-    return { report, slots, needingAttention }
+    return { report, budget, needingAttention }
   }
 }
 

@@ -3,18 +3,18 @@ import {
   type Answer,
   type AttemptResult,
   type Claim,
+  type ClaimedRequest,
   type ClaimedSubmission,
   type ClaimRequest,
   type Outcome,
   type PollJob,
   type RequestDemand,
-  type Slot,
   type Submission,
   type TokenVerdict,
   wasProcessSuspended,
 } from '../../model.ts'
-import { trialValidMs } from '../../slotDurations.ts'
-import type { SlotBalance } from './allocateSlots.ts'
+import { trialDeadlineMs } from '../../requestDurations.ts'
+import type { AllocationBalance } from './allocateRequests.ts'
 import { createInFlightTracker, createLostClaimStore } from './inFlight.ts'
 import {
   type AttemptInterpretation,
@@ -32,15 +32,13 @@ import {
   type RoundPlan,
   retrySoonMs,
   roundWaitMaxMs,
-  untilSlotMs,
+  untilFreeMs,
 } from './planRound.ts'
-import type { Permit, SlotPool } from './slotPool.ts'
 
 export interface DispatcherDeps {
   clock: Clock
   windowMs: number
   maxInFlight: number
-  slotPool: SlotPool
   countDueRequests(countedMax: number): Promise<RequestDemand>
   onDemand(demand: RequestDemand): void
   /** @param beforeCommit called just before the COMMIT leaves; if it was not called, nothing is claimed */
@@ -50,8 +48,8 @@ export interface DispatcherDeps {
   watchHeartbeat(): () => boolean
   /** @returns false if the COMMIT may still take effect, so that the caller must try again */
   requeueUnsentClaim(claimId: string): Promise<boolean>
-  /** @returns slots for `permits`; null if another instance has the trial, or no slot is free */
-  claimTrialRequest(permits: number): Promise<Slot[] | null>
+  /** @returns null if another instance has the trial, or no request is free */
+  claimTrialRequest(): Promise<ClaimedRequest | null>
   token(): Promise<TokenVerdict>
   onTokenRefused(accessToken: string): void
   submit(submission: ClaimedSubmission, accessToken: string, isValid: () => boolean): Promise<AttemptResult>
@@ -80,9 +78,9 @@ export const readyRecordsCountedMax = 1_000
 export function createDispatcher(deps: DispatcherDeps) {
   const requests = createInFlightTracker(deps)
   const lost = createLostClaimStore(deps.clock.nowMs, deps.requeueUnsentClaim)
-  const seen = { permitsFree: 0 }
+  const seen = { free: 0 }
   const answers = createAnswerHandling(deps, seen)
-  let balance: SlotBalance | null = null
+  let balance: AllocationBalance | null = null
   let lastTrialWasPoll = false
 
   const own = (): InstanceState => ({
@@ -93,10 +91,8 @@ export function createDispatcher(deps: DispatcherDeps) {
     recordsInFlight: requests.sending().length,
     pollsInFlight: requests.polls().length,
     rarePollsInFlight: requests.rarePolls(),
-    permitsHeld: deps.slotPool.available(),
     isPausing: answers.isPausing(),
     mayClaim: deps.mayClaim(),
-    lostClaims: lost.list().length,
     silentRecords: answers.silentRecords(),
     lastTrialWasPoll,
     balance,
@@ -104,7 +100,6 @@ export function createDispatcher(deps: DispatcherDeps) {
 
   async function runOnce(): Promise<number> {
     await lost.recover()
-    if (deps.slotPool.hasReturnable()) void deps.writeOutcome(emptyOutcome)
     const before = own()
     const withoutLookMs = blockedWaitMs(before)
     if (withoutLookMs !== null) return withoutLookMs
@@ -113,16 +108,16 @@ export function createDispatcher(deps: DispatcherDeps) {
     const demand = await deps.countDueRequests(Math.max(maxInFlight - inFlight, readyRecordsCountedMax) + pollsInFlight)
     if (answers.pausesCalled() > pausesBefore) return retrySoonMs
     deps.onDemand(demand)
-    seen.permitsFree = demand.permitsFree
+    seen.free = demand.free
     const plan = planRound(own(), demand)
     balance = plan.balance
     return carryOut(plan, demand, () => answers.pausesCalled() > pausesBefore)
   }
 
-  async function carryOut(plan: RoundPlan, { nextSlotMs }: RequestDemand, isOutdated: () => boolean): Promise<number> {
+  async function carryOut(plan: RoundPlan, { nextFreeMs }: RequestDemand, isOutdated: () => boolean): Promise<number> {
     if (plan.kind === 'wait') return plan.forMs
     const token = await deps.token()
-    if (token.kind === 'no-slot') return untilSlotMs(nextSlotMs)
+    if (token.kind === 'not-now') return untilFreeMs(nextFreeMs)
     if (token.kind === 'pause') {
       void deps.writeOutcome({ ...emptyOutcome, pauses: [token.pause] })
       return roundWaitMaxMs
@@ -133,49 +128,54 @@ export function createDispatcher(deps: DispatcherDeps) {
   }
 
   function begin(plan: Exclude<RoundPlan, { kind: 'wait' }>, accessToken: string): Promise<number> {
-    if (plan.kind === 'send') return claimAndSend({ ...plan, trial: false }, accessToken)
+    if (plan.kind === 'send') {
+      const { submissions, polls, rarePolls } = plan
+      return claimAndSend({ submissions, polls, rarePolls, trial: false }, accessToken)
+    }
     if (plan.by === 'question') return askAndFollow(accessToken)
     return claimAndSend({ submissions: 0, polls: 1, rarePolls: 0, trial: true }, accessToken)
   }
 
-  async function claimAndSend(
-    { submissions, polls, rarePolls, trial }: Omit<ClaimRequest, 'id' | 'permits'>,
-    accessToken: string,
-  ): Promise<number> {
+  async function claimAndSend(wanted: Omit<ClaimRequest, 'id'>, accessToken: string): Promise<number> {
     const ageMs = deps.clock.stopwatch()
-    const permits = Math.max(0, submissions + polls + rarePolls - deps.slotPool.available())
-    const request = { id: deps.newId(), submissions, polls, rarePolls, permits, trial }
+    const request = { id: deps.newId(), ...wanted }
     const maySend = deps.watchHeartbeat()
     const claim = await deps.claim(request, (taken) => lost.remember(request.id, taken))
-    deps.slotPool.add(claim.slots, ageMs)
+    seen.free -= claim.submissions.length + claim.polls.length
     // A claim that took too long counts as lost: the next round requeues its records unsent.
     const isTimely = maySend()
     if (isTimely) lost.forget(request.id)
-    else if (claim.isFirstAfterTrial) void deps.writeOutcome({ ...emptyOutcome, trialEnded: true })
+    else if (claim.submissions.length > 0)
+      void deps.writeOutcome({
+        ...emptyOutcome,
+        unsentRequests: claim.submissions.map(({ requestId }) => requestId),
+        trialEnded: claim.isFirstAfterTrial,
+      })
+    const mayTrialLeave = () => claim.mayLeave() && ageMs() < trialDeadlineMs
     const follow = (sent: SentAttempt, working: Promise<AttemptResult>) =>
       requests.follow(sent, () => answers.ended(sent, working))
     for (const submission of isTimely ? claim.submissions : []) {
-      const permit = deps.slotPool.acquire('submissions')
-      const isValid = claim.isFirstAfterTrial ? isTrialValid(deps.windowMs, permit, ageMs) : permit.isValid
-      const working = deps.submit(submission, accessToken, () => isValid() && maySend())
-      follow({ submission, job: null, trial: claim.isFirstAfterTrial, permit, accessToken, ageMs }, working)
+      const { requestId } = submission
+      const mayLeave = claim.isFirstAfterTrial ? mayTrialLeave : claim.mayLeave
+      const working = deps.submit(submission, accessToken, () => mayLeave() && maySend())
+      follow({ submission, job: null, trial: claim.isFirstAfterTrial, requestId, accessToken, ageMs }, working)
     }
-    for (const { submission, job } of claim.polls) {
-      const permit = deps.slotPool.acquire('polls')
-      const isValid = trial ? isTrialValid(deps.windowMs, permit, ageMs) : permit.isValid
-      const working = deps.poll(submission, accessToken, isValid)
-      follow({ submission, job, trial, permit, accessToken, ageMs }, working)
+    for (const { submission, job, requestId } of claim.polls) {
+      const working = deps.poll(submission, accessToken, wanted.trial ? mayTrialLeave : claim.mayLeave)
+      follow({ submission, job, trial: wanted.trial, requestId, accessToken, ageMs }, working)
     }
     return claim.submissions.length + claim.polls.length
   }
 
   async function askAndFollow(accessToken: string): Promise<number> {
     const ageMs = deps.clock.stopwatch()
-    const slots = await deps.claimTrialRequest(deps.slotPool.available() > 0 ? 0 : 1)
-    if (slots === null) return 0
-    deps.slotPool.add(slots, ageMs)
-    const permit = deps.slotPool.acquire('others')
-    requests.follow({ submission: null, job: null }, () => answers.harmlessTrialEnded({ permit, accessToken, ageMs }))
+    const claimed = await deps.claimTrialRequest()
+    if (claimed === null) return 0
+    const mayLeave = () => claimed.mayLeave() && ageMs() < trialDeadlineMs
+    const { requestId } = claimed
+    requests.follow({ submission: null, job: null }, () =>
+      answers.harmlessTrialEnded({ requestId, accessToken, ageMs }, mayLeave),
+    )
     return 1
   }
 
@@ -199,13 +199,16 @@ export function createDispatcher(deps: DispatcherDeps) {
 }
 
 interface Sent {
-  permit: Permit
+  requestId: string
   accessToken: string
   ageMs: () => number
 }
 
-const isTrialValid = (windowMs: number, permit: Permit, ageMs: () => number) => () =>
-  permit.isValid() && ageMs() < trialValidMs(windowMs)
+/** What became of a request. One without an answer counts for as long as it may still arrive. */
+function endOfRequest({ requestId }: Sent, answer: Answer | null): Partial<OutcomeToWrite> {
+  if (answer === null) return { unsentRequests: [requestId] }
+  return answer.kind === 'response' ? { answeredRequests: [requestId] } : {}
+}
 
 interface SentAttempt extends Sent {
   submission: Submission
@@ -216,20 +219,20 @@ interface SentAttempt extends Sent {
 
 const pauseWriteMaxMs = 5_000
 
-function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree: number }>) {
+function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ free: number }>) {
   let streaks = noFailureStreaks
   let [called, written] = [0, 0]
   let lastCalledAgeMs = () => 0
 
-  const circumstances = (ageMs: () => number) => ({ ...deps, permitsFree: seen.permitsFree, ageMs })
+  const circumstances = (ageMs: () => number) => ({ ...deps, free: seen.free, ageMs })
 
-  async function write(interpretation: AttemptInterpretation, accessToken: string): Promise<void> {
+  async function write(interpretation: AttemptInterpretation, sent: Sent, answer: Answer | null): Promise<void> {
     streaks = interpretation.streaks
-    if (interpretation.isTokenRefused) deps.onTokenRefused(accessToken)
+    if (interpretation.isTokenRefused) deps.onTokenRefused(sent.accessToken)
     const calls = interpretation.work.pauses.length
     called += calls
     if (calls > 0) lastCalledAgeMs = deps.clock.stopwatch()
-    await deps.writeOutcome(interpretation.work).finally(() => {
+    await deps.writeOutcome({ ...interpretation.work, ...endOfRequest(sent, answer) }).finally(() => {
       written += calls
     })
     // The written pause now holds records back, so unanswered requests are counted from zero again.
@@ -237,11 +240,9 @@ function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree
   }
 
   return {
-    async ended(
-      { submission, job, trial, permit, accessToken, ageMs }: SentAttempt,
-      working: Promise<AttemptResult>,
-    ): Promise<void> {
-      const attempted = await working.finally(permit.endRequest)
+    async ended(sent: SentAttempt, working: Promise<AttemptResult>): Promise<void> {
+      const { submission, job, trial, accessToken, ageMs } = sent
+      const attempted = await working
       deps.onAttempted(submission, attempted, accessToken)
       const { step, answer } = attempted
       const signs = answer === null ? null : deps.judgeAnswer(answer, accessToken)
@@ -249,15 +250,14 @@ function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ permitsFree
       const judged = isJudged && signs !== null ? signs.judged : null
       const { fingerprint = null, outcome = null } = signs ?? {}
       const end = { submission, job, trial, attempted, fingerprint, outcome, judged }
-      await write(interpretAttempt(end, streaks, circumstances(ageMs)), accessToken)
+      await write(interpretAttempt(end, streaks, circumstances(ageMs)), sent, answer)
     },
-    async harmlessTrialEnded({ permit, accessToken, ageMs }: Sent): Promise<void> {
-      const answer = await deps
-        .sendHarmlessTrial(accessToken, isTrialValid(deps.windowMs, permit, ageMs))
-        .finally(permit.endRequest)
+    async harmlessTrialEnded(sent: Sent, mayLeave: () => boolean): Promise<void> {
+      const { accessToken, ageMs } = sent
+      const answer = await deps.sendHarmlessTrial(accessToken, mayLeave)
       const says = answer !== null && !wasProcessSuspended(answer)
       const asked = says ? { answer, judged: deps.judgeAnswer(answer, accessToken).judged } : null
-      await write(interpretTrialWithoutRecord(asked, streaks, circumstances(ageMs)), accessToken)
+      await write(interpretTrialWithoutRecord(asked, streaks, circumstances(ageMs)), sent, answer)
     },
     pausesCalled: () => called,
     /** True while this instance writes a pause. False after 5 s, because the write then counts as blocked by a lock. */

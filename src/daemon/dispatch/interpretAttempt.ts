@@ -44,7 +44,8 @@ export interface EndedAttempt {
 
 export interface AttemptContext {
   maxInFlight: number
-  permitsFree: number
+  /** Requests that were free before this one was claimed. */
+  free: number
   ageMs: () => number
 }
 
@@ -74,6 +75,7 @@ export function interpretAttempt(
       : { clears: false, ...pauseFor(attempt, streaks, circumstances) }
   return {
     work: {
+      ...emptyOutcome,
       transition: { submission, job, change: step.change, cause: step.cause, request: madeRequest(attempt) },
       pauses: said.pause ? [said.pause] : [],
       answeredRecords: job === null ? answeredRecordsOfAttempt(submission, attempted, fingerprint) : [],
@@ -173,9 +175,9 @@ function countSilence(silent: boolean, isRecord: boolean, streaks: FailureStreak
  * Returns the remaining requests that the answer states, if they are fewer than expected: another client may spend from
  * the same limit.
  */
-function remainingIn(answer: Answer | null, { permitsFree, ageMs }: AttemptContext): RemainingRequests | null {
+function remainingIn(answer: Answer | null, { free, ageMs }: AttemptContext): RemainingRequests | null {
   const remaining = answer?.kind === 'response' ? answer.rateRemaining : null
-  return remaining !== null && remaining < permitsFree ? { requests: remaining, ageMs } : null
+  return remaining !== null && remaining < free ? { requests: remaining, ageMs } : null
 }
 
 /** This pause keeps a hanging service from putting one record after another in doubt. */

@@ -9,7 +9,6 @@ export interface UnwrittenOutcome {
 export interface OutcomeWriterDeps<Written> {
   nowMs(): number
   writeOutcomes(batch: OutcomeBatch): Promise<Written>
-  takeReturnable(): OutcomeBatch['slots']
   /** @see src/postgres/sqlState.ts */
   classifyDatabaseError(error: unknown): 'moment' | 'piece' | 'everyone'
   onWritten(result: Written, batch: OutcomeBatch): void
@@ -20,10 +19,12 @@ export interface OutcomeWriterDeps<Written> {
   waitMs(ms: number): Promise<void>
 }
 
-export type OutcomeToWrite = Omit<OutcomeBatch, 'slots' | 'transitions'> & { transition: Transition | null }
+export type OutcomeToWrite = Omit<OutcomeBatch, 'transitions'> & { transition: Transition | null }
 
 export const emptyOutcome: OutcomeToWrite = {
   transition: null,
+  answeredRequests: [],
+  unsentRequests: [],
   pauses: [],
   answeredRecords: [],
   refusals: [],
@@ -64,7 +65,7 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>) {
   async function writeGathered(): Promise<void> {
     isWriting = true
     while (gathered.length > 0) {
-      const group = [pieceOf({ ...empty, slots: deps.takeReturnable() }), ...gathered]
+      const group = gathered
       gathered = []
       const end = await persist(merge(group.map(({ batch }) => batch)), group)
       for (const piece of group) await (end === 'written' ? piece.resolve() : writeAlone(piece))
@@ -123,11 +124,11 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>) {
     async add({ transition, ...rest }: OutcomeToWrite): Promise<void> {
       const parts = transition
         ? [
-            { ...rest, refusals: [], slots: [], transitions: [] },
+            { ...rest, refusals: [], transitions: [] },
             // A refusal counts only beside the step of its record.
             { ...empty, refusals: rest.refusals, transitions: [transition] },
           ]
-        : [{ ...rest, slots: [], transitions: [] }]
+        : [{ ...rest, transitions: [] }]
       const pieces = parts.map(pieceOf)
       for (const piece of pieces) {
         unwritten.add(piece)
@@ -145,13 +146,14 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>) {
 }
 
 const { transition: _, ...nothingElse } = emptyOutcome
-const empty: OutcomeBatch = { ...nothingElse, transitions: [], slots: [] }
+const empty: OutcomeBatch = { ...nothingElse, transitions: [] }
 
 function merge(batches: readonly OutcomeBatch[]): OutcomeBatch {
   const remaining = batches.flatMap((each) => each.remaining ?? [])
   return {
     transitions: batches.flatMap((each) => each.transitions),
-    slots: batches.flatMap((each) => each.slots),
+    answeredRequests: batches.flatMap((each) => each.answeredRequests),
+    unsentRequests: batches.flatMap((each) => each.unsentRequests),
     pauses: batches.flatMap((each) => each.pauses),
     answeredRecords: batches.flatMap((each) => each.answeredRecords),
     refusals: batches.flatMap((each) => each.refusals),

@@ -1,7 +1,7 @@
 import type { RequestDemand } from '../../model.ts'
-import { allocateSlots, initialSlotBalance, type SlotBalance } from './allocateSlots.ts'
+import { type AllocationBalance, allocateRequests, initialAllocationBalance } from './allocateRequests.ts'
 
-export type RoundPlan = { balance: SlotBalance | null } & (
+export type RoundPlan = { balance: AllocationBalance | null } & (
   | { kind: 'wait'; forMs: number }
   | { kind: 'trial'; by: 'poll' | 'question' }
   | { kind: 'send'; submissions: number; polls: number; rarePolls: number }
@@ -16,30 +16,24 @@ export interface InstanceState {
   /** The ledger still counts these polls as due. */
   pollsInFlight: number
   rarePollsInFlight: number
-  permitsHeld: number
   isPausing: boolean
   mayClaim: boolean
-  lostClaims: number
   silentRecords: number
   lastTrialWasPoll: boolean
-  balance: SlotBalance | null
+  balance: AllocationBalance | null
 }
 
 /** The longest wait until this instance notices what other instances and operators did. */
 export const roundWaitMaxMs = 1_000
 
 /**
- * The wait if other instances took the slots or the due polls, because no signal says when these instances are done.
+ * The wait if other instances took the requests or the due polls, because no signal says when these instances are done.
  */
 export const retrySoonMs = 50
 
-/** At this many, claiming stops, because lost claims keep their records from other instances. */
-const lostClaimsMax = 4
-
 export function blockedWaitMs(instance: InstanceState): number | null {
   if (instance.isPausing) return retrySoonMs
-  if (instance.inFlight >= instance.maxInFlight || !instance.mayClaim || instance.lostClaims >= lostClaimsMax)
-    return roundWaitMaxMs
+  if (instance.inFlight >= instance.maxInFlight || !instance.mayClaim) return roundWaitMaxMs
   return null
 }
 
@@ -50,7 +44,6 @@ export function blockedWaitMs(instance: InstanceState): number | null {
  *
  * - This instance is still writing a pause.
  * - Its heartbeat is late, so other instances may soon take it for dead.
- * - Four or more of its claims are lost: their COMMIT was not answered and may still take effect.
  * - The ledger has pauses. When their time is over, only a trial is sent.
  * - A trial succeeded. Then one record is sent alone, and new records follow only after its answer.
  *
@@ -58,32 +51,31 @@ export function blockedWaitMs(instance: InstanceState): number | null {
  * trial never sends a record, because the record could be lost.
  */
 export function planRound(instance: InstanceState, demand: RequestDemand): RoundPlan {
-  const { pauses, permitsFree, nextSlotMs } = demand
+  const { pauses, free, nextFreeMs } = demand
   const wait = (forMs: number, balance = instance.balance): RoundPlan => ({ kind: 'wait', forMs, balance })
   const withoutLookMs = blockedWaitMs(instance)
   if (withoutLookMs !== null) return wait(withoutLookMs)
   if (pauses.some(({ leftMs }) => leftMs === null || leftMs > 0)) return wait(untilPauseEnds(pauses))
-  const slotsFree = permitsFree + instance.permitsHeld
   const pollsDue = Math.max(0, demand.pollsDue - (instance.pollsInFlight - instance.rarePollsInFlight))
   if (pauses.length > 0) {
-    if (slotsFree === 0) return wait(untilSlotMs(nextSlotMs))
+    if (free === 0) return wait(untilFreeMs(nextFreeMs))
     return {
       kind: 'trial',
       by: !instance.lastTrialWasPoll && pollsDue > 0 ? 'poll' : 'question',
       balance: instance.balance,
     }
   }
-  const { submissions, polls, rarePolls, againInMs, balance } = allocateSlots({
+  const { submissions, polls, rarePolls, againInMs, balance } = allocateRequests({
     nowMs: instance.nowMs,
     windowMs: instance.windowMs,
-    capacity: demand.capacity,
-    slotsFree,
+    limit: demand.limit,
+    free,
     inFlightRoom: instance.maxInFlight - instance.inFlight,
     submissionsReady: Math.min(demand.submissionsReady, recordsMax(instance, demand)),
     pollsDue,
     rarePollsDue: Math.max(0, demand.rarePollsDue - instance.rarePollsInFlight),
     oldestPollOverdueMs: demand.pollOverdueMs,
-    balance: instance.balance ?? initialSlotBalance(demand.capacity, instance.nowMs),
+    balance: instance.balance ?? initialAllocationBalance(demand.limit, instance.nowMs),
   })
   if (submissions + polls + rarePolls === 0) return wait(untilMore(demand, againInMs), balance)
   return { kind: 'send', submissions, polls, rarePolls, balance }
@@ -96,16 +88,16 @@ function recordsMax(instance: InstanceState, { proof }: RequestDemand): number {
 }
 
 function untilMore(
-  { submissionsReady, pollsDue, nextDueMs, nextSlotMs }: RequestDemand,
+  { submissionsReady, pollsDue, nextDueMs, nextFreeMs }: RequestDemand,
   againInMs: number | undefined,
 ): number {
-  const more = submissionsReady + pollsDue > 0 ? nextSlotMs : nextDueMs
+  const more = submissionsReady + pollsDue > 0 ? nextFreeMs : nextDueMs
   return Math.max(1, Math.min(roundWaitMaxMs, more ?? roundWaitMaxMs, againInMs ?? roundWaitMaxMs))
 }
 
-/** At most `roundWaitMaxMs`, because a clock that was set back makes the slot's time wrong. */
-export function untilSlotMs(nextSlotMs: number | null): number {
-  return Math.min(roundWaitMaxMs, nextSlotMs ?? roundWaitMaxMs)
+/** At most `roundWaitMaxMs`, because a clock that was set back makes the time wrong. */
+export function untilFreeMs(nextFreeMs: number | null): number {
+  return Math.min(roundWaitMaxMs, nextFreeMs ?? roundWaitMaxMs)
 }
 
 function untilPauseEnds(pauses: RequestDemand['pauses']): number {

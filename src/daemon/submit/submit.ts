@@ -32,7 +32,7 @@ export async function submit(
     idempotencyKey: submission.idempotencyKey,
   }
   const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
-  if (answer === null) return { step: stepOfUnsentAttempt('the time of its slot had run out'), answer, breach: null }
+  if (answer === null) return { step: stepOfUnsentAttempt('its deadline had passed'), answer, breach: null }
   return interpretSubmitAnswer(deps, submission, answer, {
     outlived: deps.isRefusedForAge(accessToken, answer),
     refusedAgain: deps.isRefusedAgain(accessToken, answer, submission.id),

@@ -156,7 +156,7 @@ function unknown(summary: string, now: TrackCircumstances): TrackVerdict {
   return { kind: 'lost', idByPerson, reason }
 }
 
-/** Polls old transactions less often, because a thousand of them must leave slots for new records. */
+/** Polls old transactions less often, because a thousand of them must leave requests for new records. */
 function askAgain(reason: string, breach: Breach | null, { history, ageMs }: TrackCircumstances) {
   const longestMs = Math.min(Math.max(backoffMaxMs, ageMs / 4), oldTransactionBackoffMaxMs)
   const afterMs = Math.min(backoffMinMs * 2 ** history.fruitless, longestMs)

@@ -24,8 +24,7 @@ export async function track(
     idempotencyKey: null,
   }
   const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
-  if (answer === null)
-    return { step: stepOfUnsentPoll(submission, 'the time of its slot had run out'), answer, breach: null }
+  if (answer === null) return { step: stepOfUnsentPoll(submission, 'its deadline had passed'), answer, breach: null }
   const verdict = decideTrack(answer, deps.read(answer, submission.resource), {
     transactionId,
     ageMs: submission.ageMs,

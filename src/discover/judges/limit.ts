@@ -39,7 +39,7 @@ const burstsSample: Sample<readonly number[]> = {
   },
 }
 
-/** The record is sent even without a free slot. */
+/** The record is sent even if no request is free. */
 async function createRecordSender(parts: QuestionContext): Promise<() => Promise<Exchange>> {
   const shape = await findAcceptedRecordShape(parts)
   const { path } = serviceResources.data

@@ -20,7 +20,7 @@ export async function askWhetherRefusedRequestsUseLimit(parts: QuestionContext):
   const why = `${refusedBetween} refused requests between two records lowered the remaining number by ${fallByRefused}`
   if (fallByRefused === refusedBetween) return likelyFinding('yes', why)
   if (fallByRefused !== 0) return unknownFinding(why)
-  const advice = ['the daemon takes a slot for each refused request anyway, which keeps any limit']
+  const advice = ['the daemon counts each refused request anyway, which keeps any limit']
   return likelyFinding('no', why, { differs: true, advice })
 }
 

@@ -215,7 +215,7 @@ export async function askField2Limits(parts: QuestionContext): Promise<Finding> 
   const why = `empty: ${said}; ${longLength} characters: ${saidLong}; ${JSON.stringify(makeTextOfSpecialCharacters(5))}: ${saidOdd}`
   if (limits.length === 0) return sureFinding('any text', why)
   const advice = [
-    'put these limits into the mapping (required, maxLength): a wrong record is then rejected before it takes a slot',
+    'put these limits into the mapping (required, maxLength): a wrong record is then rejected before it costs a request',
   ]
   return sureFinding(limits.join(', '), why, { differs: true, advice })
 }

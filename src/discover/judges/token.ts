@@ -191,7 +191,7 @@ export function judgeTokenLifetime(
   const wantedMs = Math.max(goodForMs * 0.8, saidMs / 2)
   if (wantedMs > goodForMs) {
     const cannot =
-      'the daemon renews a token after half of expires_in or later, and this token ends before. A request that gets a 401 is repeated with a new token, and takes two slots'
+      'the daemon renews a token after half of expires_in or later, and this token ends before. A request that gets a 401 is repeated with a new token, and counts twice'
     return likelyFinding(what, why, { differs: true, cannot })
   }
   const value = String(Math.ceil((saidMs - wantedMs) / 1000))

@@ -28,7 +28,7 @@ export type HistoryCheck =
 /**
  * Keeps all instances from sending from a ledger that has lost committed data:
  *
- *     mayClaim          in the transaction that takes slots or records
+ *     mayClaim          in the transaction that claims requests or records
  *     isComplete        in the transaction that captures, because new rows would overtake lost records of their key;
  *                       before rows are written back, because the rows may know more than the ledger
  *     mayCapture        when capture has read rows: if the ledger is empty, rows may name transactions of lost records
@@ -47,14 +47,14 @@ export interface RowWithTransactionSearch {
 export interface DataLossGuardDeps {
   pool: pg.Pool
   who: string
-  requestsEndAfterMs: number
+  requestOverAfterMs: number
   standby: LedgerStandby
   rowSearch: RowWithTransactionSearch
 }
 
 const markEveryMs = 10_000
 
-export function createDataLossGuard({ pool, who, requestsEndAfterMs, standby, rowSearch }: DataLossGuardDeps) {
+export function createDataLossGuard({ pool, who, requestOverAfterMs, standby, rowSearch }: DataLossGuardDeps) {
   let remembered: InstanceMemory = emptyInstanceMemory
 
   const judge = (db: Database, findRowNamingTransaction = rowSearch.find): Promise<JudgedHistory> =>
@@ -107,7 +107,9 @@ export function createDataLossGuard({ pool, who, requestsEndAfterMs, standby, ro
           await inTransaction(pool, (db) => acceptHistoryAsDaemon(db, who))
           return { kind: verdict.isPromoted ? 'went-on' : 'waits' }
         case 'found':
-          await inTransaction(pool, (db) => raiseHistoryProblem(db, verdict.detail, { who, requestsEndAfterMs }))
+          await inTransaction(pool, (db) =>
+            raiseHistoryProblem(db, verdict.detail, { who, overAfterMs: requestOverAfterMs }),
+          )
           remembered = emptyInstanceMemory
           return verdict
         case 'waits':

@@ -1,8 +1,8 @@
 import type pg from 'pg'
 import { boundText } from '../../boundText.ts'
 import { type Database, epochMsSql, inTransaction } from '../../postgres/database.ts'
-import { computeRequestsEndAfterMs } from '../../slotDurations.ts'
-import { restartSlotsAfterClockSetBack } from '../budget.ts'
+import { requestOverAfterMs } from '../../requestDurations.ts'
+import { countLimitAsSpent } from '../budget.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
 import { readLongestRequestTimeoutMs } from '../settings.ts'
 import {
@@ -39,7 +39,7 @@ const identitySql = (row: 'h' | 'n'): string =>
   `json_build_object('systemId', ${row}.system_id, 'timeline', ${row}.timeline, 'databaseOid', ${row}.database_oid, 'ledgerOid', ${row}.ledger_oid)`
 
 /**
- * `hasLastClaim` accepts emptied records, because a restored record has no attempts. `isUnused` checks slots first,
+ * `hasLastClaim` accepts emptied records, because a restored record has no attempts. `isUnused` checks requests first,
  * because a search for records reads past pruned rows that are not vacuumed yet.
  */
 const viewSql = `
@@ -55,7 +55,7 @@ const viewSql = `
     or exists (select from outboxd.pruned_submission where outbox_id = $3 and id = $1)
   ) as "hasLastClaim",
   coalesce(n.safe_lsn >= $4::pg_lsn, true) as "isPastSeen",
-  not exists (select from outboxd.slot where lease > 0) and not exists (select from outboxd.submission) as "isUnused",
+  not exists (select from outboxd.request) and not exists (select from outboxd.submission) as "isUnused",
   case when $5::boolean then false else not exists (select from outboxd.pruned_submission) and not exists (select from outboxd.submission) end as "isEmpty",
   exists (select from outboxd.problem where kind = 'ledger_history' and subject = 'standby') as "isStandbyMissed"`
 
@@ -192,13 +192,15 @@ const kind = 'ledger_history'
 const standby = 'standby'
 
 /**
- * Stops all instances, because the ledger may have lost records that were sent. All slots count as spent for a window
- * after the last possible request, because the budget may be lost, too. Runs in a transaction.
+ * Stops all instances, because the ledger may have lost records that were sent. The whole limit counts as spent until a
+ * window after the last possible request, because the ledger may have lost requests, too. Runs in a transaction.
+ *
+ * @param overAfterMs the time until the caller's last request is over
  */
 export async function raiseHistoryProblem(
   db: Database,
   detail: string,
-  { who, requestsEndAfterMs }: { who: string; requestsEndAfterMs: number },
+  { who, overAfterMs }: { who: string; overAfterMs: number },
 ): Promise<void> {
   await db.query(waitForNoStandby)
   const { rows } = await db.query<{ lastMark: string }>(
@@ -210,29 +212,15 @@ export async function raiseHistoryProblem(
     [detail, who],
   )
   if (rows[0] === undefined) return
+  // Before the pause, as claims lock. Instances may have different request timeouts.
+  const longestMs = requestOverAfterMs((await readLongestRequestTimeoutMs(db)) ?? 0)
+  await countLimitAsSpent(db, Math.max(overAfterMs, longestMs))
   await raiseHistoryPause(db, `the ledger may have lost committed data: ${detail}`)
   const since = who.startsWith('operator')
     ? 'The ledger may not know what was sent since its backup'
     : `The ledger may not know what was sent after ${rows[0].lastMark}, when a daemon last found it unchanged`
   const words = `${detail}. ${since}. \`outboxd recover --dry-run\` shows what may have been sent, \`outboxd recover --as uncertain\` settles it`
   await raiseProblems(db, [{ kind, subject: '', detail: words, retryInMs: null }])
-  await restartSlotsAfterClockSetBack(db)
-  await db.query(
-    `update outboxd.slot set lease = lease + 1, taken_by = null, set_at = clock_timestamp(),
-       spent_on_submissions = 0, spent_on_polls = 0, spent_on_others = permits,
-       free_at = greatest(free_at, clock_timestamp() + ($1 + (select window_ms from outboxd.budget)) * interval '1 ms')
-     where permits > 0`,
-    [Math.max(requestsEndAfterMs, await readLongestRequestsEndAfterMs(db))],
-  )
-}
-
-/** Instances may have different request timeouts. Returns 0 if the ledger does not know them any more. */
-async function readLongestRequestsEndAfterMs(db: Database): Promise<number> {
-  const requestTimeoutMs = await readLongestRequestTimeoutMs(db)
-  const { rows } = await db.query<{ windowMs: number }>('select window_ms::float8 as "windowMs" from outboxd.budget')
-  const [budget] = rows
-  if (requestTimeoutMs === null || budget === undefined) return 0
-  return computeRequestsEndAfterMs(budget.windowMs, requestTimeoutMs)
 }
 
 /** Runs in a transaction. */

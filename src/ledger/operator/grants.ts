@@ -24,8 +24,7 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   },
   'outboxd.pruned_submission': { acts: all, holds: 'ids of pruned records, never sent again' },
   'outboxd.state_delta': { acts: ['insert', 'delete'], holds: 'counts by state' },
-  'outboxd.slot': { acts: ['insert', 'update'], holds: 'slots' },
-  'outboxd.budget': { acts: ['insert', 'update'], holds: 'limit and window in use' },
+  'outboxd.request': { acts: all, holds: 'requests that count against the limit' },
   'outboxd.passage': {
     acts: ['insert', 'update'],
     holds: 'counts of answered records, by endpoint and former pause',
@@ -39,7 +38,10 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.instance_setting': { acts: all, holds: 'settings that instances compare' },
   'outboxd.clock': { acts: ['insert', 'update'], holds: 'the latest time, to notice a clock set back' },
   'outboxd.problem': { acts: all, holds: 'problems' },
-  'outboxd.ledger': { acts: ['update'], holds: 'the outbox table and the service of the ledger' },
+  'outboxd.ledger': {
+    acts: ['update'],
+    holds: 'the outbox table and the service of the ledger, its limit and its window',
+  },
   'outboxd.outbox_cursor': { acts: ['insert', 'update'], holds: 'cursors' },
   'outboxd.skipped_row': { acts: all, holds: 'skipped rows' },
   'outboxd.operator_act': { acts: ['insert'], holds: 'acts of operators' },

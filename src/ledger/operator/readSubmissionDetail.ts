@@ -67,7 +67,8 @@ export interface SubmissionDetail extends Omit<ListedSubmission, 'attempts' | 'r
   /** The first earlier record of the key that blocks this record. */
   blocker: Blocker | null
   pauses: ActivePause[]
-  permitsFree: number
+  /** Requests that may be made now. */
+  free: number
   daemonLives: boolean
   /** The database's clock. */
   nowMs: number
@@ -96,7 +97,7 @@ export async function readSubmissionDetail(
           order by b.seq limit 1) as blocker,
        (select coalesce(json_agg(json_build_object('reason', p.reason, 'detail', p.detail,
           'sinceMs', ${epochMsSql('p.since')}, 'untilMs', ${epochMsSql('p.until')})), '[]') from outboxd.pause p where ${isActivePauseSql}) as pauses,
-       (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= clock_timestamp()) as "permitsFree",
+       (select coalesce(free, 0) from outboxd.budget) as free,
        exists (select from outboxd.instance i where ${isInstanceAliveSql('i')}) as "daemonLives",
        (select json_agg(json_build_object('atMs', ${epochMsSql('e.at')}, 'from', e.from_state, 'to', e.to_state,
           'attempt', e.attempt, 'cause', e.cause, 'who', e.who, 'detail', e.detail) order by e.id)

@@ -299,9 +299,9 @@ async function decideQueued(
  * Stops all daemons, because the operator says that the ledger was restored and no daemon can notice that. Runs in a
  * transaction.
  */
-export async function declareLedgerRestored(db: Database, requestsEndAfterMs: number, actor: Actor): Promise<void> {
+export async function declareLedgerRestored(db: Database, overAfterMs: number, actor: Actor): Promise<void> {
   const { who } = actor
-  await raiseHistoryProblem(db, ledgerRestoredMessage(who), { who, requestsEndAfterMs })
+  await raiseHistoryProblem(db, ledgerRestoredMessage(who), { who, overAfterMs })
   await logOperatorAct(db, actor, 'recover --restored', null)
 }
 

@@ -14,9 +14,9 @@ export async function admitApiRequest(parts: SandboxParts, arrival: Arrival): Pr
   const live = parts.liveSettingsOf(client)
   const requester = { ...arrival, client, tokenId: caller.kind === 'client' ? caller.tokenId : null }
   const arrivedUs = parts.clock.nowUs()
-  const slot = parts.rateLimits.admit(requester, arrivedUs)
-  const pass = { arrivedUs, client, ...toAdmission(slot, live, 'api') }
-  if (!slot.admitted) return { ...pass, refusal: beyondLimit(live, slot.retryAfterSeconds) }
+  const entry = parts.rateLimits.admit(requester, arrivedUs)
+  const pass = { arrivedUs, client, ...toAdmission(entry, live, 'api') }
+  if (!entry.admitted) return { ...pass, refusal: beyondLimit(live, entry.retryAfterSeconds) }
   if (caller.kind === 'refused') return { ...pass, refusal: unauthorized(caller.detail, authorization, live) }
   if (!isListedAddress(address, live.allowedAddresses)) return { ...pass, refusal: notListed(arrival, live) }
   return { ...pass, refusal: undefined }
@@ -31,9 +31,9 @@ export async function admitTokenRequest(parts: SandboxParts, arrival: Arrival): 
     : null
   const live = parts.liveSettingsOf(client)
   const arrivedUs = parts.clock.nowUs()
-  const slot = parts.rateLimits.admit({ ...arrival, client, tokenId: null }, arrivedUs)
-  const refusal = slot.admitted ? undefined : beyondLimit(live, slot.retryAfterSeconds)
-  return { arrivedUs, client, ...toAdmission(slot, live, 'token'), refusal }
+  const entry = parts.rateLimits.admit({ ...arrival, client, tokenId: null }, arrivedUs)
+  const refusal = entry.admitted ? undefined : beyondLimit(live, entry.retryAfterSeconds)
+  return { arrivedUs, client, ...toAdmission(entry, live, 'token'), refusal }
 }
 
 export async function admitWithoutChecks({ clock }: SandboxParts): Promise<Admission> {

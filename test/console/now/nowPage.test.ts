@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { attentionSection, serviceTargetsSection } from '../../../src/console/now/nowPage.ts'
 import type { FailureCause } from '../../../src/ledger/operator/search.ts'
@@ -105,12 +104,15 @@ test('a read-only console has no form for a pause, and refuses one', async () =>
 
 test('the page shows the free budget and the purpose of each request in the window', async () => {
   await query(
-    `update outboxd.slot set set_at = now(), free_at = now() + interval '60 s', spent_on_submissions = (id <= 3)::int,
-       spent_on_polls = (id between 4 and 5)::int, spent_on_others = (id = 6)::int where id <= 9`,
+    `insert into outboxd.request (instance_id, purpose, over_at)
+     select gen_random_uuid(), purpose, now() + (case when nth = 1 then 20 else 0 end) * interval '1 s'
+     from unnest(array['submission', 'submission', 'submission', 'poll', 'poll', 'token', 'question', 'other_client', 'other_client'])
+       with ordinality r(purpose, nth)`,
   )
-  await query(`update outboxd.slot set taken_by = $1 where id = 7`, [randomUUID()])
   const text = await pageWith('91</strong> of <span class="number">100</span>')
-  expect(text).toContain('3 submissions, 2 polls, 1 tokens and trials, 1 under way, 2 held back.')
+  expect(text).toContain(
+    '3 submissions, 2 polls, 1 for tokens, 1 trials and questions, 2 of other clients. Under way: 1.',
+  )
 })
 
 const nowMs = 1_000_000

@@ -13,7 +13,7 @@ import { judgeTrialAnswer, requestOutcomeOf } from '../../../src/service/readAns
 import { noAnswer, response } from '../../support/answers.ts'
 import { submission } from '../../support/submission.ts'
 
-const circumstances = { maxInFlight: 8, permitsFree: 50, ageMs: () => 0 }
+const circumstances = { maxInFlight: 8, free: 50, ageMs: () => 0 }
 const silent = noAnswer({ sent: true, cause: 'timeout' })
 const throttled: PauseToRaise = { reason: 'throttled', askedMs: 1_000, detail: 'x' }
 const job = { id: 'job', retryCount: 0 }
@@ -216,7 +216,7 @@ test.each([
   [49, 49],
   [50, null],
   [null, null],
-])('%s requests left, with 50 slots that seemed free: %s is passed on', (rateRemaining, remaining) => {
+])('%s requests left, with 50 that seemed free: %s is passed on', (rateRemaining, remaining) => {
   expect(interpret(record({ ...response(200, {}), rateRemaining })).work.remaining?.requests ?? null).toBe(remaining)
 })
 

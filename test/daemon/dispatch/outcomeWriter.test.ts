@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createOutcomeWriter, emptyOutcome } from '../../../src/daemon/dispatch/outcomeWriter.ts'
-import type { OutcomeBatch, ReturnableSlot } from '../../../src/model.ts'
+import type { OutcomeBatch } from '../../../src/model.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
 
@@ -8,7 +8,7 @@ const passing = new Error('the database is away')
 const refusal = new Error('refused')
 const lock = new Error('another session has locked the record')
 
-const work = (id: string | null, given: Partial<Omit<OutcomeBatch, 'transitions' | 'slots'>> = {}) => ({
+const work = (id: string | null, given: Partial<Omit<OutcomeBatch, 'transitions'>> = {}) => ({
   ...emptyOutcome,
   transition:
     id === null
@@ -16,6 +16,10 @@ const work = (id: string | null, given: Partial<Omit<OutcomeBatch, 'transitions'
       : { submission: submission({ id }), job: null, change: asChange({ state: 'failed' }), cause: '', request: null },
   ...given,
 })
+
+/** Requests whose end was written in a batch without outcomes. */
+const endedAlone = (writes: readonly OutcomeBatch[]) =>
+  writes.flatMap(({ transitions, answeredRequests }) => (transitions.length === 0 ? answeredRequests : []))
 
 const idsOf = ({ transitions }: OutcomeBatch) => transitions.map(({ submission }) => submission.id)
 
@@ -27,7 +31,6 @@ function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: 
   const bared: OutcomeBatch[] = []
   const waits: number[] = []
   const doors: (() => void)[] = []
-  let spent: ReturnableSlot[] = []
   let open = true
   const outcomeWriter = createOutcomeWriter<string[]>({
     nowMs: () => 7,
@@ -39,7 +42,6 @@ function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: 
       if (error) throw error
       return idsOf(batch)
     },
-    takeReturnable: () => spent.splice(0),
     classifyDatabaseError: (error) => (error === refusal ? 'piece' : error === lock ? 'moment' : 'everyone'),
     onWritten: (ids) => written.push(...ids),
     onFailed: () => {},
@@ -57,9 +59,6 @@ function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: 
     abandoned,
     bared,
     waits,
-    spend: (slots: ReturnableSlot[]) => {
-      spent = slots
-    },
     shut: () => {
       open = false
     },
@@ -70,13 +69,11 @@ function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: 
   }
 }
 
-test('the first outcome is written at once, with the slots to give back', async () => {
-  const { outcomeWriter, writes, spend } = setup()
-  const slot = { id: 1, lease: '1', permits: 1, used: true, submissions: 1, polls: 0, others: 0 }
-  spend([slot])
-  await outcomeWriter.add(work('a'))
+test('the first outcome is written at once, with the end of its request', async () => {
+  const { outcomeWriter, writes } = setup()
+  await outcomeWriter.add(work('a', { answeredRequests: ['7'] }))
   expect(writes.map(idsOf)).toEqual([['a']])
-  expect(writes[0]?.slots).toEqual([slot])
+  expect(writes[0]?.answeredRequests).toEqual(['7'])
 })
 
 test('one write runs at a time, and the next takes all outcomes that came in between', async () => {
@@ -135,34 +132,30 @@ test('a write that fails for a passing reason is repeated until it succeeds', as
 
 test('an outcome that the database refuses is written separately, and only that one is given up', async () => {
   const outcome = (batch: OutcomeBatch) => (idsOf(batch).includes('bad') ? refusal : null)
-  const { outcomeWriter, written, abandoned, shut, letThrough, spend, writes } = setup({ outcome })
+  const { outcomeWriter, written, abandoned, shut, letThrough, writes } = setup({ outcome })
   shut()
-  const slot = { id: 1, lease: '1', permits: 1, used: true, submissions: 1, polls: 0, others: 0 }
   const added = ['first', 'a', 'bad', 'b'].map((id) =>
-    outcomeWriter.add(work(id, { remaining: { requests: 5, ageMs: () => 5 } })),
+    outcomeWriter.add(work(id, { answeredRequests: [id], remaining: { requests: 5, ageMs: () => 5 } })),
   )
-  spend([slot])
   letThrough()
   await Promise.all(added)
   expect(written).toEqual(['first', 'a', 'b'])
   expect(abandoned).toEqual([['bad']])
-  expect(writes.filter(({ slots }) => slots.length > 0).map(idsOf)).toEqual([['a', 'bad', 'b'], []])
+  expect(endedAlone(writes)).toEqual(['a', 'bad', 'b'])
 })
 
 test('an outcome whose record is locked is written when the lock is released, and no other waits for it', async () => {
   let isLocked = true
   const outcome = (batch: OutcomeBatch) => (isLocked && idsOf(batch).includes('held') ? lock : null)
-  const { outcomeWriter, written, shut, letThrough, spend, writes } = setup({ outcome })
+  const { outcomeWriter, written, shut, letThrough, writes } = setup({ outcome })
   shut()
-  const slot = { id: 1, lease: '1', permits: 1, used: true, submissions: 1, polls: 0, others: 0 }
-  const added = ['first', 'a', 'held', 'b'].map((id) => outcomeWriter.add(work(id)))
-  spend([slot])
+  const added = ['first', 'a', 'held', 'b'].map((id) => outcomeWriter.add(work(id, { answeredRequests: [id] })))
   letThrough()
   await Promise.all([added[0], added[1], added[3]])
   await outcomeWriter.add(work('later'))
   expect(written).toEqual(['first', 'a', 'b', 'later'])
   expect(outcomeWriter.unwritten()).toEqual([{ submissionId: 'held', sinceMs: 7, error: lock }])
-  expect(writes.filter(({ slots }) => slots.length > 0).map(idsOf)).toEqual([['a', 'held', 'b'], []])
+  expect(endedAlone(writes).slice(0, 3)).toEqual(['a', 'held', 'b'])
   isLocked = false
   await Promise.all(added)
   expect(written.at(-1)).toBe('held')

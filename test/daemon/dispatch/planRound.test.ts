@@ -10,10 +10,8 @@ const idle: InstanceState = {
   recordsInFlight: 0,
   pollsInFlight: 0,
   rarePollsInFlight: 0,
-  permitsHeld: 0,
   isPausing: false,
   mayClaim: true,
-  lostClaims: 0,
   silentRecords: 0,
   lastTrialWasPoll: false,
   balance: null,
@@ -25,11 +23,11 @@ const nothingWaits: RequestDemand = {
   rarePollsDue: 0,
   pollOverdueMs: 0,
   tracked: 0,
-  capacity: 100,
-  permitsFree: 100,
-  spentOnSubmissions: 0,
+  limit: 100,
+  free: 100,
+  submissionsSent: 0,
   nextDueMs: null,
-  nextSlotMs: null,
+  nextFreeMs: null,
   pauses: [],
   proof: 'none',
 }
@@ -50,8 +48,7 @@ const pause = (leftMs: number | null): RequestDemand['pauses'][number] => ({
 const over = pause(-1)
 
 test.each<[string, Partial<InstanceState>, Partial<RequestDemand>, object]>([
-  ['work and slots', {}, work, sends(3, 2, 1)],
-  ['work, and only slots in hand', { permitsHeld: 6 }, { ...work, permitsFree: 0 }, sends(3, 2, 1)],
+  ['work and free requests', {}, work, sends(3, 2, 1)],
   ['work, and room for one request', { inFlight: 7 }, { submissionsReady: 3 }, sends(1, 0, 0)],
 
   // What this instance knows by itself.
@@ -59,8 +56,6 @@ test.each<[string, Partial<InstanceState>, Partial<RequestDemand>, object]>([
   ['a pause that is being written, and no room', { isPausing: true, inFlight: 8 }, work, waits(50)],
   ['no room', { inFlight: 8 }, work, waits(1_000)],
   ['a heartbeat that is too old', { mayClaim: false }, work, waits(1_000)],
-  ['four lost claims', { lostClaims: 4 }, work, waits(1_000)],
-  ['three lost claims', { lostClaims: 3 }, work, sends(3, 2, 1)],
 
   // Pauses in the ledger.
   ['pauses', {}, { ...work, pauses: [pause(300), pause(700)] }, waits(700)],
@@ -77,9 +72,9 @@ test.each<[string, Partial<InstanceState>, Partial<RequestDemand>, object]>([
     { pollsDue: 2, pauses: [over] },
     { kind: 'trial', by: 'question' },
   ],
-  ['over, and no slot', {}, { ...work, pauses: [over], permitsFree: 0, nextSlotMs: 400 }, waits(400)],
-  ['over, and no slot in sight', {}, { ...work, pauses: [over], permitsFree: 0 }, waits(1_000)],
-  ['over, and a slot far ahead', {}, { ...work, pauses: [over], permitsFree: 0, nextSlotMs: 3_600_000 }, waits(1_000)],
+  ['over, and no free request', {}, { ...work, pauses: [over], free: 0, nextFreeMs: 400 }, waits(400)],
+  ['over, and no free request in sight', {}, { ...work, pauses: [over], free: 0 }, waits(1_000)],
+  ['over, and a free request far ahead', {}, { ...work, pauses: [over], free: 0, nextFreeMs: 3_600_000 }, waits(1_000)],
 
   // The first record after a trial, and missing answers.
   ['after a trial', {}, { ...work, proof: 'wanted' }, sends(1, 2, 1)],
@@ -101,25 +96,22 @@ test.each<[string, Partial<InstanceState>, Partial<RequestDemand>, object]>([
     waits(1_000),
   ],
   ['nothing in sight', {}, {}, waits(1_000)],
-  ['something that becomes due', {}, { nextDueMs: 300, nextSlotMs: 20 }, waits(300)],
+  ['something that becomes due', {}, { nextDueMs: 300, nextFreeMs: 20 }, waits(300)],
   ['what should be due already', {}, { nextDueMs: -5 }, waits(1)],
   [
-    'something that waits for a slot',
+    'something that waits for a free request',
     {},
-    { submissionsReady: 1, permitsFree: 0, nextDueMs: 20, nextSlotMs: 400 },
+    { submissionsReady: 1, free: 0, nextDueMs: 20, nextFreeMs: 400 },
     waits(400),
   ],
-  ['a slot that is far away', {}, { pollsDue: 1, permitsFree: 0, nextSlotMs: 40_000 }, waits(1_000)],
+  ['a free request that is far away', {}, { pollsDue: 1, free: 0, nextFreeMs: 40_000 }, waits(1_000)],
 ])('%s', (_, own, demand, expected) => {
   expect(planRound({ ...idle, ...own }, { ...nothingWaits, ...demand })).toMatchObject(expected)
 })
 
-test('if slots may soon be divided differently, the next look comes then', () => {
+test('if requests may soon be divided differently, the next look comes then', () => {
   const balance = { owedToPolls: 0, submissionsAllowed: 0.9, rarePollsAllowed: 0, atMs: idle.nowMs }
-  const plan = planRound(
-    { ...idle, balance },
-    { ...nothingWaits, submissionsReady: 500, permitsFree: 10, nextSlotMs: 400 },
-  )
+  const plan = planRound({ ...idle, balance }, { ...nothingWaits, submissionsReady: 500, free: 10, nextFreeMs: 400 })
   expect(plan.kind).toBe('wait')
   expect(plan.kind === 'wait' && plan.forMs).toBeLessThan(100)
 })

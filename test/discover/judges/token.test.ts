@@ -12,6 +12,6 @@ test('a token that ends after expires_in seconds shows that the unit is seconds'
 test('a token that ends before half of expires_in cannot be renewed in time', () => {
   expect(judgeTokenLifetime({ expiresIn: 86_400, goodForMs: 2_000, overAfterMs: 3_000 }, inSeconds)).toMatchObject({
     differs: true,
-    cannot: expect.stringContaining('takes two slots'),
+    cannot: expect.stringContaining('counts twice'),
   })
 })

@@ -1,5 +1,7 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startDaemonProcess } from '../../support/daemon.ts'
+import { fullestWindow } from '../../support/fullestWindow.ts'
 import { readMetric } from '../../support/scrape.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup, through } from './harness.ts'
@@ -55,28 +57,73 @@ test('a window of 1 s, a database 24 ms away: nearly full speed', async () => {
   expect(await readMetric(daemon, 'outboxd_problems{kind="budget_starved"}')).toBe(0)
 })
 
-test('a database so far away that permits expire: queued again, a problem', async () => {
-  await using far = await setup()
-  const daemon = await far.start({
-    DATABASE_URL: through(far.postgres, far.env.DATABASE_URL ?? ''),
-    RATE_LIMIT_WINDOW_SECONDS: '1',
-  })
-  await far.insert('near-')
-  await far.becomes('near-', 'completed')
-  await far.postgres.setFault({ kind: 'delay', ms: 400 })
-  // One claim takes all these records, and all their permits expire at once.
-  for (let n = 0; n < 6; n++) await far.insert(`far${n}-`)
+test('COMMITs so slow that deadlines pass: queued again, a problem', async () => {
+  await using slow = await setup()
+  const daemon = await slow.start()
+  await slow.insert('fast-')
+  await slow.becomes('fast-', 'completed')
+  await slow.pool.query(`
+    create function sleep_once() returns trigger language plpgsql as $$ begin
+      if current_setting('test.slept', true) is distinct from 'yes' then
+        perform pg_sleep(3.1), set_config('test.slept', 'yes', true);
+      end if;
+      return null;
+    end $$;
+    create constraint trigger sleep_once after insert on outboxd.request deferrable initially deferred
+      for each row execute function sleep_once()`)
+  for (let n = 0; n < 6; n++) await slow.insert(`late${n}-`)
   await until(
-    () => problems(far.pool),
+    () => problems(slow.pool),
     (kinds) => kinds.includes('budget_starved'),
   )
-  await far.postgres.setFault(null)
-  expect(await far.becomes('far5-', 'completed')).toMatchObject({ effects: 1 })
+  await slow.pool.query('drop trigger sleep_once on outboxd.request')
+  expect(await slow.becomes('late5-', 'completed')).toMatchObject({ effects: 1 })
   await until(
-    () => problems(far.pool),
+    () => problems(slow.pool),
     (kinds) => kinds.length === 0,
   )
   expect(await readMetric(daemon, 'outboxd_problems{kind="budget_starved"}')).toBeDefined()
+})
+
+test('a kill, a stop, a start and a lower limit among three daemons: no window holds more than the limit', async () => {
+  await using busy = await setup()
+  const windowMs = 2_000
+  const daemonWith = (requests: number) =>
+    startDaemonProcess({
+      ...busy.env,
+      RATE_LIMIT_REQUESTS: String(requests),
+      RATE_LIMIT_WINDOW_SECONDS: String(windowMs / 1_000),
+      REQUEST_TIMEOUT_SECONDS: '3',
+    })
+  const arrivals = async () => {
+    const { rows } = (await busy.control('GET', 'ledger?limit=10000')) as { rows: { arrivedAt: string }[] }
+    return rows.map(({ arrivedAt }) => Date.parse(arrivedAt))
+  }
+  const untilMore = async (more: number) => {
+    const before = (await arrivals()).length
+    await until(arrivals, ({ length }) => length >= before + more, 60_000)
+  }
+  for (let n = 0; n < 500; n++) await busy.insert(`busy${n}-`)
+  await using first = await daemonWith(30)
+  await using second = await daemonWith(30)
+  await using _third = await daemonWith(30)
+  await untilMore(60)
+  first.signal('SIGKILL')
+  second.signal('SIGSTOP')
+  await untilMore(30)
+  second.signal('SIGCONT')
+  await using _strict = await daemonWith(12)
+  await until(
+    () => busy.pool.query('select from outboxd.ledger where rate_limit = 12'),
+    ({ rowCount }) => rowCount === 1,
+  )
+  const loweredMs = Date.now()
+  await untilMore(60)
+  const all = await arrivals()
+  expect(fullestWindow(all, windowMs)).toBeLessThanOrEqual(30)
+  const strict = all.filter((atMs) => atMs > loweredMs + windowMs)
+  expect(strict.length).toBeGreaterThan(24)
+  expect(fullestWindow(strict, windowMs)).toBeLessThanOrEqual(12)
 })
 
 test.each([

@@ -8,12 +8,12 @@ import { setup } from './harness.ts'
 
 const hour = 3_600_000
 
-test("the database's clock is set back an hour: slots and due times follow", async () => {
+test("the database's clock is set back an hour: requests and due times follow", async () => {
   await using harness = await setup({ processingTime: 'constant:1' })
   const daemon = await harness.start({ RATE_LIMIT_REQUESTS: '8', RATE_LIMIT_WINDOW_SECONDS: '2' })
   const markers = Array.from({ length: 10 }, (_, n) => `clock${n}-`)
   for (const marker of markers) await harness.insert(marker)
-  // Some records are tracked, some wait for a slot, and all slots have been used.
+  // Some records are tracked, some wait, and the budget is spent.
   await until(
     () => harness.outcome('clock0-'),
     ({ state }) => state === 'accepted',

@@ -60,7 +60,9 @@ test.skipIf(!isThere)(
     )
     expect(found).toContain('the ledger’s tables were created again')
     expect(await recover.action(testContext(harness.env), { as: 'uncertain', yes: true })).toBe(0)
-    await harness.pool.query('delete from outboxd.pause; update outboxd.slot set free_at = clock_timestamp()')
+    await harness.pool.query(
+      'delete from outboxd.pause; truncate outboxd.request; update outboxd.ledger set spent_at = null',
+    )
     await harness.becomes('between-', 'uncertain')
     expect(await check.action(testContext(harness.env), {})).toBe(0)
   },

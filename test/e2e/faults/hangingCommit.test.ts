@@ -75,25 +75,29 @@ test('SIGTERM while COMMITs hang: waits, nothing in doubt, exit 0', async () => 
   await daemon.line(notYet, { nth: 3 })
   await giveStandbyUp()
   expect((await daemon.ended()).code).toBe(0)
-  await harness.start()
+  const next = await harness.start()
   const outcomes = await Promise.all(markers.map((marker) => harness.becomes(marker, 'completed', 'uncertain')))
   for (const outcome of outcomes) {
     expect(outcome).toMatchObject({ state: 'completed', posts: [200], effects: 1 })
     expect(outcome.steps).not.toContain('sending uncertain')
   }
+  await next.stop()
 })
 
 test("a claim's COMMIT succeeds late: given back, completed", async () => {
   await harness.start()
-  await harness.start()
-  await harness.insert('before-')
+  await harness.insert('before-') // so that the daemon has a token
   await harness.becomes('before-', 'completed')
   const markers = ['hanging-0-', 'hanging-1-', 'hanging-2-']
   await captured(markers)
   await loseStandby()
   await operator.query('delete from outboxd.pause')
-  // The second claim is made after the first has been given up, which takes 25 s.
-  const told = await until(says, (text) => /claim_lost\s.* claims of [0-9a-f]{8}/.test(text), 80_000)
+  // The daemon gives the claim up after 25 s. The claim keeps the budget locked, so the next one fails.
+  const told = await until(
+    says,
+    (text) => /claim_lost\s.* claim of [0-9a-f]{8}/.test(text) && /loop_failing dispatch/.test(text),
+    80_000,
+  )
   expect(told).toContain('does not answer a COMMIT')
   expect(told).not.toContain('All is well')
   await giveStandbyUp()

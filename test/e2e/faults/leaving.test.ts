@@ -29,7 +29,7 @@ test('an unexpected 100 Continue is ignored, and the record completes once', asy
   expect(await harness.becomes('continued-', 'completed')).toMatchObject({ posts: [200], effects: 1 })
 })
 
-test('a TLS handshake outlasts the permit: nothing leaves, queued again', async () => {
+test('a TLS handshake outlasts the deadline: nothing leaves, queued again', async () => {
   await using harness = await setup()
   const tls = (name: string) => join(import.meta.dirname, '..', '..', 'service', 'tls', name)
   const secure = createTlsServer(

@@ -70,7 +70,7 @@ test.each([
   )
   expect(await arrived()).toEqual(['a'])
   expect(await recover.action(testContext(env), { as, by: 'erin', yes: true })).toBe(0)
-  await given.pool.query('update outboxd.slot set free_at = clock_timestamp()')
+  await given.pool.query('truncate outboxd.request; update outboxd.ledger set spent_at = null')
   await insert('c')
   await eventually(async () => expect(await readLedger(given.pool)).toEqual([...becomes, 'c completed']))
   expect(await arrived()).toEqual(as === 'new' ? ['a', 'b', 'c'] : ['a', 'c'])
@@ -96,7 +96,7 @@ test('a running daemon stops if rows with transactions appear under an empty led
     '2 rows are not captured yet. Those before the start position will never be sent.',
   )
   expect(await recover.action(testContext(env), { as: 'new', by: 'erin', yes: true })).toBe(0)
-  await given.pool.query('update outboxd.slot set free_at = clock_timestamp()')
+  await given.pool.query('truncate outboxd.request; update outboxd.ledger set spent_at = null')
   await given.pool.query(`insert into source (type, payload) values ('data', $1)`, [payload('b')])
   await eventually(async () => expect(await readLedger(given.pool)).toEqual(['b completed']))
   expect(await given.arrivals()).toHaveLength(1)
@@ -145,7 +145,7 @@ test.each(
   expect(await recover.action(context, { as: 'new', by: 'erin', yes: true })).toBe(0)
   expect(context.messages()).toContain('Records that have arrived, now tracked: 3.')
   // The whole budget counts as spent for a minute and a half. The test frees it to be faster.
-  await given.pool.query('update outboxd.slot set free_at = clock_timestamp()')
+  await given.pool.query('truncate outboxd.request; update outboxd.ledger set spent_at = null')
   const known = ['a completed', 'b completed', 'c completed', 'd uncertain']
   // Row d was sent again under its own key, which the service knew.
   // A row that shows its end and is not in the ledger is left alone. A waiting row that names a transaction is
@@ -185,7 +185,7 @@ test('rows that wait after a restore become uncertain', async () => {
     (text) => text.includes('outboxd recover'),
   )
   expect(await recover.action(testContext(env), { as: 'uncertain', by: 'erin', yes: true })).toBe(0)
-  await given.pool.query('update outboxd.slot set free_at = clock_timestamp()')
+  await given.pool.query('truncate outboxd.request; update outboxd.ledger set spent_at = null')
   await eventually(async () => expect(await readLedger(given.pool)).toEqual(['a completed', 'b uncertain']))
   const arrived = (await given.arrivals()).map((body) => JSON.parse(body).data.field2)
   expect(arrived).toEqual(['a', 'b'])

@@ -82,7 +82,7 @@ test('after SIGSTOP past the request timeout, waiting answers are written withou
   expect((await daemon.ended()).code).toBe(0)
 })
 
-test('SIGSTOP past the lease: uncertain, the late answer changes nothing', async () => {
+test('SIGSTOP until it counts as dead: uncertain, the late answer changes nothing', async () => {
   await using sleeper = await startDaemonProcess(harness.env)
   await onTheWire('sleeper-', 30_000) // longer than a busy machine needs to start the next daemon
   await using taker = await startDaemonProcess(harness.env)

@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness[Symbol.asyncDispose]())
 
-test('a thousand transactions never end: they get a twentieth of the slots', async () => {
+test('a thousand transactions never end: they get a twentieth of the limit', async () => {
   const startMs = performance.now()
   for (let n = 0; n < records; n++) await harness.insert(`new-${n}-`)
   await until(

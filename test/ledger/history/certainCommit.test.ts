@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'v
 import { createDataLossGuard } from '../../../src/ledger/history/createDataLossGuard.ts'
 import { CommitUncertain, createPool, inTransaction } from '../../../src/postgres/database.ts'
 import type { EmbeddedPostgres } from '../../support/embeddedPostgres.ts'
-import { type Ledger, noNamedRows, openLedger, plentyOfSlots } from '../../support/ledger.ts'
+import { type Ledger, noNamedRows, openLedger, setLimit } from '../../support/ledger.ts'
 import { migrateAll, openPool, startPostgres } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 import { waitForStandby } from '../../support/waitForStandby.ts'
@@ -28,7 +28,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   await ledger.reset()
-  await plentyOfSlots(ledger)
+  await setLimit(ledger.pool)
   await waitFor('')
 })
 
@@ -69,12 +69,12 @@ async function claimAndLetGo(letGo: (pid: number) => Promise<unknown>): Promise<
   await waitFor('gone')
   await commitsHang()
   const history = createDataLossGuard({
-    ...{ pool: ledger.pool, who: 'test', requestsEndAfterMs: 1_000, standby: 'synchronous', rowSearch: noNamedRows },
+    ...{ pool: ledger.pool, who: 'test', requestOverAfterMs: 1_000, standby: 'synchronous', rowSearch: noNamedRows },
   })
   const dispatch = ledger.dispatch({ history })
   const claimId = randomUUID()
   let taken = 0
-  const request = { id: claimId, submissions: 1, polls: 0, rarePolls: 0, permits: 1, trial: false }
+  const request = { id: claimId, submissions: 1, polls: 0, rarePolls: 0, trial: false }
   const claiming = dispatch.claim(request, (submissions) => {
     taken = submissions.length
   })

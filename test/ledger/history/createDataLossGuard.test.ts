@@ -9,11 +9,13 @@ import { finishRecovery } from '../../../src/ledger/operator/recover.ts'
 import { pruneOldSubmissions } from '../../../src/ledger/retention.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
 import {
-  fitSlotsToBudget,
+  claimRequests,
+  countFree,
   type Ledger,
   noNamedRows,
   openLedger,
   outcomeBatch,
+  setLimit,
   transition,
 } from '../../support/ledger.ts'
 import { createDatabaseOn, dropDatabase, openPool } from '../../support/postgres.ts'
@@ -28,13 +30,13 @@ beforeAll(async () => {
 afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(async () => {
   await ledger.reset()
-  await fitSlotsToBudget(ledger.pool, 10)
+  await setLimit(ledger.pool, 10)
   await ledger.pool.query(`update outboxd.history set marked_at = '-infinity'`)
 })
 
 const historyOf = (pool: pg.Pool = ledger.pool, standby: LedgerStandby = 'none') =>
-  createDataLossGuard({ pool, who: 'daemon 1', requestsEndAfterMs: 1_000, standby, rowSearch: noNamedRows })
-const request = () => ({ id: randomUUID(), submissions: 5, polls: 0, rarePolls: 0, permits: 5, trial: false })
+  createDataLossGuard({ pool, who: 'daemon 1', requestOverAfterMs: 1_000, standby, rowSearch: noNamedRows })
+const request = () => ({ id: randomUUID(), submissions: 5, polls: 0, rarePolls: 0, trial: false })
 /** A record that the service accepted, and whose poll is due. */
 async function acceptRecord() {
   const [id = ''] = await ledger.capture([{}])
@@ -66,8 +68,8 @@ test('a used ledger that was copied to a different database is a suspected loss'
   expect([await look(), await look()]).toEqual([{ kind: 'waits' }, { kind: 'stands' }])
 
   await pool.query('update outboxd.history set database_oid = 1')
-  await fitSlotsToBudget(pool, 10)
-  await pool.query('update outboxd.slot set lease = 1 where id = 1')
+  await setLimit(pool, 10)
+  await claimRequests(pool, 1)
   expect(await look()).toMatchObject({
     kind: 'found',
     detail: expect.stringContaining('different database of the cluster'),
@@ -112,18 +114,6 @@ test('restored older rows are found by the missing event, though the history is 
   expect(await historyOf().check()).toEqual({ kind: 'stands' })
 })
 
-test('on a server whose clock is an hour behind, a suspected loss keeps no slot taken for that hour', async () => {
-  await ledger.pool.query(
-    `update outboxd.slot set set_at = clock_timestamp() + interval '1 h', free_at = clock_timestamp() + interval '1 h 5 s' where id = 1;
-     update outboxd.history set timeline = timeline + 5`,
-  )
-  expect(await historyOf().check()).toMatchObject({ kind: 'found' })
-  const { rows } = await ledger.pool.query(
-    `select count(*)::int as n from outboxd.slot where free_at > clock_timestamp() + interval '10 min'`,
-  )
-  expect(rows).toEqual([{ n: 0 }])
-})
-
 test('VACUUM or CLUSTER of the history table is no suspected loss', async () => {
   for (const statement of ['vacuum freeze', 'vacuum full', 'vacuum (full, freeze)'])
     await ledger.pool.query(`${statement} outboxd.history`)
@@ -152,28 +142,24 @@ test('in a different history nothing is claimed, even before a check, and the wh
   await ledger.capture([{}])
   await ledger.pool.query(`update outboxd.history set ledger_oid = 1`)
   const claimed = await ledger.dispatch().claim(request(), () => {})
-  expect(claimed).toMatchObject({ submissions: [], slots: [] })
-  expect(await ledger.dispatch().takeSlots(1)).toEqual([])
+  expect(claimed).toMatchObject({ submissions: [] })
+  expect(await ledger.dispatch().claimTokenRequest(1)).toBeNull()
   expect(await historyOf().check()).toMatchObject({ kind: 'found' })
   expect(await pauses()).toEqual([{ reason: 'history', until: null }])
-  const { rows } = await ledger.pool.query('select count(*)::int as n from outboxd.slot where free_at > now()')
-  expect(rows).toEqual([{ n: 10 }])
+  expect(await countFree(ledger.pool)).toBe(0)
 })
 
-test('after a suspected loss no slot is free before the longest request timeout and the window have passed', async () => {
+test('after a suspected loss no request is free before the longest request timeout and the window have passed', async () => {
   await ledger.pool.query(
     `insert into outboxd.instance_setting (instance_id, host, requests, window_ms, request_timeout_ms, key_on_failure)
      values (gen_random_uuid(), 'host', 10, 60000, 120000, 'continue');
      update outboxd.history set timeline = timeline + 5`,
   )
-  const { rows: budgets } = await ledger.pool.query<{ windowMs: number }>(
-    'select window_ms::float8 as "windowMs" from outboxd.budget',
-  )
   expect(await historyOf().check()).toMatchObject({ kind: 'found' })
   const { rows } = await ledger.pool.query<{ freeInMs: number }>(
-    `select extract(epoch from min(free_at) - clock_timestamp())::float8 * 1000 as "freeInMs" from outboxd.slot`,
+    `select extract(epoch from next_free_at - clock_timestamp())::float8 * 1000 as "freeInMs" from outboxd.budget`,
   )
-  expect(rows[0]?.freeInMs).toBeGreaterThan(120_000 + (budgets[0]?.windowMs ?? 0))
+  expect(rows[0]?.freeInMs).toBeGreaterThan(120_000 + 60_000)
 })
 
 test('a suspected loss is found once, and recovery applies only to the loss that the operator saw', async () => {
@@ -299,7 +285,7 @@ test('an empty ledger captures no row until it is known that none names a transa
   const history = createDataLossGuard({
     pool: ledger.pool,
     who: 'daemon 1',
-    requestsEndAfterMs: 1_000,
+    requestOverAfterMs: 1_000,
     standby: 'none',
     rowSearch,
   })

@@ -4,7 +4,7 @@ import { createDatabase } from '../../support/database.ts'
 
 // The short form of bench:budget: a minute is two seconds. Polling at fixed intervals of 5 s would cost at least 1.5
 // polls for each record here.
-test('a saturated budget completes at least 80 % of the records that its slots allow, with fewer than 1.3 polls each', async () => {
+test('a saturated budget completes at least 80 % of the records that it allows, with fewer than 1.3 polls each', async () => {
   await using database = await createDatabase()
   const limit = 60
   const { perWindow, saturated, refused } = await runBudget({

@@ -25,7 +25,7 @@ export interface BurstRunFigures {
   refused: number
 }
 
-/** Windows between two batches, until the slots of the first are free again, with a few records each. */
+/** Windows between two batches, until the requests of the first no longer count, with a few records each. */
 const betweenWindows = 3
 const drainWindows = 60
 

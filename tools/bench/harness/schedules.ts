@@ -58,7 +58,7 @@ export async function replaceSchedule({ pool }: BenchDatabase, name: ScheduleNam
     create trigger bench_plan before update on outboxd.submission for each row
       when (new.job_id is not null and new.job_id is distinct from old.job_id) execute function public.bench_plan();
 
-    -- The daemon brings polls forward when slots lie idle: that, too, belongs to its own schedule.
+    -- The daemon brings polls forward when requests are free: that, too, belongs to its own schedule.
     create function public.bench_keep() returns trigger language plpgsql as $$
     begin
       return null;

@@ -1,38 +1,42 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { allocateSlots, initialSlotBalance, type SlotDemand } from '../../../src/daemon/dispatch/allocateSlots.ts'
+import {
+  allocateRequests,
+  type BudgetDemand,
+  initialAllocationBalance,
+} from '../../../src/daemon/dispatch/allocateRequests.ts'
 
 const WINDOW_MS = 60_000
 
-function waiting(over: Partial<SlotDemand>): SlotDemand {
-  const capacity = over.capacity ?? 100
+function waiting(over: Partial<BudgetDemand>): BudgetDemand {
+  const limit = over.limit ?? 100
   return {
     nowMs: 0,
     windowMs: WINDOW_MS,
-    capacity,
-    slotsFree: capacity,
-    inFlightRoom: capacity,
+    limit,
+    free: limit,
+    inFlightRoom: limit,
     submissionsReady: 0,
     pollsDue: 0,
     rarePollsDue: 0,
     oldestPollOverdueMs: 0,
-    balance: initialSlotBalance(capacity, 0),
+    balance: initialAllocationBalance(limit, 0),
     ...over,
   }
 }
 
-/** Plays `slots`, one free slot at a time, each `stepMs` after the one before. */
+/** Plays `count` requests that become free one at a time, each `stepMs` after the one before. */
 function oneByOne(
-  slots: number,
-  over: Partial<SlotDemand>,
+  count: number,
+  over: Partial<BudgetDemand>,
   stepMs = 500,
 ): { submissions: number; polls: number; longestMs: number } {
-  let balance = initialSlotBalance(over.capacity ?? 100, 0)
+  let balance = initialAllocationBalance(over.limit ?? 100, 0)
   let [submissions, polls] = [0, 0]
   const lastMs = { submission: 0, poll: 0 }
   let longestMs = 0
-  for (let nowMs = 0; nowMs < slots * stepMs; nowMs += stepMs) {
-    const spending = allocateSlots(waiting({ ...over, nowMs, slotsFree: 1, inFlightRoom: 1, balance }))
+  for (let nowMs = 0; nowMs < count * stepMs; nowMs += stepMs) {
+    const spending = allocateRequests(waiting({ ...over, nowMs, free: 1, inFlightRoom: 1, balance }))
     balance = spending.balance
     submissions += spending.submissions
     polls += spending.polls
@@ -43,15 +47,15 @@ function oneByOne(
   return { submissions, polls, longestMs }
 }
 
-test('slots, room in flight and waiting requests are never exceeded, and all numbers are whole', () => {
+test('free requests, room in flight and waiting requests are never exceeded, and all numbers are whole', () => {
   const anyCount = fc.integer({ min: 0, max: 12_000 })
   fc.assert(
     fc.property(
       fc.record({
         nowMs: fc.double({ min: 0, max: 1e9, noNaN: true }),
         windowMs: fc.integer({ min: 100, max: 600_000 }),
-        capacity: fc.integer({ min: 1, max: 10_000 }),
-        slotsFree: fc.integer({ min: -3, max: 10_000 }),
+        limit: fc.integer({ min: 1, max: 10_000 }),
+        free: fc.integer({ min: -3, max: 10_000 }),
         inFlightRoom: fc.integer({ min: -3, max: 64 }),
         submissionsReady: anyCount,
         pollsDue: anyCount,
@@ -65,7 +69,7 @@ test('slots, room in flight and waiting requests are never exceeded, and all num
         }),
       }),
       (state) => {
-        const { submissions, polls, rarePolls, againInMs, balance } = allocateSlots(state)
+        const { submissions, polls, rarePolls, againInMs, balance } = allocateRequests(state)
         expect(Number.isInteger(submissions) && Number.isInteger(polls)).toBe(true)
         expect(submissions).toBeGreaterThanOrEqual(0)
         expect(polls).toBeGreaterThanOrEqual(0)
@@ -73,7 +77,7 @@ test('slots, room in flight and waiting requests are never exceeded, and all num
         expect(rarePolls).toBeGreaterThanOrEqual(0)
         expect(rarePolls).toBeLessThanOrEqual(state.rarePollsDue)
         expect(submissions + polls + rarePolls).toBeLessThanOrEqual(
-          Math.max(0, Math.min(state.slotsFree, state.inFlightRoom)),
+          Math.max(0, Math.min(state.free, state.inFlightRoom)),
         )
         expect(submissions).toBeLessThanOrEqual(state.submissionsReady)
         expect(polls).toBeLessThanOrEqual(state.pollsDue)
@@ -90,7 +94,7 @@ test('slots, room in flight and waiting requests are never exceeded, and all num
   )
 })
 
-test('with one slot at a time, neither submissions nor polls wait for more than three slots', () => {
+test('with one free request at a time, neither submissions nor polls wait for more than three', () => {
   const { submissions, polls, longestMs } = oneByOne(300, { submissionsReady: 1_000, pollsDue: 1_000 })
   expect(submissions + polls).toBe(300)
   expect(polls).toBeGreaterThanOrEqual(178)
@@ -103,41 +107,41 @@ test('after an outage with 10,000 overdue polls new submissions are still sent',
   expect(oneByOne(100, outage).submissions).toBeGreaterThanOrEqual(35)
 })
 
-test('polls leave a tenth of the slots free for the next submission', () => {
-  expect(allocateSlots(waiting({ pollsDue: 500 }))).toMatchObject({ submissions: 0, polls: 90 })
-  expect(allocateSlots(waiting({ pollsDue: 500, slotsFree: 10 }))).toMatchObject({ polls: 0 })
-  expect(allocateSlots(waiting({ pollsDue: 500, submissionsReady: 1, slotsFree: 40 }))).toMatchObject({
+test('polls leave a tenth of the limit free for the next submission', () => {
+  expect(allocateRequests(waiting({ pollsDue: 500 }))).toMatchObject({ submissions: 0, polls: 90 })
+  expect(allocateRequests(waiting({ pollsDue: 500, free: 10 }))).toMatchObject({ polls: 0 })
+  expect(allocateRequests(waiting({ pollsDue: 500, submissionsReady: 1, free: 40 }))).toMatchObject({
     submissions: 1,
     polls: 29,
   })
 })
 
-test('polls that are overdue by a sixth of the window may take every slot', () => {
-  expect(allocateSlots(waiting({ pollsDue: 500, oldestPollOverdueMs: WINDOW_MS / 6 }))).toMatchObject({ polls: 100 })
-  expect(allocateSlots(waiting({ pollsDue: 500, oldestPollOverdueMs: WINDOW_MS / 12 }))).toMatchObject({ polls: 95 })
+test('polls that are overdue by a sixth of the window may take every free request', () => {
+  expect(allocateRequests(waiting({ pollsDue: 500, oldestPollOverdueMs: WINDOW_MS / 6 }))).toMatchObject({ polls: 100 })
+  expect(allocateRequests(waiting({ pollsDue: 500, oldestPollOverdueMs: WINDOW_MS / 12 }))).toMatchObject({ polls: 95 })
 })
 
 test('a limit of one request still sends both submissions and polls', () => {
-  const { submissions, polls } = oneByOne(50, { capacity: 1, submissionsReady: 10, pollsDue: 10 }, WINDOW_MS)
+  const { submissions, polls } = oneByOne(50, { limit: 1, submissionsReady: 10, pollsDue: 10 }, WINDOW_MS)
   expect(submissions).toBeGreaterThanOrEqual(19)
   expect(polls).toBeGreaterThanOrEqual(29)
 })
 
 test('a few records are sent at once; a backlog is paced, with the time of the next look', () => {
-  expect(allocateSlots(waiting({ submissionsReady: 50 }))).toMatchObject({ submissions: 50, againInMs: undefined })
-  const backlog = allocateSlots(waiting({ submissionsReady: 500 }))
+  expect(allocateRequests(waiting({ submissionsReady: 50 }))).toMatchObject({ submissions: 50, againInMs: undefined })
+  const backlog = allocateRequests(waiting({ submissionsReady: 500 }))
   expect(backlog.submissions).toBe(5)
   expect(backlog.againInMs).toBeGreaterThan(0)
-  const again = allocateSlots(
-    waiting({ submissionsReady: 495, slotsFree: 95, nowMs: backlog.againInMs ?? 0, balance: backlog.balance }),
+  const again = allocateRequests(
+    waiting({ submissionsReady: 495, free: 95, nowMs: backlog.againInMs ?? 0, balance: backlog.balance }),
   )
   expect(again.submissions).toBe(1)
 })
 
 test('pacing sends a backlog at half the limit or more in each window', () => {
-  let [balance, sent] = [initialSlotBalance(100, 0), 0]
+  let [balance, sent] = [initialAllocationBalance(100, 0), 0]
   for (let nowMs = 0; nowMs < WINDOW_MS; nowMs += 100) {
-    const spending = allocateSlots(waiting({ submissionsReady: 500, slotsFree: 1, nowMs, balance }))
+    const spending = allocateRequests(waiting({ submissionsReady: 500, free: 1, nowMs, balance }))
     balance = spending.balance
     sent += spending.submissions
   }
@@ -145,19 +149,19 @@ test('pacing sends a backlog at half the limit or more in each window', () => {
 })
 
 describe('polls of stuck transactions', () => {
-  /** Plays slots that come one at a time, as under load. */
-  function play(slots: number, over: Partial<SlotDemand>) {
-    let balance = initialSlotBalance(100, 0)
+  /** Plays requests that become free one at a time, as under load. */
+  function play(count: number, over: Partial<BudgetDemand>) {
+    let balance = initialAllocationBalance(100, 0)
     const spent = { submissions: 0, polls: 0, rarePolls: 0 }
-    for (let i = 0; i < slots; i++) {
-      const spending = allocateSlots(waiting({ ...over, nowMs: i * 600, slotsFree: 1, inFlightRoom: 1, balance }))
+    for (let i = 0; i < count; i++) {
+      const spending = allocateRequests(waiting({ ...over, nowMs: i * 600, free: 1, inFlightRoom: 1, balance }))
       balance = spending.balance
       for (const kind of ['submissions', 'polls', 'rarePolls'] as const) spent[kind] += spending[kind]
     }
     return spent
   }
 
-  test('take a twentieth of the slots, whatever else waits', () => {
+  test('take a twentieth of the limit, whatever else waits', () => {
     const many = { rarePollsDue: 1_000, submissionsReady: 1_000, pollsDue: 1_000 }
     const { submissions, polls, rarePolls } = play(1_000, many)
     expect(rarePolls).toBeGreaterThan(45)
@@ -166,12 +170,12 @@ describe('polls of stuck transactions', () => {
     expect(polls).toBeGreaterThan(540)
   })
 
-  test('take more only if nothing else waits and half of the slots are idle', () => {
-    const balance = { ...initialSlotBalance(100, 0), rarePollsAllowed: 0 }
+  test('take more only if nothing else waits and half of the limit is free', () => {
+    const balance = { ...initialAllocationBalance(100, 0), rarePollsAllowed: 0 }
     const idle = { rarePollsDue: 1_000, inFlightRoom: 8, balance }
-    expect(allocateSlots(waiting({ ...idle, slotsFree: 100 })).rarePolls).toBe(8)
-    expect(allocateSlots(waiting({ ...idle, slotsFree: 53 })).rarePolls).toBe(3)
-    expect(allocateSlots(waiting({ ...idle, slotsFree: 50 })).rarePolls).toBe(0)
-    expect(allocateSlots(waiting({ ...idle, slotsFree: 100, submissionsReady: 1 })).rarePolls).toBe(0)
+    expect(allocateRequests(waiting({ ...idle, free: 100 })).rarePolls).toBe(8)
+    expect(allocateRequests(waiting({ ...idle, free: 53 })).rarePolls).toBe(3)
+    expect(allocateRequests(waiting({ ...idle, free: 50 })).rarePolls).toBe(0)
+    expect(allocateRequests(waiting({ ...idle, free: 100, submissionsReady: 1 })).rarePolls).toBe(0)
   })
 })
