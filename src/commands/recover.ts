@@ -53,7 +53,7 @@ the ledger (it has no default):
   --as uncertain   safe: each stays unsent until you settle it with \`outboxd resolve\`
   --as new         sends them: what had arrived arrives twice. Lost records get a new idempotency key, so the service cannot
                    recognise them. Use it only if none of these records arrived
-Accepted and ended records stay as they are. For records being sent, UNCERTAIN_POLICY decides within 18 s.
+Accepted and ended records stay as they are. For records being sent, UNCERTAIN_POLICY decides within 10 s.
 
 Waiting rows have no mark yet. They may have been sent, too, if the outbox was restored with the ledger. So --as decides about
 them, unless you give --no-waiting. If you do not know, --as uncertain is safe.

@@ -81,11 +81,11 @@ export async function startApp(deps: AppDeps) {
   const parts = createDaemonParts(daemon)
   let isSettled = true
   let beginsAgain = false
-  // If an outcome is missing, the row of this instance stays, so that other instances settle its records after 12 s.
+  // If an outcome is missing, the row of this instance stays, so that other instances settle its records after 5 s.
   opened.defer(async () => {
     if (isSettled && !beginsAgain)
       await deleteInstance(databases.heartbeats, databases.instance.id).catch((error: unknown) =>
-        log.warn('instance could not sign off: other instances take over its work after 12 s', { error }),
+        log.warn('instance could not sign off: other instances take over its work after 5 s', { error }),
       )
   })
   await parts.rounds.heartbeat.runOnce()

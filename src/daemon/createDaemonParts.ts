@@ -90,12 +90,16 @@ function learningOf({ config, databases: { ledger, queue }, wakeups }: DaemonCon
   })
 }
 
-function heartbeatOf({ clock, config, databases, files, log }: DaemonContext): Heartbeat {
+function heartbeatOf({ clock, config, databases, files, log, wakeups }: DaemonContext): Heartbeat {
   const { heartbeats, instance } = databases
   return createHeartbeat({
     clock,
     // Fails if the ledger belongs to a different service, so that this instance claims no more work.
-    beat: () => writeHeartbeat(heartbeats, instance, config.service),
+    async beat() {
+      const { reloadAsked, hasOtherDied } = await writeHeartbeat(heartbeats, instance, config.service)
+      if (hasOtherDied) wakeups.orphans.wake()
+      return reloadAsked
+    },
     answerReload: (asked) =>
       files
         .reload()

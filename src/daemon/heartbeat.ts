@@ -17,26 +17,27 @@ export interface HeartbeatDeps {
   answerReload(asked: number): Promise<void>
 }
 
-const beatEveryMs = 3_000
+const beatEveryMs = 1_000
 
 /**
  * An instance whose last heartbeat is older than this begins no request.
  *
  *      0 s   the beat begins; the time that the database stores is later
- *      8 s   nothing is claimed any more, and no request begins to leave
- *     12 s   other instances may take the instance for dead (heartbeatSilenceMaxMs in src/ledger/instances.ts)
+ *    3.5 s   nothing is claimed any more, and no request begins to leave
+ *      5 s   other instances may take the instance for dead (heartbeatSilenceMaxMs in src/ledger/instances.ts)
  *
- * The 4 s between are for requeueing unsent claims, and for clocks of different speeds. A beat times out after 5 s, so
+ * The 1.5 s between are for requeueing unsent claims, and for clocks of different speeds. A beat times out after 2 s, so
  * one beat may be lost.
  */
-const mayClaimMs = 8_000
+const mayClaimMs = 3_500
 
 /**
  * After an outage of the database every heartbeat is old, and this instance may be the first to write again. So an
- * instance rescues records of others only if its own heartbeats have had no gap of 6 s for 12 s.
+ * instance rescues records of others only if its own heartbeats have had no gap of 2.5 s for 5 s. Other instances miss
+ * a beat of 1 s more, and try again after 0.5 s.
  */
-const gapMs = 6_000
-const withoutGapMs = 12_000
+const gapMs = 2_500
+const withoutGapMs = 5_000
 
 export function createHeartbeat({ clock, beat, answerReload }: HeartbeatDeps) {
   let ageMs = () => Number.POSITIVE_INFINITY

@@ -11,7 +11,7 @@ export type Loops = ReturnType<typeof startLoops>
 
 const usualBackoffMaxMs = 10_000
 /** Short, because other instances wait for this one's heartbeat, and for its check of the ledger for data loss. */
-const backoffMaxMs: Partial<Record<LoopName, number>> = { heartbeat: 1_000, history: 1_000 }
+const backoffMaxMs: Partial<Record<LoopName, number>> = { heartbeat: 500, history: 1_000 }
 
 /** The loops that every record needs. /readyz fails if one of them does not succeed. */
 export const readinessLoops: readonly LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']

@@ -5,24 +5,32 @@ import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { submissionColumnsSql } from './submissions.ts'
 
-/** The number of a reload that was requested and not answered yet; null if there is none. */
-type ReloadRequest = number | null
+export interface HeartbeatAnswer {
+  /** The number of a reload that was requested and not answered yet; null if there is none. */
+  reloadAsked: number | null
+  /** True if another instance began to count as dead in the last 10 s. */
+  hasOtherDied: boolean
+}
 
 /** @throws ServiceMismatch if the ledger belongs to a different service */
 export async function writeHeartbeat(
   db: Database,
   instance: { id: string; version: string; host: string },
   service: ServiceIdentity | null = null,
-): Promise<ReloadRequest> {
-  const { rows } = await db.query<{ reloadAsked: number | null; ledger: LedgerBinding | null }>(
+): Promise<HeartbeatAnswer> {
+  const { rows } = await db.query<HeartbeatAnswer & { ledger: LedgerBinding | null }>(
     `insert into outboxd.instance as i (id, version, host) values ($1, $2, $3)
      on conflict (id) do update set beat_at = clock_timestamp(),
        started_at = case when ${isInstanceAliveSql('i')} then i.started_at else clock_timestamp() end
-     returning case when reload_answered < reload_asked then reload_asked end as "reloadAsked", ${ledgerBindingSql} as ledger`,
-    [instance.id, instance.version, instance.host],
+     returning case when reload_answered < reload_asked then reload_asked end as "reloadAsked", exists (
+         select from outboxd.instance other
+         where not ${isInstanceAliveSql('other')} and other.beat_at > clock_timestamp() - $4 * interval '1 ms'
+       ) as "hasOtherDied", ${ledgerBindingSql} as ledger`,
+    [instance.id, instance.version, instance.host, heartbeatSilenceMaxMs + 10_000],
   )
-  if (service !== null) assertBindingMatchesService(rows[0]?.ledger ?? null, service)
-  return rows[0]?.reloadAsked ?? null
+  const { ledger, ...answer } = rows[0] as (typeof rows)[0]
+  if (service !== null) assertBindingMatchesService(ledger, service)
+  return answer
 }
 
 /** Afterwards other instances take over at once. */
@@ -35,7 +43,7 @@ export async function deleteInstance(db: Database, instanceId: string): Promise<
  * other instance knows their outcome.
  *
  * After an outage of the database every heartbeat is old. So an instance reads nothing until it has written heartbeats
- * for 12 s. By then the other live instances have written their heartbeats and outcomes.
+ * for 5 s. By then the other live instances have written their heartbeats and outcomes.
  */
 export async function readOrphanedSubmissions(db: Database, instanceId: string): Promise<Submission[]> {
   const { rows } = await db.query<Submission>(
@@ -76,12 +84,12 @@ export async function deleteStaleInstances(db: Database): Promise<void> {
 /**
  * What happens after an instance's last heartbeat, by the database's clock:
  *
- *      8 s   the instance takes on no work (src/daemon/heartbeat.ts)
- *     12 s   the instance counts as dead, and others take over its submissions
+ *    3.5 s   the instance takes on no work (src/daemon/heartbeat.ts)
+ *      5 s   the instance counts as dead, and with their next heartbeat others take over its submissions
  *     60 s   its settings end (settings.ts)
  *      1 d   its row is deleted
  */
-export const heartbeatSilenceMaxMs = 12_000
+export const heartbeatSilenceMaxMs = 5_000
 
 export const settingsValidMs = 60_000
 

@@ -39,7 +39,7 @@ export function openLedgerPool(url: string | DatabaseAddress, onIdleError: (erro
 }
 
 /** Short time limits, so that after a lost heartbeat the next one comes in time (src/daemon/heartbeat.ts). */
-const beatLimits = { connectMs: 2_000, statementMs: 2_500, answerMs: 3_000 }
+const beatLimits = { connectMs: 2_000, statementMs: 1_500, answerMs: 2_000 }
 
 /**
  * Heartbeats have their own pool, so that they never wait for other work, a standby or a slow disk. A crash may undo

@@ -33,50 +33,50 @@ test('an instance may not claim before its first heartbeat', async () => {
   expect(heartbeat.mayClaim()).toBe(false)
 })
 
-test('an instance may claim for 8 s after its last heartbeat began, well before others count it as dead', async () => {
+test('an instance may claim for 3.5 s after its last heartbeat began, well before others count it as dead', async () => {
   const { heartbeat, state } = setup()
-  state.takesMs = 3_000
-  expect(await heartbeat.runOnce()).toBe(3_000)
-  state.nowMs = 7_999
+  state.takesMs = 2_000
+  expect(await heartbeat.runOnce()).toBe(1_000)
+  state.nowMs = 3_499
   expect(heartbeat.mayClaim()).toBe(true)
-  state.nowMs = 8_000
+  state.nowMs = 3_500
   expect(heartbeat.mayClaim()).toBe(false)
-  expect(heartbeatSilenceMaxMs - 8_000).toBeGreaterThanOrEqual(4_000)
+  expect(heartbeatSilenceMaxMs - 3_500).toBeGreaterThanOrEqual(1_500)
 })
 
-test('after a gap of 8 s an instance may not send what it had claimed before; after one lost heartbeat it may', async () => {
+test('after a gap of 3.5 s an instance may not send what it had claimed before; after one lost heartbeat it may', async () => {
   const { heartbeat, state } = setup()
   await heartbeat.runOnce()
   const maySend = heartbeat.watchHeartbeat()
-  state.nowMs = 7_999
+  state.nowMs = 3_499
   await heartbeat.runOnce()
   expect(maySend()).toBe(true)
-  state.nowMs += 8_000
+  state.nowMs += 3_500
   await heartbeat.runOnce()
   expect([maySend(), heartbeat.mayClaim(), heartbeat.watchHeartbeat()()]).toEqual([false, true, true])
 })
 
-test('an instance rescues records of others only after 12 s of heartbeats without a gap of 6 s', async () => {
+test('an instance rescues records of others only after 5 s of heartbeats without a gap of 2.5 s', async () => {
   const { heartbeat, state } = setup()
   const beat = async (afterMs: number) => {
     state.nowMs += afterMs
     await heartbeat.runOnce()
   }
   await beat(0)
-  for (let beats = 0; beats < 4; beats += 1) {
+  for (let beats = 0; beats < 5; beats += 1) {
     expect(heartbeat.mayRescue()).toBe(false)
-    await beat(3_001)
+    await beat(1_001)
   }
   expect(heartbeat.mayRescue()).toBe(true)
-  await beat(6_001)
+  await beat(2_501)
   expect(heartbeat.mayRescue()).toBe(false)
 })
 
 test('a heartbeat that fails does not count, and one lost heartbeat does not stop claims', async () => {
   const { heartbeat, state } = setup()
   await heartbeat.runOnce()
-  state.nowMs += 3_000
-  state.takesMs = 3_000
+  state.nowMs += 1_000
+  state.takesMs = 2_000
   state.fails = true
   await heartbeat.runOnce().catch(() => {})
   state.nowMs += 250
@@ -84,7 +84,7 @@ test('a heartbeat that fails does not count, and one lost heartbeat does not sto
   state.takesMs = 1
   expect(heartbeat.mayClaim()).toBe(true)
   await heartbeat.runOnce()
-  state.nowMs += 7_000
+  state.nowMs += 3_000
   expect(heartbeat.mayClaim()).toBe(true)
 })
 

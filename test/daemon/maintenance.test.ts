@@ -83,7 +83,7 @@ describe('orphans', () => {
   /** Gives this instance heartbeats for long enough to judge others. */
   async function beAlive(): Promise<void> {
     await writeHeartbeat(ledger.pool, databases.instance)
-    await sql(`update outboxd.instance set started_at = started_at - interval '13 s'`)
+    await sql(`update outboxd.instance set started_at = started_at - interval '6 s'`)
   }
 
   test('a record that a dead instance was sending is treated as if its connection was lost after the request left', async () => {

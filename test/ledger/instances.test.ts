@@ -27,11 +27,11 @@ async function pass(seconds: number, id: string | null = null): Promise<void> {
   )
 }
 
-/** An instance that has had a heartbeat every three seconds for 15 s. */
+/** An instance that has had a heartbeat every second for 6 s. */
 async function steady(me = instance()) {
   await writeHeartbeat(ledger.pool, me)
-  for (let i = 0; i < 5; i++) {
-    await pass(3, me.id)
+  for (let i = 0; i < 6; i++) {
+    await pass(1, me.id)
     await writeHeartbeat(ledger.pool, me)
   }
   return me
@@ -55,8 +55,19 @@ test('an instance with steady heartbeats finds the record that a silent instance
   const dead = instance()
   await writeHeartbeat(ledger.pool, dead)
   const id = await sendingBy(dead)
-  await pass(13, dead.id)
+  await pass(6, dead.id)
   expect(await orphaned(await steady())).toEqual([id])
+})
+
+test('a heartbeat says for 10 s that another instance has died', async () => {
+  const [me, other] = [instance(), instance()]
+  const hasOtherDied = async () => (await writeHeartbeat(ledger.pool, me)).hasOtherDied
+  await writeHeartbeat(ledger.pool, other)
+  expect(await hasOtherDied()).toBe(false)
+  await pass(6, other.id)
+  expect(await hasOtherDied()).toBe(true)
+  await pass(10, other.id)
+  expect(await hasOtherDied()).toBe(false)
 })
 
 test('a record that was sent by an instance without any heartbeat is orphaned', async () => {
@@ -71,10 +82,10 @@ test('a record that a living instance sends is not orphaned, nor is the observer
   expect(await orphaned(observer)).toEqual([])
 })
 
-test('an instance that was silent for 11 s does not count as dead', async () => {
+test('an instance that was silent for 4 s does not count as dead', async () => {
   const other = await steady()
   await sendingBy(other)
-  await pass(11, other.id)
+  await pass(4, other.id)
   expect(await orphaned(await steady())).toEqual([])
 })
 
@@ -82,7 +93,7 @@ test('an instance that has just started finds no orphaned record', async () => {
   await sendingBy(instance())
   const newcomer = instance()
   await writeHeartbeat(ledger.pool, newcomer)
-  await pass(9, newcomer.id)
+  await pass(4, newcomer.id)
   await writeHeartbeat(ledger.pool, newcomer)
   expect(await orphaned(newcomer)).toEqual([])
 })
@@ -93,12 +104,12 @@ test('after an outage of the database no record is orphaned until all instances 
   await pass(60)
   await writeHeartbeat(ledger.pool, observer)
   expect(await orphaned(observer)).toEqual([])
-  for (let i = 0; i < 3; i++) {
-    await pass(3)
+  for (let i = 0; i < 4; i++) {
+    await pass(1)
     await writeHeartbeat(ledger.pool, observer)
   }
   expect(await orphaned(observer)).toEqual([])
-  await pass(4)
+  await pass(2)
   await writeHeartbeat(ledger.pool, observer)
   expect(await orphaned(observer)).toEqual([id])
 })

@@ -389,7 +389,7 @@ describe('maintenance', () => {
     await sending()
     await writeHeartbeat(ledger.pool, instance)
     expect(await readOrphanedSubmissions(ledger.pool, instance.id)).toEqual([])
-    await ledger.pool.query(`update outboxd.instance set started_at = started_at - interval '13 s'`)
+    await ledger.pool.query(`update outboxd.instance set started_at = started_at - interval '6 s'`)
     expect(await readOrphanedSubmissions(ledger.pool, instance.id)).toHaveLength(1)
   })
 })

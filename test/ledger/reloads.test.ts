@@ -16,7 +16,7 @@ const reload = () => requestReload({ ledger: ledger.pool, url: '', keyOnFailure:
 test('each heartbeat returns the requested reload until its instance has answered', async () => {
   const instance = () => ({ id: randomUUID(), version: '1', host: 'erp-1' })
   const [me, other] = [instance(), instance()]
-  const beat = (one: typeof me) => writeHeartbeat(ledger.pool, one)
+  const beat = async (one: typeof me) => (await writeHeartbeat(ledger.pool, one)).reloadAsked
   expect([await beat(me), await beat(other)]).toEqual([null, null])
   await reload()
   expect([await beat(me), await beat(other), await beat(me)]).toEqual([1, 1, 1])

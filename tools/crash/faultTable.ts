@@ -34,8 +34,8 @@ export interface Adversaries {
 
 export const kills = 'kill -9'
 
-/** Longer than an instance may be silent (12 s) plus a round of the other instances (3 s). */
-const stopForMs = [16_000, 22_000] as const
+/** Longer than an instance may be silent (5 s) and the others, on a busy machine, need to take over. */
+const stopForMs = [9_000, 14_000] as const
 /** A berth whose daemon is rarely killed, so that it lives long enough to rescue records of killed daemons. */
 const anchor = 0
 const anchorKilledShare = 0.02

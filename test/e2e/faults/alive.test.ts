@@ -143,7 +143,7 @@ test.concurrent('an instance cannot write its heartbeat: it claims nothing', asy
   await harness.insert('unheard-')
   // By now other instances would consider this instance dead.
   await until(
-    () => harness.pool.query(`select from outboxd.instance where beat_at > now() - interval '12 s'`),
+    () => harness.pool.query(`select from outboxd.instance where beat_at > now() - interval '5 s'`),
     ({ rowCount }) => rowCount === 0,
   )
   const outcome = await until(
