@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { interpretSubmitAnswer } from '../../src/daemon/submit/submit.ts'
+import { lockBudget } from '../../src/ledger/budget.ts'
 import { readOrphanedSubmissions, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { writeStepsAndReleaseKeys } from '../../src/ledger/outcomes.ts'
 import { recreateMissingPollJobs } from '../../src/ledger/queue.ts'
@@ -99,6 +100,39 @@ describe('a claim', () => {
     await spendLimit(ledger.pool)
     expect(await claim(dispatch, { submissions: 1, polls: 1 })).toMatchObject({ submissions: [], polls: [] })
     expect((await ledger.pool.query('select from outboxd.request')).rowCount).toBe(3)
+  })
+
+  test('of a daemon that stops inside it holds up the others for 2 s, and fails', async () => {
+    await ledger.capture([{}])
+    const [locked, continued] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const stopped = ledger.dispatch({
+      history: {
+        async mayClaim(db) {
+          await lockBudget(db)
+          locked.resolve()
+          await continued.promise
+          return true
+        },
+        rememberClaim: async () => {},
+      },
+    })
+    const failing = claim(stopped, { submissions: 1 }).catch((error: unknown) => error)
+    await locked.promise
+    const beganMs = performance.now()
+    expect((await claim(dispatch, { submissions: 1 })).submissions).toHaveLength(1)
+    expect(performance.now() - beganMs).toBeLessThan(4_000)
+    continued.resolve()
+    expect(await failing).toBeInstanceOf(Error)
+  })
+
+  test('lets its requests leave for 3 s', async () => {
+    await ledger.capture([{}])
+    let ageMs = 0
+    const { mayLeave } = await claim(ledger.dispatch({ clock: { stopwatch: () => () => ageMs } }), { submissions: 1 })
+    ageMs = 2_999
+    expect(mayLeave()).toBe(true)
+    ageMs = 3_000
+    expect(mayLeave()).toBe(false)
   })
 
   test('takes nothing while a pause stands', async () => {

@@ -42,8 +42,8 @@ export const mutations = {
     patches: [
       {
         file: 'src/ledger/retention.ts',
-        from: 'from gone s where outbox = outboxd.current_outbox()',
-        to: 'from gone s where false',
+        from: 'GoneRowCheckTimeSql} from gone s',
+        to: 'GoneRowCheckTimeSql} from gone s where false',
       },
     ],
     idempotency: 'ignore',

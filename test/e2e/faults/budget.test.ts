@@ -19,6 +19,12 @@ async function problems(pool: pg.Pool): Promise<string[]> {
   return rows.map(({ kind }) => kind)
 }
 
+/** Times at which requests arrived at the service, tokens included. */
+async function readArrivals({ control }: Harness): Promise<number[]> {
+  const { rows } = (await control('GET', 'ledger?limit=10000')) as { rows: { arrivedAt: string }[] }
+  return rows.map(({ arrivedAt }) => Date.parse(arrivedAt))
+}
+
 test('instances with different limits or windows: the strictest holds, a problem says so', async () => {
   const old = await harness.start({ RATE_LIMIT_REQUESTS: '200' })
   const fresh = await harness.start()
@@ -95,10 +101,7 @@ test('a kill, a stop, a start and a lower limit among three daemons: no window h
       RATE_LIMIT_WINDOW_SECONDS: String(windowMs / 1_000),
       REQUEST_TIMEOUT_SECONDS: '3',
     })
-  const arrivals = async () => {
-    const { rows } = (await busy.control('GET', 'ledger?limit=10000')) as { rows: { arrivedAt: string }[] }
-    return rows.map(({ arrivedAt }) => Date.parse(arrivedAt))
-  }
+  const arrivals = () => readArrivals(busy)
   const untilMore = async (more: number) => {
     const before = (await arrivals()).length
     await until(arrivals, ({ length }) => length >= before + more, 60_000)
@@ -124,6 +127,30 @@ test('a kill, a stop, a start and a lower limit among three daemons: no window h
   const strict = all.filter((atMs) => atMs > loweredMs + windowMs)
   expect(strict.length).toBeGreaterThan(24)
   expect(fullestWindow(strict, windowMs)).toBeLessThanOrEqual(12)
+})
+
+test.each([
+  { limit: 10 },
+  { limit: 100 },
+])('three daemons share a limit ($limit): it is used to 95 %, and never exceeded', async ({ limit }) => {
+  await using busy = await setup()
+  const windowMs = 6_000
+  await busy.insert('busy-')
+  await busy.pool.query('insert into outbox (type, payload) select type, payload from outbox, generate_series(1, $1)', [
+    limit * 3,
+  ])
+  const env = { ...busy.env, RATE_LIMIT_REQUESTS: String(limit), RATE_LIMIT_WINDOW_SECONDS: String(windowMs / 1_000) }
+  await using _first = await startDaemonProcess(env)
+  await using _second = await startDaemonProcess(env)
+  await using _third = await startDaemonProcess(env)
+  await until(
+    async () => (await busy.pool.query('select from outboxd.request where over_at < clock_timestamp()')).rowCount ?? 0,
+    (requests) => requests > 3 * limit,
+  )
+  const atMs = (await readArrivals(busy)).toSorted((a, b) => a - b)
+  expect(fullestWindow(atMs, windowMs)).toBeLessThanOrEqual(limit)
+  // The daemons start and pace submissions in the first window.
+  expect((atMs[3 * limit] ?? Number.NaN) - (atMs[limit] ?? 0)).toBeLessThan((2 * windowMs) / 0.95)
 })
 
 test.each([
