@@ -91,7 +91,7 @@ function overall(evidence: History, cases: Case[]): Violation[] {
     ),
     ...orphans.map(({ id }) => violation(`the submission ${id} has no outbox row`)),
     // The ERP may have refused or ignored a few marks.
-    ...(evidence.unmarked > completed / 2
+    ...(evidence.unmarked > completed / 4
       ? [violation(`${evidence.unmarked} of ${completed} completed rows were captured without a mark`)]
       : []),
     ...(evidence.requestsMost > evidence.requestsAllowed
