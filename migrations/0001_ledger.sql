@@ -3,7 +3,7 @@
 -- How far an outbox table has been read whose rows do not say that they are taken (docs/start/outbox.md): all rows up to this
 -- position are in the ledger, and no transaction is left that could still commit one before it.
 create table outboxd.outbox_cursor (
-  outbox        text        not null,      -- oids of the database and the table, so that another table begins anew
+  outbox        text collate "C" not null,      -- oids of the database and the table, so that another table begins anew
   position      text[]      not null,      -- the row's sort values
   advanced_at   timestamptz not null default clock_timestamp(),
   sequence_file text,                      -- the sequence's file on disk: one that begins anew (restart identity) gets another
@@ -13,7 +13,8 @@ create table outboxd.outbox_cursor (
 -- Rows of the outbox that could neither be captured nor rejected, or whose table refuses our mark. They are left out of
 -- claims and tried again alone, each after a while of its own.
 create table outboxd.skipped_row (
-  outbox_id text        not null,
+  id        bigint      generated always as identity primary key,   -- for publications of all tables
+  outbox_id text collate "C" not null,
   captured  boolean     not null,             -- in the ledger: only the mark is missing, and nobody behind it has to wait
   times     integer     not null default 1,
   retry_at  timestamptz not null
@@ -25,9 +26,9 @@ create unique index skipped_row_id on outboxd.skipped_row (hashtextextended(outb
 create table outboxd.submission (
   id                 uuid        primary key,
   seq                bigint      not null generated always as identity,   -- order of capture
-  outbox_id          text        not null,
-  type               text        not null,
-  key                text,
+  outbox_id          text collate "C" not null,
+  type               text collate "C" not null,
+  key                text collate "C",
   resource           text        check (resource in ('data', 'orders')),   -- null: no mapping for the type
   payload            text,                   -- as the ERP wrote it, every digit; null where it could not be read
   body               text,                   -- the frozen request
@@ -52,7 +53,7 @@ create table outboxd.submission (
   resubmissions      integer     not null default 0,
   repeated_after_401 boolean     not null default false,
 
-  transaction_id     text,
+  transaction_id     text collate "C",
   probing            boolean     not null default false,  -- sending: its id is asked for, since no answer came
   job_id             uuid,                                -- the pg-boss job of the next poll
   accepted_at        timestamptz,
@@ -63,7 +64,7 @@ create table outboxd.submission (
   not_done_ms        bigint,                              -- age at which it was last seen unfinished
   done_ms            bigint,                              -- age at which it was first seen finished
 
-  error_code         text,
+  error_code         text collate "C",
   error              text,
   result             text,                                -- JSON text, the service's digits
   ended_at           timestamptz,
@@ -97,7 +98,7 @@ create table outboxd.submission (
 
   -- A row of the outbox may stand for a document of the ERP, whose content is read when the row is taken (docs/start/change-capture.md,
   -- "What is captured and sent"). What would be sent for it is compared with what was sent last: request_digest outlives the request.
-  document           text,                                -- such as: public.sale_sale 5
+  document           text collate "C",                                -- such as: public.sale_sale 5
   request_digest     text,
 
   constraint submission_outbox_row unique (outbox_id),
@@ -169,6 +170,7 @@ create statistics outboxd.submission_code_rarity on (lower(error_code)) from out
 
 -- How many submissions are in each state: a sum of small differences, so that writers never wait for each other.
 create table outboxd.state_delta (
+  id    bigint generated always as identity primary key,   -- for publications of all tables
   state text   not null,
   delta bigint not null
 ) with (
@@ -177,12 +179,12 @@ create table outboxd.state_delta (
 );
 create function outboxd.count_inserted() returns trigger language plpgsql as $$
 begin
-  insert into outboxd.state_delta select state, count(*) from new_rows group by state;
+  insert into outboxd.state_delta (state, delta) select state, count(*) from new_rows group by state;
   return null;
 end $$;
 create function outboxd.count_updated() returns trigger language plpgsql as $$
 begin
-  insert into outboxd.state_delta
+  insert into outboxd.state_delta (state, delta)
   select state, sum(step) from (
     select state, 1 as step from new_rows union all select state, -1 from old_rows
   ) steps group by state having sum(step) <> 0;
@@ -190,7 +192,7 @@ begin
 end $$;
 create function outboxd.count_deleted() returns trigger language plpgsql as $$
 begin
-  insert into outboxd.state_delta select state, -count(*) from old_rows group by state;
+  insert into outboxd.state_delta (state, delta) select state, -count(*) from old_rows group by state;
   return null;
 end $$;
 create trigger count_inserted after insert on outboxd.submission
@@ -215,20 +217,20 @@ create trigger only_ended before delete on outboxd.submission
 
 -- What stays of a submission that went: as much as keeps its row from being taken a second time.
 create table outboxd.pruned_submission (
-  outbox_id      text        primary key,
+  outbox_id      text collate "C" primary key,
   id             uuid        not null,
-  type           text        not null,
+  type           text collate "C" not null,
   row_created    text,
   recorded_at    timestamptz not null,
   state          text        not null check (state in ('completed', 'discarded')),
   ended_at       timestamptz not null,
-  transaction_id text,
+  transaction_id text collate "C",
   pruned_at      timestamptz not null default clock_timestamp(),
   -- When to look whether the row is still there: its id need not be known any more where it is gone, and was at the look before: a table
   -- may be empty for a moment while it is loaded anew.
   look_at        timestamptz not null default clock_timestamp() + interval '366 days',
   was_gone       boolean     not null default false,
-  document       text,
+  document       text collate "C",
   request_digest text,
   seq            bigint
 );
@@ -395,7 +397,7 @@ create table outboxd.passage (
 -- key are not all wrong in the same way, so it is taken for something in between, or for our configuration.
 create table outboxd.refusal_run (
   resource    text    primary key check (resource in ('data', 'orders')),
-  fingerprint text    not null,
+  fingerprint text collate "C" not null,
   said        text    not null,
   submissions uuid[]  not null,                -- whose refusals make the run
   is_mass     boolean not null default false   -- it was taken so: the next refusal like it says so at once
@@ -403,7 +405,7 @@ create table outboxd.refusal_run (
 
 -- Refusals that an operator takes at their word for a while.
 create table outboxd.believed_refusal (
-  fingerprint text        primary key,
+  fingerprint text collate "C" primary key,
   said        text        not null,
   until       timestamptz not null
 );
@@ -411,7 +413,7 @@ create table outboxd.believed_refusal (
 -- What is wrong and stays so until somebody, or time, mends it: `outboxd status` and the metrics say each of these.
 create table outboxd.problem (
   kind     text        not null,   -- src/model.ts, problemKinds
-  subject  text        not null,   -- what it is about: a row's id, a type, a loop; empty for the whole
+  subject  text collate "C" not null,   -- what it is about: a row's id, a type, a loop; empty for the whole
   detail   text        not null,   -- for the operator: what was seen
   since    timestamptz not null default clock_timestamp(),
   seen_at  timestamptz not null default clock_timestamp(),

@@ -6,9 +6,14 @@ import { initialBacklogMessage, wakeTriggerMessage } from '../operations/databas
 import { withOutbox } from '../operations/databases.ts'
 import { readInitialBacklog } from '../outbox/backlog.ts'
 import { documentConditionQuery, readCapturedTables } from '../outbox/contentQueries.ts'
-import { migrateOutbox } from '../outbox/migrateOutbox.ts'
+import {
+  findForeignTableClause,
+  inspectOutboxTable,
+  migrateOutbox,
+  type OutboxTableState,
+} from '../outbox/migrateOutbox.ts'
 import { readNeededQueryGrants, readOutboxGrantStatements } from '../outbox/outboxGrants.ts'
-import { type OutboxTable, qualifiedNameSql, standardOutboxTable } from '../outbox/outboxTable.ts'
+import { type OutboxTable, qualifiedNameSql, splitTableName, standardOutboxTable } from '../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 import { withSearchPathOfRole } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
@@ -26,7 +31,7 @@ export const command = defineCommand({
       'create the trigger even if max_prepared_transactions is above 0; its NOTIFY breaks PREPARE TRANSACTION',
     ],
     ['--no-wake', 'leave out the trigger: rows wait up to a second'],
-    ['--dry-run', 'show which migrations are missing'],
+    ['--dry-run', 'show what would be made, and make nothing'],
     ['--print-grants <role>', 'print the SQL that grants a role what it needs'],
     ['--read-only', 'with --print-grants: only for commands that change nothing'],
     ['--json', 'print JSON'],
@@ -46,13 +51,15 @@ Examples:
       ])
     const config = readDatabaseConfig(context.env)
     const say = (line: string) => context.stderr.write(`${line}\n`)
+    const table = options.outbox ? await readOutboxTable(config) : null
+    const foreign = table && findForeignTableClause(config.outboxTable, table)
+    if (foreign) return printUsageErrors(context, [foreign])
     const applied = await (dryRun ? readMissingMigrations : migrateLedger)(config.databaseUrl)
     if (applied.length === 0) say('the schemas outboxd and outboxd_jobs are up to date')
     else say(`${dryRun ? 'would apply' : 'applied'} ${namesOf(applied)}`)
     const warning = await readEncodingWarningClause(config.databaseUrl)
     if (warning !== null) say(`WARNING: the ledger's database: ${warning}`)
-    if (options.outbox && dryRun)
-      say(`would create the outbox table ${config.outboxTable} if it does not exist, and renew its trigger`)
+    if (table !== null && dryRun) for (const line of describeMissing(config.outboxTable, table, options.wake)) say(line)
     const outbox = options.outbox && !dryRun ? await createOutbox(config, options) : null
     if (outbox !== null) say(outbox)
     const history = dryRun ? null : await describeHistory(config)
@@ -76,6 +83,28 @@ async function createOutbox(
 ): Promise<string> {
   const trigger = await migrateOutbox(config.databaseUrl, config.outboxTable, wake)
   return `the outbox table ${config.outboxTable} exists; ${wakeTriggerMessage(trigger)}`
+}
+
+const readOutboxTable = (config: DatabaseConfig): Promise<OutboxTableState> =>
+  inspectDatabase({
+    of: 'outbox',
+    url: config.databaseUrl,
+    read: (db) => inspectOutboxTable(db, config.outboxTable),
+  })
+
+function describeMissing(
+  name: string,
+  { exists, hasWakeTrigger, preparedMax }: OutboxTableState,
+  wake: boolean | null = null,
+): string[] {
+  const hasTrigger = wake ?? preparedMax === 0
+  return [
+    exists ? `the outbox table ${name} exists` : `would create the outbox table ${name}, with an index of its new rows`,
+    ...(hasTrigger && !hasWakeTrigger
+      ? [`would create the trigger ${splitTableName(name).table}_wakes_outboxd and its function outboxd_wake`]
+      : []),
+    ...(!hasTrigger && hasWakeTrigger ? [`would drop the trigger ${splitTableName(name).table}_wakes_outboxd`] : []),
+  ]
 }
 
 async function describeHistory(config: DatabaseConfig): Promise<string | null> {

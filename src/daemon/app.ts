@@ -10,6 +10,7 @@ import { redactError } from '../observe/redact.ts'
 import { createTelemetry } from '../observe/telemetry.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { findEarliestExpiryEpochMs } from '../pem.ts'
+import { findCollationChange } from '../postgres/collationVersion.ts'
 import { isTransientError } from '../postgres/database.ts'
 import { createRenewableDatabaseAddress, type DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { createServiceClient } from '../service/client.ts'
@@ -92,6 +93,8 @@ export async function startApp(deps: AppDeps) {
   // Looks for lost data before rows are claimed. The loop `history` logs a failure.
   await parts.rounds.history.runOnce().catch(() => {})
   await raiseInitialBacklogProblem(daemon)
+  const collation = await findCollationChange(databases.ledger).catch(() => null)
+  if (collation !== null) log.warn(collation)
 
   const running = startLoops(daemon, parts)
   loops = running

@@ -82,7 +82,7 @@ export async function mergeStateCountDeltas(db: Database): Promise<void> {
   await db.query(
     `with many as (select count(*) > $1 as yes from outboxd.state_delta),
      gone as (delete from outboxd.state_delta where (select yes from many) returning state, delta)
-     insert into outboxd.state_delta select state, sum(delta) from gone group by state`,
+     insert into outboxd.state_delta (state, delta) select state, sum(delta) from gone group by state`,
     [deltasMax],
   )
 }

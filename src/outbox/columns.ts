@@ -55,9 +55,11 @@ export const timeUnitsPerSecond = { seconds: 1, milliseconds: 1_000, microsecond
 export const columnTextSql = (name: string, shape: TableShape): string =>
   isJsonColumn(columnOf(shape, name)) ? `(${prefixedColumnSql(name)} #>> '{}')` : `(${prefixedColumnSql(name)})::text`
 
-export function nowForColumnSql(shape: TableShape, name: string): string {
+/** @param timezone of the table's times without a time zone */
+export function nowForColumnSql(shape: TableShape, name: string, timezone: string): string {
   const { baseType } = columnOf(shape, name)
   if (/^(bigint|numeric)$/.test(baseType)) return `(extract(epoch from clock_timestamp()) * 1000)::bigint`
-  if (baseType === 'timestamp without time zone') return `clock_timestamp() at time zone 'UTC'`
-  return baseType === 'date' ? 'clock_timestamp()::date' : 'clock_timestamp()'
+  const local = `(clock_timestamp() at time zone ${literalSql(timezone)})`
+  if (baseType === 'timestamp without time zone') return local
+  return baseType === 'date' ? `${local}::date` : 'clock_timestamp()'
 }

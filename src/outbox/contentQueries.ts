@@ -220,14 +220,14 @@ const meetingSql = ({ table, key, condition }: CapturedTable): string =>
 function ownColumnsSql({ table, key, payload }: CapturedTable): string {
   const pairs = (payload ?? []).flatMap((name, i, all) => (i % 2 === 0 ? [[name, all[i + 1] ?? '']] : []))
   const named = pairs.map(([name = '', column = '']) => `n.${quoteIdentifier(column)} as ${quoteIdentifier(name)}`)
-  const built = payload === null ? 'n' : `(select built from (select ${named.join(', ')}) built)`
-  return `select n.${key}::pg_catalog.text as key, (pg_catalog.row_to_json(${built}))::pg_catalog.text as json from ${table} n
+  const json = payload === null ? 'row_to_json(n.*)' : `row_to_json(built.*) from (select ${named.join(', ')}) built`
+  return `select n.${key}::pg_catalog.text as key, (select pg_catalog.${json})::pg_catalog.text as json from ${table} n
     where n.${key} = any($1)`
 }
 
 /** The rows of a mapping file's query as `key` and `json`. The query may end with a comment. */
 const foundSql = ({ sql }: SourceQuery): string =>
-  `select (r.id)::pg_catalog.text as key, (pg_catalog.row_to_json(r))::pg_catalog.text as json from (
+  `select (r.id)::pg_catalog.text as key, (pg_catalog.row_to_json(r.*))::pg_catalog.text as json from (
 ${sql}
 ) r`
 

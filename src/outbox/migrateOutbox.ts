@@ -69,6 +69,15 @@ async function outboxStatements(outboxTable: string, schema: string, wakes: bool
   return texts.join(';').replaceAll(/(?<!:):(\w+)/g, (whole, name) => names[name] ?? whole)
 }
 
+const ownColumns = 'id type key payload created_at status transaction_id error_code error updated_at'.split(' ')
+
+/** Returns why `migrate --outbox` leaves a table alone; null if the table is missing or its columns are ours. */
+export function findForeignTableClause(table: string, { columns }: Pick<OutboxTableState, 'columns'>): string | null {
+  const foreign = columns.filter((column) => !ownColumns.includes(column))
+  if (foreign.length === 0) return null
+  return `the table ${table} is there and was not made by outboxd (it has ${foreign.join(', ')}), so --outbox does not change it. Describe it in outbox.yaml: outboxd describe ${table} --write. Or name a new table in OUTBOX_TABLE`
+}
+
 export interface OutboxTableState {
   exists: boolean
   /** False if the trigger is missing or disabled. */

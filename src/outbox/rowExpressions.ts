@@ -131,10 +131,10 @@ function payloadText({ payload }: OutboxTable, shape: TableShape): string {
     const { baseType } = columnOf(shape, payload.column)
     return baseType === 'bytea' ? prefixedColumnSql(payload.column) : `${prefixedColumnSql(payload.column)}::text`
   }
-  if (payload.columns === null) return 'row_to_json(o)::text'
+  if (payload.columns === null) return 'row_to_json(o.*)::text' // o alone would be a column of that name
   // row_to_json prints numbers and times as a cast to text does. json_build_object takes only 50 columns.
   const named = [...payload.columns].map(([name, from]) => `${prefixedColumnSql(from)} as ${quoteIdentifier(name)}`)
-  return `(select row_to_json(built)::text from (select ${named.join(', ')}) built)`
+  return `(select row_to_json(built.*)::text from (select ${named.join(', ')}) built)`
 }
 
 /** The 64-bit number of the transaction that wrote the row: xmin has its lower 32 bits. */

@@ -17,7 +17,8 @@ interface StateExpressions {
   /** The values that outboxd may write. */
   readonly writes: readonly string[] | 'time'
   isWrittenAt(state: State): boolean
-  markSql(shape: TableShape): string
+  /** @param timezone of the table's times without a time zone */
+  markSql(shape: TableShape, timezone: string): string
   /** The condition that an outcome may still be written: the row does not say completed or discarded. */
   readonly openSql: string
   /**
@@ -107,8 +108,8 @@ function timestampForm({ column: name, set }: Extract<StateColumn, { kind: 'time
     waitsSql: `${now} is null`,
     writes: 'time',
     isWrittenAt: (state) => set.includes(state),
-    markSql: (shape) =>
-      `case when r.state in (${literalListSql(set)}) then coalesce(${now}, ${nowForColumnSql(shape, name)}) else ${now} end`,
+    markSql: (shape, timezone) =>
+      `case when r.state in (${literalListSql(set)}) then coalesce(${now}, ${nowForColumnSql(shape, name, timezone)}) else ${now} end`,
     openSql: 'true',
     underWaySql: (since) => (isMarkedOnCapture && since ? `${now} is not null${since}` : null),
     hasEndValues: false,

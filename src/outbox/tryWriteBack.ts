@@ -137,7 +137,7 @@ async function whyNotStorable(
   { column, valueSql, castValueSql, mustBeWhole }: Assignment,
   shape: TableShape,
 ): Promise<string | null> {
-  const [given, stored] = [`(${valueSql})::text`, `(${castValueSql})::text`]
+  const [given, stored] = [`(${valueSql})::text`, `(${valueSql})::${columnOf(shape, column).exactType}::text`]
   const change = `pg_catalog.format('it would store %L as %L', ${given}, ${stored})`
   const changed = mustBeWhole ? `min(${change}) filter (where ${stored} <> ${given})` : 'null'
   const emptyRow = `(select null::${columnOf(shape, column).type} as ${quoteIdentifier(column)}) o`

@@ -96,28 +96,38 @@ export interface Assignment {
   /** SQL of the value, for a row r of `rowStatusesSql` and a row o of the table. */
   readonly valueSql: string
   readonly castValueSql: string
-  /** True if a cut value would mean a different state, or a different transaction. */
+  /** True if a cut value would mean a different state, transaction or error. */
   readonly mustBeWhole: boolean
 }
 
-export function writeBackAssignments({ state, write }: OutboxTable, shape: TableShape): Assignment[] {
+export function writeBackAssignments({ state, write, createdAt }: OutboxTable, shape: TableShape): Assignment[] {
+  const timezone = createdAt?.timezone ?? 'UTC'
   const form = stateExpressions(state)
   const assign = (column: string, valueSql: string, mustBeWhole: boolean): Assignment => {
     const type = columnOf(shape, column)
-    // Enums need a cast from text. An explicit cast cuts text that is too long for a varchar.
-    const castValueSql = `(${valueSql})::${type.exactType}`
+    // Enums need a cast from text. A cast to the exact type cuts text that is too long for a varchar, which only messages
+    // may be: without a length, Postgres refuses the value.
+    const castValueSql = `(${valueSql})::${mustBeWhole ? type.type : type.exactType}`
     return { column, valueSql, castValueSql, mustBeWhole: mustBeWhole && !isJsonColumn(type) }
   }
   return [
     ...(form === null || form.writes.length === 0
       ? []
-      : [assign(form.column, toColumnValueSql(form.markSql(shape), shape, form.column), form.writes !== 'time')]),
-    ...write.map((each) => assign(each.column, writtenValue(each, shape), /^(state|transaction_id)$/.test(each.what))),
+      : [
+          assign(
+            form.column,
+            toColumnValueSql(form.markSql(shape, timezone), shape, form.column),
+            form.writes !== 'time',
+          ),
+        ]),
+    ...write.map((each) =>
+      assign(each.column, writtenValue(each, shape, timezone), /^(state|transaction_id|error_code)$/.test(each.what)),
+    ),
   ]
 }
 
-function writtenValue({ column: name, what, on }: WrittenColumn, shape: TableShape): string {
-  const value = toColumnValueSql({ ...sources, now: nowForColumnSql(shape, name) }[what], shape, name)
+function writtenValue({ column: name, what, on }: WrittenColumn, shape: TableShape, timezone: string): string {
+  const value = toColumnValueSql({ ...sources, now: nowForColumnSql(shape, name, timezone) }[what], shape, name)
   if (on === null) return value
   const now = prefixedColumnSql(name)
   const kept = what === 'now' ? `coalesce(${now}, ${value})` : value

@@ -23,12 +23,35 @@ test('--dry-run names the missing migrations and applies none, also as JSON', as
   const foreseen = await run({ outbox: true, dryRun: true })
   expect(foreseen).toMatchObject({ dryRun: true, outboxTable: 'outbox' })
   expect(foreseen.messages).toContain('would apply 0001_ledger\n')
-  expect(foreseen.messages).toContain('would create the outbox table outbox')
+  expect(foreseen.messages).toContain('would create the outbox table outbox, with an index of its new rows')
+  expect(foreseen.messages).toContain('would create the trigger outbox_wakes_outboxd and its function outboxd_wake')
   expect(await schemas()).toBe(0)
 
   expect(await run({})).toMatchObject({ dryRun: false, applied: foreseen.applied, outboxTable: null })
   expect(await schemas()).toBe(2)
   expect(await run({ dryRun: true })).toMatchObject({ applied: [] })
+})
+
+test('--outbox leaves a table of the ERP alone, and creates nothing', async () => {
+  const database = await createDatabase('template0')
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  await database.pool.query(`create table outbox (id bigint primary key, type text, status text default 'draft')`)
+  const run = async (options: OptionsOf<typeof migrate>) => {
+    const context = testContext({ DATABASE_URL: database.url })
+    return { code: await migrate.action(context, options), messages: context.messages() }
+  }
+  await database.pool.query('alter table outbox add article text')
+  for (const dryRun of [true, false])
+    expect(await run({ outbox: true, dryRun })).toMatchObject({
+      code: 2,
+      messages: expect.stringMatching(/was not made by outboxd \(it has article\).*outboxd describe outbox --write/),
+    })
+  const { rows } = await database.pool.query(
+    `select (select count(*)::int from pg_namespace where nspname = 'outboxd') as schemas,
+       (select count(*)::int from pg_index where indrelid = 'outbox'::regclass) as indexes,
+       (select count(*)::int from pg_trigger where tgrelid = 'outbox'::regclass) as triggers`,
+  )
+  expect(rows).toEqual([{ schemas: 0, indexes: 1, triggers: 0 }])
 })
 
 test('a daemon, a command and migrate refuse a ledger that a newer version has migrated', async () => {

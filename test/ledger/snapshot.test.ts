@@ -88,7 +88,7 @@ test('after any steps, merged or not, the counts by state equal those of the tab
 
 async function compact(): Promise<void> {
   await ledger.pool.query(
-    `insert into outboxd.state_delta select 'queued', s from unnest(array[1, -1]) s, generate_series(1, 300)`,
+    `insert into outboxd.state_delta (state, delta) select 'queued', s from unnest(array[1, -1]) s, generate_series(1, 300)`,
   )
   await mergeStateCountDeltas(ledger.pool)
 }
@@ -102,7 +102,9 @@ test('many deltas of a count are merged into one', async () => {
 })
 
 test('merging deltas loses no count while other sessions count and merge', async () => {
-  await ledger.pool.query(`insert into outboxd.state_delta select 'failed', 1 from generate_series(1, 600)`)
+  await ledger.pool.query(
+    `insert into outboxd.state_delta (state, delta) select 'failed', 1 from generate_series(1, 600)`,
+  )
   await Promise.all([
     ...Array.from({ length: 5 }, () => mergeStateCountDeltas(ledger.pool)),
     ...Array.from({ length: 10 }, () => ledger.capture([{}])),
