@@ -142,7 +142,7 @@ create index submission_unsent on outboxd.submission (recorded_at) where state i
 -- Whose an id is: the service may give one twice. Ids have at most 255 characters, which a btree entry holds.
 create index submission_transaction on outboxd.submission (transaction_id, resource) where transaction_id is not null;
 -- Processing times.
-create index submission_done on outboxd.submission (ended_at) where ended_at is not null and done_ms is not null;
+create index submission_done on outboxd.submission (resource, ended_at) where ended_at is not null and done_ms is not null;
 -- What goes next, the oldest first; and what is emptied next.
 create index submission_prunable on outboxd.submission (ended_at)
   where state in ('completed', 'discarded') and not report_due;

@@ -1,11 +1,8 @@
 import { answerReload, replaceInstanceProblems, writeHeartbeat } from '../ledger/instances.ts'
 import type { WrittenOutcomes } from '../ledger/outcomes.ts'
-import { readPlannedPolls, reschedulePolls } from '../ledger/queue.ts'
 import { readDueReports, readReportsToWriteBack, writeReportResults } from '../ledger/reports.ts'
-import { readProcessingTimes } from '../ledger/snapshot.ts'
 import type { LoopName } from '../observe/metricRows.ts'
 import { writeBackRows } from '../outbox/writeBack.ts'
-import { inTransaction } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
 import { createCapturePart } from './createCapturePart.ts'
 import { createDispatchPart, type DispatchPart } from './createDispatchPart.ts'
@@ -18,21 +15,21 @@ import {
 } from './heartbeat.ts'
 import type { LoopPart } from './loop.ts'
 import { createMaintenanceParts } from './maintenance.ts'
+import { PollPlanner, PollPlanUpdates } from './pollPlanner.ts'
 import { createReportRounds, type ReportRounds } from './report/report.ts'
-import { createPollPlanner, createPollPlanUpdater, type PollPlanner } from './track/pollPlanner.ts'
 
 export type DaemonParts = ReturnType<typeof createDaemonParts>
 
 export function createDaemonParts(daemon: DaemonContext) {
-  const { config, telemetry } = daemon
-  const { requests, windowMs } = config.rateLimit
-  const planner = createPollPlanner(windowMs, requests, Math.random)
-  const learning = learningOf(daemon, planner)
+  const { config, databases, telemetry, wakeups } = daemon
+  const { windowMs } = config.rateLimit
+  const planner = new PollPlanner(windowMs)
+  const schedule = new PollPlanUpdates(planner, databases, windowMs, wakeups.dispatch.wake)
   const report = reportingOf(daemon)
   const heartbeat = heartbeatOf(daemon)
   const onWritten = (outcomes: WrittenOutcomes) => {
     telemetry.outcomesWritten(outcomes)
-    learning.onWritten(outcomes.written)
+    schedule.onWritten(outcomes.written)
     report.onWritten(outcomes.written)
   }
   let waiting = 0
@@ -56,7 +53,7 @@ export function createDaemonParts(daemon: DaemonContext) {
     dispatch,
     report,
     heartbeat: beatAndTell,
-    schedule: learning,
+    schedule,
     ...maintenance,
   }
   return { rounds, dispatch, problems, stopping }
@@ -76,17 +73,6 @@ function reportingOf({ clock, databases, telemetry, wakeups }: DaemonContext): R
       telemetry.reported(told)
     },
     wake: wakeups.report.wake,
-  })
-}
-
-function learningOf({ config, databases: { ledger, queue }, wakeups }: DaemonContext, planner: PollPlanner) {
-  return createPollPlanUpdater({
-    planner,
-    windowMs: config.rateLimit.windowMs,
-    readProcessingTimes: (limit) => readProcessingTimes(ledger, limit),
-    readPlannedPolls: (limit) => readPlannedPolls(ledger, limit),
-    movePolls: (moves) => inTransaction(ledger, (db) => reschedulePolls(db, queue, moves)),
-    onMoved: wakeups.dispatch.wake,
   })
 }
 

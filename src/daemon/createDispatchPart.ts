@@ -21,8 +21,8 @@ import { createDispatcher, type JudgedAnswer, readyRecordsCountedMax } from './d
 import { createOutcomeWriter, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
 import { TokenRequests } from './dispatch/tokenRequests.ts'
 import type { Heartbeat } from './heartbeat.ts'
+import type { PlannerInput, PollPlanner } from './pollPlanner.ts'
 import { interpretSubmitAnswer, type SubmitDeps, submit } from './submit/submit.ts'
-import type { PlannerInput, PollPlanner } from './track/pollPlanner.ts'
 import { type TrackDeps, track } from './track/track.ts'
 
 export interface DispatchPartOptions {
@@ -181,7 +181,7 @@ function stageDeps(
       unavailableMs: config.unavailablePauseMs,
       stuckAfterMs: config.stuckAfterMs,
       read: readGetAnswer,
-      nextPollDelayMs: planner.nextPollDelayMs,
+      nextPollDelayMs: (resource, notDoneAgeMs) => planner.nextPollDelayMs(resource, notDoneAgeMs),
     },
   }
 }
@@ -221,7 +221,7 @@ export function toPollPlannerInput(
 ): Omit<PlannerInput, 'nowMs'> {
   const isFull = submissionsReady >= Math.min(captureWindow, readyRecordsCountedMax) / 2
   return {
-    capacity: limit,
+    limit,
     submissionsWaiting: submissionsReady + (isFull ? outboxRowsWaiting : 0),
     submissionsSent,
     accepted: tracked,

@@ -2,7 +2,7 @@ import { type PauseReason, type ProblemKind, type RequestDemand, type State, sta
 import { type Database, epochMsSql } from '../postgres/database.ts'
 import { sessionNamesOfLedgerSql } from '../postgres/ledgerSchema.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
-import type { Resource } from '../resources.ts'
+import { type Resource, resourceNames } from '../resources.ts'
 import { heartbeatSilenceMaxMs, isInstanceAliveSql } from './instances.ts'
 import { endStatesBlockingKeySql, type KeyOnFailure } from './keyOrder.ts'
 import { isActivePauseSql, wasPauseClearedInLastHourSql } from './pauses.ts'
@@ -167,20 +167,26 @@ export async function readRequestDemand(db: Database, countMax: number): Promise
   return rows[0] as RequestDemand
 }
 
-/** A transaction's age at its end. Polls notice the end late, so the age is known only as an interval. */
-export interface ProcessingTimeBounds {
+/**
+ * A transaction's age at its end: the middle between last seen pending and first seen done, because polls notice the
+ * end late.
+ */
+export interface ProcessingTime {
   resource: Resource
-  afterMs: number
-  untilMs: number
+  ms: number
 }
 
-export async function readProcessingTimes(db: Database, limit: number): Promise<ProcessingTimeBounds[]> {
-  const { rows } = await db.query<ProcessingTimeBounds>(
-    `select resource, coalesce(not_done_ms, 0)::float8 as "afterMs", done_ms::float8 as "untilMs"
-     from outboxd.submission where ended_at is not null and done_ms is not null order by ended_at desc limit $1`,
-    [limit],
+/** Reads the last 300 of each resource, the newest last. */
+export async function readProcessingTimes(db: Database): Promise<ProcessingTime[]> {
+  const { rows } = await db.query<ProcessingTime>(
+    `select r.resource, last.ms from unnest($1::text[]) r (resource), lateral (
+       select (coalesce(s.not_done_ms, 0) + s.done_ms)::float8 / 2 as ms, s.ended_at from outboxd.submission s
+       where s.resource = r.resource and s.ended_at is not null and s.done_ms is not null
+       order by s.ended_at desc limit 300
+     ) last order by last.ended_at`,
+    [resourceNames],
   )
-  return rows.reverse()
+  return rows
 }
 
 export interface DaemonActivity {
@@ -243,8 +249,12 @@ export async function readDaemonActivity(db: Database, onFailure: KeyOnFailure):
        exists (select from pg_stat_activity
         where application_name in ${sessionNamesOfLedgerSql('$2')} and datname = current_database()) as "daemonConnected",
        (select extract(epoch from next_free_at)::float8 * 1000 from outboxd.budget) as "nextFreeMs",
-       (select avg(polls)::float8 from (select polls from outboxd.submission
-          where ended_at is not null and done_ms is not null order by ended_at desc limit $1) last) as "pollsPerRecord",
+       (select avg(polls)::float8 from (
+          select last.polls from unnest($3::text[]) r (resource), lateral (
+            select s.polls, s.ended_at from outboxd.submission s
+            where s.resource = r.resource and s.ended_at is not null and s.done_ms is not null
+            order by s.ended_at desc limit $1
+          ) last order by last.ended_at desc limit $1) last) as "pollsPerRecord",
        (select coalesce(sum(n), 0)::int from (
           select key, min(seq) as seq from outboxd.submission
           where key is not null and state in (${endStatesBlockingKeySql[onFailure]}) group by key
@@ -263,7 +273,7 @@ export async function readDaemonActivity(db: Database, onFailure: KeyOnFailure):
        ${idleSinceSql("(select max(minute) + interval '1 min' from outboxd.request_count)")} as "unansweredSinceMs",
        extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs"
      from calm`,
-    [lastCompleted, workingSessionNames],
+    [lastCompleted, workingSessionNames, resourceNames],
   )
   return rows[0] as DaemonActivity
 }

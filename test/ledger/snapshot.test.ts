@@ -9,6 +9,7 @@ import {
   mergeStateCountDeltas,
   readBudgetUse,
   readLedgerSnapshot,
+  readProcessingTimes,
 } from '../../src/ledger/snapshot.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { claim, claimRequests, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
@@ -239,4 +240,17 @@ test('replays and discards are counted by the first living instance only, and by
     [first],
   )
   expect((await acts())[1]).toMatchObject({ replays: 1, discards: ['order'] })
+})
+
+test('the last 300 processing times of each resource are read, the newest last, as the middle of what polls saw', async () => {
+  await ledger.capture([{ resource: 'orders' }, ...Array.from({ length: 305 }, () => ({}))])
+  await ledger.pool.query(
+    `update outboxd.submission set state = 'completed', due_at = null, ended_at = now() + seq * interval '1 s',
+       not_done_ms = case when resource = 'orders' then 1000 end, done_ms = 1000 * (seq - (select min(seq) from outboxd.submission) + 2)`,
+  )
+  const times = await readProcessingTimes(ledger.pool)
+  expect(times).toHaveLength(301)
+  expect(times[0]).toEqual({ resource: 'orders', ms: 1_500 })
+  expect(times[1]).toEqual({ resource: 'data', ms: 4_000 })
+  expect(times.at(-1)).toEqual({ resource: 'data', ms: 153_500 })
 })

@@ -1,6 +1,5 @@
 import { allocateRequests, initialAllocationBalance } from '../../src/daemon/dispatch/allocateRequests.ts'
-import type { PlannerInput } from '../../src/daemon/track/pollPlanner.ts'
-import type { ObservedProcessingTime } from '../../src/daemon/track/processingTimes.ts'
+import type { PlannerInput } from '../../src/daemon/pollPlanner.ts'
 import { Timeline } from './harness/timeline.ts'
 import { randomFrom } from './harness/workloads.ts'
 
@@ -26,7 +25,8 @@ export interface Schedule {
   press(seen: PlannerInput): void
   /** Returns the delay of the next poll, milliseconds from `nowMs`. */
   next(transaction: Transaction, nowMs: number): number
-  learn(observation: ObservedProcessingTime): void
+  /** @param processingTimeMs the middle between last seen pending and first seen done */
+  learn(processingTimeMs: number): void
   /** Returns the polls with a changed time. Called sixty times a window. @param planned the next poll first */
   replan(planned: readonly Planned[], nowMs: number): Planned[]
 }
@@ -91,7 +91,7 @@ export function simulate(scenario: Scenario): Outcome {
 
   const submissionsReady = () => (scenario.arrivalsAtMs ? waitingSinceMs.length : ENDLESS)
   const seen = (): PlannerInput => ({
-    capacity: limit,
+    limit,
     submissionsWaiting: submissionsReady(),
     submissionsSent,
     accepted,
@@ -137,7 +137,7 @@ export function simulate(scenario: Scenario): Outcome {
       accepted--
       const { committedAtMs, acceptedAtMs, notDoneAtMs, doneAtMs, polls } = transaction
       finished.push({ committedAtMs, knownAtMs: nowMs, delayMs: nowMs - doneAtMs, polls })
-      schedule.learn({ afterMs: notDoneAtMs - acceptedAtMs, untilMs: nowMs - acceptedAtMs })
+      schedule.learn((notDoneAtMs + nowMs) / 2 - acceptedAtMs)
     })
   }
   const replan = () => {

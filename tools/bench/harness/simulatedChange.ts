@@ -10,6 +10,8 @@ export interface Change {
   readonly quiet?: readonly [from: number, until: number]
   /** The minutes of the changes. */
   readonly at: readonly number[]
+  /** True if the last change makes the service faster. */
+  readonly faster?: true
 }
 
 const around = (seconds: number, random: () => number) => 1000 * seconds * (0.9 + 0.2 * random())
@@ -17,10 +19,11 @@ const night = 480
 
 export const changes: readonly Change[] = [
   { name: '5 s to 60 s', at: [0], processingMs: (random, minute) => around(minute < 0 ? 5 : 60, random) },
-  { name: '60 s to 5 s', at: [0], processingMs: (random, minute) => around(minute < 0 ? 60 : 5, random) },
+  { name: '60 s to 5 s', at: [0], faster: true, processingMs: (random, minute) => around(minute < 0 ? 60 : 5, random) },
   {
     name: 'a night with 500 s, before and after 20 s',
     at: [0, night],
+    faster: true,
     processingMs: (random, minute) => around(minute < 0 || minute >= night ? 20 : 500, random),
   },
   {

@@ -1,32 +1,29 @@
-import { createPollPlanner } from '../../../src/daemon/track/pollPlanner.ts'
-import type { ObservedProcessingTime } from '../../../src/daemon/track/processingTimes.ts'
+import { PollPlanner } from '../../../src/daemon/pollPlanner.ts'
 import type { Schedule } from '../simulation.ts'
-import { randomFrom } from './workloads.ts'
 
-/**
- * The daemon's own schedule, without learned data. Learns and moves polls once a tick, as `createPollPlanUpdater` does.
- */
-export function learned({ windowMs, limit, seed = 1 }: { windowMs: number; limit: number; seed?: number }): Schedule {
-  const observations: ObservedProcessingTime[] = []
-  const planner = createPollPlanner(windowMs, limit, randomFrom(seed))
+/** The daemon's own schedule, without learned data. Moves polls once a tick, as `PollPlanUpdates` does. */
+export function learned(windowMs: number): Schedule {
+  const planner = new PollPlanner(windowMs)
+  const timesMs: number[] = []
   let learnedFrom = 0
+  let learnAtMs = 0
 
-  /** The daemon fits once a second. Here, every tenth observation is as good and costs a tenth. */
-  function learn(): void {
-    const fresh = observations.length - learnedFrom
-    if (fresh === 0 || (fresh < 10 && observations.length > 20)) return
-    planner.learn(observations.slice(-300).map((each) => ({ ...each, resource: 'data' })))
-    learnedFrom = observations.length
+  /** The daemon learns once a second. Here, every fifth second is as good and costs less. */
+  function learn(nowMs: number): void {
+    if (timesMs.length === learnedFrom || nowMs < learnAtMs) return
+    planner.learn(timesMs.slice(-300).map((ms) => ({ resource: 'data', ms })))
+    learnedFrom = timesMs.length
+    learnAtMs = nowMs + windowMs / 12
   }
 
   return {
     name: 'learned',
-    press: planner.updatePressure,
+    press: (seen) => planner.updatePressure(seen),
     next: ({ acceptedAtMs, notDoneAtMs }) => planner.nextPollDelayMs('data', notDoneAtMs - acceptedAtMs),
-    learn: (observation) => void observations.push(observation),
+    learn: (ms) => void timesMs.push(ms),
     replan(planned, nowMs) {
-      learn()
-      if (!planner.mayReplan()) return []
+      learn(nowMs)
+      if (!planner.canMovePolls()) return []
       const byId = new Map(planned.slice(0, 200).map((each, i) => [String(i), each]))
       const polls = [...byId].map(([submissionId, { transaction, atMs }]) => ({
         submissionId,
@@ -36,7 +33,7 @@ export function learned({ windowMs, limit, seed = 1 }: { windowMs: number; limit
         notDoneMs: transaction.polls === 0 ? null : transaction.notDoneAtMs - transaction.acceptedAtMs,
         inMs: atMs - nowMs,
       }))
-      return planner.replan(polls).flatMap(({ submissionId, inMs }) => {
+      return planner.findPollsToMove(polls).flatMap(({ submissionId, inMs }) => {
         const moved = byId.get(submissionId)
         return moved ? [{ transaction: moved.transaction, atMs: nowMs + inMs }] : []
       })

@@ -1,0 +1,128 @@
+import type pg from 'pg'
+import { type PollQueue, readPlannedPolls, reschedulePolls } from '../ledger/queue.ts'
+import { type ProcessingTime, readProcessingTimes } from '../ledger/snapshot.ts'
+import { endStates, type MovedPoll, type PlannedPoll, type WrittenStep } from '../model.ts'
+import { inTransaction } from '../postgres/database.ts'
+import { makePerResource, type Resource } from '../resources.ts'
+import type { LoopPart } from './loop.ts'
+import { type BudgetPressure, PollSchedule } from './pollSchedule.ts'
+
+/** Plans the polls of all resources: keeps their schedules and what polls compete with. */
+export class PollPlanner {
+  readonly #windowMs: number
+  #schedules: Record<Resource, PollSchedule>
+  #pressure: BudgetPressure = { limit: 1, submissionsWaiting: 0, accepted: 0, submissionsPerWindow: 0 }
+  /** Submissions in each of the last windows, the newest last. */
+  #submissionsByWindow: number[] = []
+  #windowBeganMs = 0
+
+  constructor(windowMs: number) {
+    this.#windowMs = windowMs
+    this.#schedules = makePerResource(() => new PollSchedule([], windowMs))
+  }
+
+  /** @param times the newest last */
+  learn(times: readonly ProcessingTime[]): void {
+    this.#schedules = makePerResource((resource) => {
+      const own = times.filter((time) => time.resource === resource)
+      return new PollSchedule(
+        own.map(({ ms }) => ms),
+        this.#windowMs,
+      )
+    })
+  }
+
+  updatePressure({ limit, submissionsWaiting, submissionsSent, accepted, nowMs }: PlannerInput): void {
+    if (nowMs - this.#windowBeganMs >= this.#windowMs) {
+      this.#submissionsByWindow = [...this.#submissionsByWindow, submissionsSent].slice(-WINDOWS_KEPT)
+      this.#windowBeganMs = nowMs
+    }
+    const kept = this.#submissionsByWindow
+    const submissionsPerWindow = kept.reduce((sum, each) => sum + each, 0) / Math.max(1, kept.length)
+    this.#pressure = { limit: Math.max(1, limit), submissionsWaiting, accepted, submissionsPerWindow }
+  }
+
+  nextPollDelayMs(resource: Resource, notDoneAgeMs: number): number {
+    return this.#schedules[resource].nextPollDelayMs(notDoneAgeMs, this.#pressure)
+  }
+
+  /** True if no submission needs the requests that earlier polls would take. */
+  canMovePolls(): boolean {
+    return this.#pressure.accepted > 0 && this.#pressure.submissionsWaiting === 0
+  }
+
+  /** Finds the polls that were planned at a higher price, and that are due clearly earlier now. Never delays a poll. */
+  findPollsToMove(polls: readonly PlannedPoll[]): MovedPoll[] {
+    return polls.flatMap(({ submissionId, jobId, resource, ageMs, notDoneMs, inMs }) => {
+      const notDoneAgeMs = notDoneMs ?? 0
+      const betterInMs = Math.max(0, notDoneAgeMs + this.nextPollDelayMs(resource, notDoneAgeMs) - ageMs)
+      return betterInMs < inMs * WORTHWHILE_SHARE ? [{ submissionId, jobId, inMs: betterInMs }] : []
+    })
+  }
+}
+
+export interface PlannerInput extends Pick<BudgetPressure, 'limit' | 'submissionsWaiting' | 'accepted'> {
+  /** In the last window. */
+  submissionsSent: number
+  nowMs: number
+}
+
+const WINDOWS_KEPT = 6
+const WORTHWHILE_SHARE = 0.8
+
+/** Feeds the planner with the ledger's processing times, and moves polls that it would now plan earlier. */
+export class PollPlanUpdates implements LoopPart {
+  readonly #planner: PollPlanner
+  readonly #ledger: pg.Pool
+  readonly #queue: PollQueue
+  readonly #roundMs: number
+  readonly #onMoved: () => void
+  /** True at the start, because transactions ended before it. */
+  #haveTransactionsEnded = true
+
+  constructor(
+    planner: PollPlanner,
+    { ledger, queue }: { ledger: pg.Pool; queue: PollQueue },
+    windowMs: number,
+    onMoved: () => void,
+  ) {
+    this.#planner = planner
+    this.#ledger = ledger
+    this.#queue = queue
+    this.#roundMs = Math.min(ROUND_MAX_MS, windowMs / 60)
+    this.#onMoved = onMoved
+  }
+
+  onWritten(written: readonly Pick<WrittenStep, 'state' | 'polls'>[]): void {
+    if (written.some(({ state, polls }) => polls > 0 && endStates.some((end) => end === state)))
+      this.#haveTransactionsEnded = true
+  }
+
+  async runOnce(): Promise<number> {
+    await this.#learn()
+    await this.#movePolls()
+    return this.#roundMs
+  }
+
+  async #learn(): Promise<void> {
+    if (!this.#haveTransactionsEnded) return
+    this.#haveTransactionsEnded = false
+    try {
+      this.#planner.learn(await readProcessingTimes(this.#ledger))
+    } catch (error) {
+      this.#haveTransactionsEnded = true
+      throw error
+    }
+  }
+
+  async #movePolls(): Promise<void> {
+    if (!this.#planner.canMovePolls()) return
+    const moves = this.#planner.findPollsToMove(await readPlannedPolls(this.#ledger, MOVED_MAX))
+    if (moves.length === 0) return
+    await inTransaction(this.#ledger, (db) => reschedulePolls(db, this.#queue, moves))
+    this.#onMoved()
+  }
+}
+
+const ROUND_MAX_MS = 1_000
+const MOVED_MAX = 200

@@ -1,0 +1,189 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { PollPlanner, PollPlanUpdates } from '../../src/daemon/pollPlanner.ts'
+import type { ProcessingTime } from '../../src/ledger/snapshot.ts'
+import type { Resource } from '../../src/resources.ts'
+import { type Fixture, openFixture } from '../commands/fixture.ts'
+
+const WINDOW_MS = 60_000
+const idle = { limit: 100, submissionsWaiting: 0, submissionsSent: 0, accepted: 1, nowMs: 0 }
+const scarce = { ...idle, submissionsWaiting: 500, accepted: 50 }
+
+/** Ten transactions that all took `ms`. */
+const took = (resource: Resource, ms: number): ProcessingTime[] => Array.from({ length: 10 }, () => ({ resource, ms }))
+
+function planner(...times: ProcessingTime[]): PollPlanner {
+  const made = new PollPlanner(WINDOW_MS)
+  made.learn(times)
+  made.updatePressure(scarce)
+  return made
+}
+
+describe('nextPollDelayMs', () => {
+  test('the processing times of data and orders are learned separately', () => {
+    const made = planner(...took('data', 2_000), ...took('orders', 40_000))
+    expect(made.nextPollDelayMs('data', 0)).toBe(2_000)
+    expect(made.nextPollDelayMs('orders', 0)).toBe(40_000)
+  })
+
+  test('polls come earlier if no submission waits', () => {
+    const made = planner(...took('data', 20_000))
+    expect(made.nextPollDelayMs('data', 0)).toBe(20_000)
+    made.updatePressure(idle)
+    expect(made.nextPollDelayMs('data', 0)).toBeLessThan(20_000)
+  })
+
+  test('what was learned replaces what was learned before', () => {
+    const made = planner(...took('data', 40_000))
+    made.learn(took('data', 2_000))
+    expect(made.nextPollDelayMs('data', 0)).toBe(2_000)
+  })
+
+  test('polls come later while the last six windows had many submissions', () => {
+    const made = planner(...took('data', 20_000))
+    const firstAfter = (windows: number, submissionsSent: number, from = 0) => {
+      for (let n = 1; n <= windows; n++)
+        made.updatePressure({ ...idle, submissionsSent, nowMs: (from + n) * WINDOW_MS })
+      return made.nextPollDelayMs('data', 0)
+    }
+    const calm = firstAfter(6, 6)
+    expect(firstAfter(6, 48, 6)).toBeGreaterThan(calm)
+    expect(firstAfter(6, 6, 12)).toBe(calm)
+  })
+
+  test('several looks within a window count once', () => {
+    const made = planner(...took('data', 20_000))
+    made.updatePressure(idle)
+    const calm = made.nextPollDelayMs('data', 0)
+    made.updatePressure({ ...idle, submissionsSent: 48, nowMs: WINDOW_MS - 1 })
+    expect(made.nextPollDelayMs('data', 0)).toBe(calm)
+    made.updatePressure({ ...idle, submissionsSent: 48, nowMs: WINDOW_MS })
+    expect(made.nextPollDelayMs('data', 0)).toBeGreaterThan(calm)
+  })
+})
+
+describe('findPollsToMove', () => {
+  const planned = {
+    submissionId: 's',
+    jobId: 'j',
+    resource: 'data' as const,
+    ageMs: 5_000,
+    notDoneMs: null,
+    inMs: 60_000,
+  }
+  /** Polls at an age of 8 s. */
+  const made = planner(...took('data', 8_000))
+
+  test('a poll that was planned late moves to where it would be planned now', () => {
+    expect(made.findPollsToMove([planned])).toEqual([{ submissionId: 's', jobId: 'j', inMs: 3_000 }])
+  })
+
+  test('a poll that would already have come is due at once', () => {
+    expect(made.findPollsToMove([{ ...planned, ageMs: 9_000 }])).toEqual([{ submissionId: 's', jobId: 'j', inMs: 0 }])
+  })
+
+  test('the new time counts from when the transaction was last seen pending', () => {
+    expect(made.findPollsToMove([{ ...planned, ageMs: 25_000, notDoneMs: 20_000 }])).toEqual([
+      { submissionId: 's', jobId: 'j', inMs: 5_000 },
+    ])
+  })
+
+  test('a poll is never moved later, nor earlier by less than a fifth', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 120_000 }), fc.integer({ min: 1, max: 120_000 }), (ageMs, inMs) => {
+        for (const move of made.findPollsToMove([{ ...planned, ageMs, inMs }]))
+          expect(move.inMs).toBeLessThan(inMs * 0.8)
+      }),
+    )
+  })
+
+  test('polls are moved only if none of their requests is wanted for a submission', () => {
+    const each = planner()
+    expect(each.canMovePolls()).toBe(false)
+    each.updatePressure(idle)
+    expect(each.canMovePolls()).toBe(true)
+    each.updatePressure({ ...idle, accepted: 0 })
+    expect(each.canMovePolls()).toBe(false)
+  })
+})
+
+describe('PollPlanUpdates', () => {
+  let fixture: Fixture
+  beforeAll(async () => {
+    fixture = await openFixture()
+  })
+  afterAll(() => fixture[Symbol.asyncDispose]())
+  beforeEach(() => fixture.reset())
+
+  function setup(windowMs = WINDOW_MS) {
+    const made = new PollPlanner(windowMs)
+    made.updatePressure(scarce)
+    const woken: string[] = []
+    const { pool: ledger, queue } = fixture.ledger
+    const updates = new PollPlanUpdates(made, { ledger, queue }, windowMs, () => woken.push('dispatch'))
+    return { made, updates, woken }
+  }
+
+  /** Five transactions that were last seen pending at an age of 10 s, and first seen done at 14 s. */
+  async function endFive(): Promise<void> {
+    for (let n = 0; n < 5; n++) {
+      const id = await fixture.end({ state: 'accepted', transactionId: `t${n}`, pollInMs: 50_000 })
+      await fixture.ledger.pool.query(
+        `update outboxd.submission set state = 'completed', job_id = null, poll_at = null, not_done_ms = 10000, done_ms = 14000,
+           ended_at = now() where id = $1`,
+        [id],
+      )
+    }
+  }
+
+  test('processing times are learned at the start, and again after transactions have ended', async () => {
+    const { made, updates } = setup()
+    const before = made.nextPollDelayMs('data', 0)
+    await updates.runOnce()
+    await endFive()
+    await updates.runOnce()
+    updates.onWritten([
+      { state: 'accepted', polls: 3 },
+      { state: 'rejected', polls: 0 },
+    ])
+    await updates.runOnce()
+    expect(made.nextPollDelayMs('data', 0)).toBe(before)
+    updates.onWritten([{ state: 'completed', polls: 2 }])
+    await updates.runOnce()
+    expect(made.nextPollDelayMs('data', 0)).toBe(12_000)
+  })
+
+  test('if reading fails, the next round learns', async () => {
+    const { made, updates } = setup()
+    await endFive()
+    await fixture.ledger.pool.query('alter table outboxd.submission rename to away')
+    await expect(updates.runOnce()).rejects.toThrow('does not exist')
+    await fixture.ledger.pool.query('alter table outboxd.away rename to submission')
+    await updates.runOnce()
+    expect(made.nextPollDelayMs('data', 0)).toBe(12_000)
+  })
+
+  test('if prices fall, polls come forward, and the dispatcher is woken', async () => {
+    const { made, updates, woken } = setup()
+    await endFive()
+    const id = await fixture.end({ state: 'accepted', transactionId: 'late', pollInMs: 50_000 })
+    await updates.runOnce()
+    expect(woken).toEqual([])
+    made.updatePressure(idle)
+    await updates.runOnce()
+    expect(woken).toEqual(['dispatch'])
+    const { rows } = await fixture.ledger.pool.query<{ near: boolean; job: boolean }>(
+      `select poll_at < now() + interval '12 s' as near, j.start_after < now() + interval '12 s' as job
+       from outboxd.submission s join outboxd_jobs.job j on j.id = s.job_id where s.id = $1`,
+      [id],
+    )
+    expect(rows).toEqual([{ near: true, job: true }])
+    await updates.runOnce()
+    expect(woken).toEqual(['dispatch'])
+  })
+
+  test('rounds come each second, or more often if the window is short', async () => {
+    expect(await setup().updates.runOnce()).toBe(1_000)
+    expect(await setup(6_000).updates.runOnce()).toBe(100)
+  })
+})
