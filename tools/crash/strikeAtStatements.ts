@@ -41,10 +41,11 @@ prototype.query = function (this: object, ...args: unknown[]) {
   return query.apply(this, args.with(at, strikeFirst))
 }
 
-/** The text without numbers, because some name a session or a count. A COMMIT is named after the statement before it. */
+/** The text without numbers and UUIDs, because some name a session. A COMMIT is named after the statement before it. */
 function nameOf(client: object, statement: unknown): string {
   const text = (typeof statement === 'string' ? statement : (statement as { text: string }).text)
     .replaceAll(/\s+/g, ' ')
+    .replaceAll(/[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}/g, '#')
     .replaceAll(/\b\d+\b/g, '#')
     .trim()
   const last = lastTexts.get(client)

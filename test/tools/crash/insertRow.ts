@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import pg from 'pg'
 
@@ -7,7 +8,7 @@ await client.connect()
 console.log('connected')
 if (process.argv.includes('waits')) await once(process, 'SIGUSR2')
 await client.query('begin')
-await client.query('insert into row values (1)')
+await client.query(`insert into row values (1) /* ${randomUUID()} */`)
 await client.query('commit')
 console.log('committed')
 await client.end()

@@ -5,8 +5,8 @@ import { createDatabase, type TestDatabase } from '../../support/database.ts'
 import { checkout, type Program, startProgram } from '../../support/program.ts'
 
 const begin = 'begin'
-const insert = 'insert into row values (#)'
-const commit = 'commit after insert into row values (#)'
+const insert = 'insert into row values (#) /* # */'
+const commit = `commit after ${insert}`
 
 let database: TestDatabase
 let statements: Statements
