@@ -118,7 +118,7 @@ function createCourse({ options, cluster, surroundings, fleet, random }: CourseD
   const lost: LostSpan[] = []
   const complaints: string[] = []
   const make = createRecordMaker(createSeededRandom(options.seed, 'records'))
-  const onPrimary = (text: string) => cluster.primary().run(text, 'state')
+  const onPrimary = (text: string) => cluster.primary().run(text, 'erp')
 
   async function insert(): Promise<void> {
     const rows = Array.from({ length: random.whole(1, 6) }, make)
