@@ -16,7 +16,7 @@ import { actorNameOption, dryRunOption, reasonOption, withOperator } from './ter
 export const command = defineCommand({
   description: 'say that the same outbox table or service has a new name, and set the first row to send',
   options: [
-    ['--same', 'the table was renamed, or the service has a new address or client id'],
+    ['--same', 'the table was renamed or its sequence altered, or the service has a new address or client id'],
     ['--start <position>', 'ignore rows before this position: now, id:N, or since:D (2026-11-01, 2h)'],
     actorNameOption,
     reasonOption,
@@ -62,6 +62,12 @@ Examples:
           context,
           renamed.map((each) => `${each}. Give --same if it is the same, or correct the configuration`),
         )
+      const formerId = served.identity?.idColumn ?? table.idColumn
+      const { shape } = await withOutbox(databases, (outbox) => outbox.inspect())
+      if (formerId !== table.idColumn && shape.columns.has(formerId))
+        return printUsageErrors(context, [
+          `the ledger knows rows by the column ${formerId}, which the table still has. By ${table.idColumn} all of them would be sent again: name ${formerId} as "id"`,
+        ])
       const start = given === 'now' ? await withOutbox(databases, readPositionForStartNow) : given
       const whyNotAllowed =
         start === null ? null : await withOutbox(databases, (outbox) => findStartPositionProblem(outbox, start))
@@ -82,7 +88,9 @@ Examples:
       context.stderr.write(`${lines.join('\n')}\n`)
       if (!options.yes && !options.dryRun && !(await askForConfirmation(context, 'Is that right?')))
         return exitCodes.unconfirmed
-      const refused = options.dryRun ? change : await adopt(operator, { table, service, start })
+      const refused = options.dryRun
+        ? change
+        : await adopt(operator, { table, service, start, isSame: options.same ?? false })
       if (options.json)
         printJson(context, { dryRun: options.dryRun ?? false, table, service: change, start, hidden, notCaptured })
       if (refused !== null && refused.daemons.length > 0) {

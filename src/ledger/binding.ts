@@ -34,7 +34,8 @@ export class OutboxMismatch extends BindingMismatch {
   }
 }
 
-export const newLedgerAdvice = 'A table with different rows needs a ledger of its own: name it in LEDGER_SCHEMA'
+export const newLedgerAdvice =
+  'A table with different rows needs a ledger of its own: let the records of this one end, then name another LEDGER_SCHEMA (docs/run/operations.md)'
 
 export async function readServedOutbox<ExtraColumns>(
   db: Database,

@@ -104,7 +104,7 @@ export function rowConflictLines(
 }
 
 export const rowConflictAdvice =
-  'If the ERP changed created_at, undo the change. If the row is a different order, give it an unused id: it is then sent as a new record, even if the service has that order already. If all ids started again, the table needs a ledger of its own (LEDGER_SCHEMA).'
+  'If the ERP changed created_at, undo the change. If the row is a different order, give it an unused id: it is then sent as a new record, even if the service has that order already. If all ids started again, let the records of this ledger end, then give the table a ledger of its own (LEDGER_SCHEMA).'
 
 export function mayHaveArrivedCell({ mayHaveArrived }: Pick<ListedSubmission, 'mayHaveArrived'>): string {
   return mayHaveArrived ? 'may have arrived' : '-'

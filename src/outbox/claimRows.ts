@@ -22,6 +22,7 @@ export async function claimRows(outbox: Outbox, db: Database, request: RowsReque
     if (scan !== null) {
       const found = await scan.findUncapturedRows(meant)
       await raiseRowConflicts(outbox.ledger, scan.takeConflicts())
+      await scan.advance()
       return rememberedRows(outbox, table, found)
     }
     const sql = waitingRowLockStatements(table)

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import { makeReportsOfEndedRecordsDue } from '../ledger/reports.ts'
+import { conflictsMax, raiseRowConflicts } from '../ledger/rowConflicts.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Outbox } from './outbox.ts'
 import { clearOutdatedRowConflicts } from './rowConflicts.ts'
@@ -8,7 +9,7 @@ import { leaveOutCurrentRows, type RowUnderWay, readRowsUnderWay } from './rowsU
 import { nullIfCanceled, readNextSliceBounds, sliceRowsMax } from './slices.ts'
 import {
   countUnknownStatuses,
-  readWaitingIdsBehindCursor,
+  readRowsBehindCursor,
   rowsBehindCursorMessage,
   type UnknownStatus,
   unknownStatusMessage,
@@ -67,8 +68,9 @@ export async function compareTableWithLedger(outbox: Outbox, options: Comparison
     if (reportAgain && known.length > 0) await reportAgain(await leaveOutCurrentRows(outbox, table, known))
     rows = [...rows, ...unknown]
     if (!onlyLost && idsBehindCursor !== null && idsBehindCursor.length < rowsMax) {
-      const more = await nullIfCanceled(() => outbox.queryTable((asked) => readWaitingIdsBehindCursor(asked, slice)))
-      idsBehindCursor = more && [...idsBehindCursor, ...more]
+      const more = await nullIfCanceled(() => outbox.queryTable((asked) => readRowsBehindCursor(asked, slice)))
+      if (reportAgain) await raiseRowConflicts(outbox.ledger, more?.conflicts.slice(0, conflictsMax) ?? [])
+      idsBehindCursor = more && [...idsBehindCursor, ...more.ids]
     }
     if (!onlyLost && statuses !== null) {
       const counted = statuses

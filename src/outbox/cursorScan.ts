@@ -45,6 +45,8 @@ export class CursorScan {
   readonly #table: ScannedTable
   #conflicts: RowConflict[] = []
   #cursor: Cursor | null = null
+  /** How far the last search may move the cursor. */
+  #passed: (Cursor & { outbox: string }) | null = null
   #areIdsComparable = false
   /** The next scan continues here, because the last scans chose no row. They left rows of these types to others. */
   #resumeAt: { position: CursorPosition; leftTypes: ReadonlySet<string> } | null = null
@@ -63,7 +65,8 @@ export class CursorScan {
     const choice = createCapturableRowChooser(request, skipped)
     const leftBefore = this.#resumeAt?.leftTypes ?? new Set<string>()
     const passed = await this.#readPages(choice, settled.upTo, request)
-    await this.#advance(passed, settled)
+    this.#passed =
+      passed === null ? null : { outbox: settled.outbox, position: passed, sequenceFile: settled.sequenceFile }
     const leftTypes = choice.leftTypes.union(leftBefore)
     if (this.#resumeAt !== null) this.#resumeAt = { ...this.#resumeAt, leftTypes }
     return { rows: choice.rows, typesLeftToOthers: [...leftTypes] }
@@ -136,10 +139,13 @@ export class CursorScan {
     }
   }
 
-  async #advance(position: CursorPosition | null, { outbox, sequenceFile }: StablePosition): Promise<void> {
-    if (position === null) return
-    this.#cursor = { position, sequenceFile }
-    await this.#table.memory.advanceCursor(outbox, this.#cursor)
+  /** Stores how far the last search passed. Call this after the conflicts that it met are stored. */
+  async advance(): Promise<void> {
+    if (this.#passed === null) return
+    const { outbox, ...cursor } = this.#passed
+    this.#passed = null
+    await this.#table.memory.advanceCursor(outbox, cursor)
+    this.#cursor = cursor
   }
 
   /** Null if the row no longer waits, or the ledger has it. */

@@ -64,7 +64,7 @@ export function createKeyOrderFilter(keyRowsMax: number): (keyHash: string | nul
 /** The ledger cuts a row's id to this length when it records a problem, so only this part of an id is compared. */
 export const idCharsMax = 500
 
-/** Cuts ids as the ledger does. They are compared as text, because a former outbox's id may not fit this column's type. */
+/** Cuts ids as the ledger does. They are compared as text, because a cut id may not fit this column's type. */
 export const shortenedIdSql = (idTextSql: string) => `left(${idTextSql}, ${idCharsMax})`
 
 /**

@@ -74,8 +74,10 @@ const ownColumns = 'id type key payload created_at status transaction_id error_c
 /** Returns why `migrate --outbox` leaves a table alone; null if the table is missing or its columns are ours. */
 export function findForeignTableClause(table: string, { columns }: Pick<OutboxTableState, 'columns'>): string | null {
   const foreign = columns.filter((column) => !ownColumns.includes(column))
-  if (foreign.length === 0) return null
-  return `the table ${table} is there and was not made by outboxd (it has ${foreign.join(', ')}), so --outbox does not change it. Describe it in outbox.yaml: outboxd describe ${table} --write. Or name a new table in OUTBOX_TABLE`
+  const missing = columns.length === 0 ? [] : ownColumns.filter((column) => !columns.includes(column))
+  if (foreign.length + missing.length === 0) return null
+  const why = foreign.length > 0 ? `it has ${foreign.join(', ')}` : `it lacks ${missing.join(', ')}`
+  return `the table ${table} is there and was not made by outboxd (${why}), so --outbox does not change it. Describe it in outbox.yaml: outboxd describe ${table} --write. Or name a new table in OUTBOX_TABLE`
 }
 
 export interface OutboxTableState {

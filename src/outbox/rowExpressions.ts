@@ -193,12 +193,16 @@ export const typeCountsSql = (fromSql: string, typeSql: string, conditionSql: st
   select type, count(*)::int as waiting from (select ${typeSql} as type from ${fromSql} where ${conditionSql} limit $1) waiting
   group by type order by type`
 
-/** Does not use the timezone of `outbox.yaml`, because the operator may correct it later. */
+/**
+ * Does not use the timezone of `outbox.yaml`, because the operator may correct it later. A date is too coarse: an id may
+ * come again on the same day.
+ */
 function createdExpression({ createdAt }: OutboxTable, shape: TableShape): string {
   if (createdAt === null) return 'null::text'
   const at = prefixedColumnSql(createdAt.column)
-  const { baseType } = columnOf(shape, createdAt.column)
-  const column = createHash('sha256').update(`${createdAt.column} ${baseType}`).digest('hex').slice(0, 8)
+  const { baseType, exactType } = columnOf(shape, createdAt.column)
+  if (baseType === 'date') return 'null::text'
+  const column = createHash('sha256').update(`${createdAt.column} ${exactType}`).digest('hex').slice(0, 8)
   return `'${column} ' || ${timeText(at, baseType)}`
 }
 

@@ -1,4 +1,4 @@
-import { findRepeatedIds } from '../ledger/rowConflicts.ts'
+import { findRepeatedIds, type RowConflict } from '../ledger/rowConflicts.ts'
 import { columnTextSql } from './columns.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
@@ -13,26 +13,29 @@ import { stateExpressions } from './stateForms.ts'
 
 /** The parameters are the cursor's position, then the slice. */
 export function rowsBehindCursorSql({ rows }: OpenTable): string {
-  const { from, waits, id, idText, sort, order } = rows
+  const { from, waits, created, id, idText, sort, order } = rows
   const position = sort.map(({ type }, i) => `$${i + 1}::${type}`).join(', ')
-  return `select ${idText} as "outboxId", null as created from ${from}
+  return `select ${idText} as "outboxId", ${created} as created from ${from}
     where ${waits} and (${order}) <= (${position})${isInSliceSql(rows, sort.length + 1)} order by ${id}`
 }
 
 /**
- * Reads the waiting rows of a slice that lie behind the cursor and are not in the ledger.
+ * Reads the waiting rows of a slice that lie behind the cursor and are not in the ledger, or in conflict with it.
  *
  * Such a row came later than the cursor: it was inserted with a lower number, a partition was attached, or a policy was
- * lifted. Two rows with one id are a conflict and do not count.
+ * lifted. A row in conflict is one of a sequence that was set back. Two rows with one id do not count here.
  */
-export async function readWaitingIdsBehindCursor(table: OpenTable, { after, upTo }: TableSlice): Promise<string[]> {
+export async function readRowsBehindCursor(
+  table: OpenTable,
+  { after, upTo }: TableSlice,
+): Promise<{ ids: string[]; conflicts: readonly RowConflict[] }> {
   const position = (await table.scan?.readPosition()) ?? null
-  if (position === null) return []
+  if (position === null) return { ids: [], conflicts: [] }
   const { rows } = await table.db.query<SeenRow>(rowsBehindCursorSql(table), [...position, after, upTo])
-  const { known } = await table.memory.findCapturedRows(rows)
+  const { known, conflicts } = await table.memory.findCapturedRows(rows)
   const ids = rows.map(({ outboxId }) => outboxId)
   const duplicates = findRepeatedIds(ids)
-  return ids.filter((id) => !known.has(id) && !duplicates.has(id))
+  return { ids: ids.filter((id) => !known.has(id) && !duplicates.has(id)), conflicts }
 }
 
 export const rowsBehindCursorMessage = (ids: readonly string[], isCut: boolean): string =>

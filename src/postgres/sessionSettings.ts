@@ -6,7 +6,7 @@ import { errorCodeOf } from './sqlState.ts'
  * test/e2e/hostileSettingsTable.ts gives the reasons.
  */
 
-/** Payloads and hashes of rows must not depend on settings. */
+/** Payloads and creation times must not depend on settings. */
 export const textFormatSettings = {
   TimeZone: 'UTC',
   DateStyle: 'ISO,MDY',

@@ -40,6 +40,10 @@ test('--outbox leaves a table of the ERP alone, and creates nothing', async () =
     const context = testContext({ DATABASE_URL: database.url })
     return { code: await migrate.action(context, options), messages: context.messages() }
   }
+  expect(await run({ outbox: true })).toMatchObject({
+    code: 2,
+    messages: expect.stringMatching(/it lacks key, payload/),
+  })
   await database.pool.query('alter table outbox add article text')
   for (const dryRun of [true, false])
     expect(await run({ outbox: true, dryRun })).toMatchObject({

@@ -315,7 +315,7 @@ const changedTypes = [
   { from: 'numeric', to: 'int', id: '2.00', change: 'some do not fit its type' },
   { from: 'int', to: 'numeric(12, 2)', id: '7', change: '7 as 7.00' },
 ]
-test.each(changedTypes)('if a change of $from to $to changes the text of ids, capture is refused until adopt', async ({
+test.each(changedTypes)('if a change of $from to $to changes the text of ids, capture is refused', async ({
   from,
   to,
   id,

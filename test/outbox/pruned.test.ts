@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { readBacklog, readInitialBacklog } from '../../src/outbox/backlog.ts'
 import { findExistingIds } from '../../src/outbox/readRows.ts'
 import { readRowsUnderWay } from '../../src/outbox/rowsUnderWay.ts'
-import { readWaitingIdsBehindCursor } from '../../src/outbox/unclaimedRows.ts'
+import { readRowsBehindCursor } from '../../src/outbox/unclaimedRows.ts'
 import { completeAgo, pruneAll } from '../support/retention.ts'
 import { rests, setup } from './setup.ts'
 
@@ -47,7 +47,10 @@ describe.each(Object.entries(remembered))('%s', (_, yaml) => {
     await pool.query('update outboxd.ledger set readings = readings + 1')
     expect(await describedAs(yaml).capture()).toEqual([])
     expect(await readBacklog(outbox)).toMatchObject({ waiting: 0 })
-    expect(await readWaitingIdsBehindCursor(await outbox.open(), { after: null, upTo: null })).toEqual([])
+    expect(await readRowsBehindCursor(await outbox.open(), { after: null, upTo: null })).toEqual({
+      ids: [],
+      conflicts: [],
+    })
     expect(await readInitialBacklog(outbox)).toBeNull()
     await pool.query('insert into source default values')
     expect(await capture()).toEqual(['6'])

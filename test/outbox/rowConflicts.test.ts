@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { adopt } from '../../src/ledger/operator/adopt.ts'
 import { readBacklog } from '../../src/outbox/backlog.ts'
+import { createPeriodicTableComparison } from '../../src/outbox/comparison.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
+import { mayHaveWaitingRows, readWaitingRows } from '../../src/outbox/readRows.ts'
 import { clearOutdatedRowConflicts } from '../../src/outbox/rowConflicts.ts'
 import { writeBackRows } from '../../src/outbox/writeBack.ts'
 import { testActor } from '../support/testActor.ts'
@@ -212,9 +213,33 @@ test('by a sequence: a cursor ahead of the sequence stops capture until the sequ
   expect(await capture()).toEqual(['1001'])
 })
 
+test('by a sequence: a sequence set back that has passed the cursor while nothing was captured is a conflict of its rows', async () => {
+  const timed = { ...bySequence, yaml: `${bySequence.yaml}\ncreated_at: created_at` }
+  const { pool, ledger, capture, outbox } = await setup(timed)
+  await pool.query(fill(3))
+  await rests(capture)
+  await pool.query(`delete from source; select setval('source_id_seq', 1, false); ${fill(5)}`)
+  expect(await capture()).toEqual(['4', '5'])
+  await createPeriodicTableComparison({ ledger, outbox, who: 'test' }).runOnce(0, () => true)
+  expect((await pool.query(`${problems} order by subject`)).rows.map(({ subject }) => subject)).toEqual(['1', '2', '3'])
+})
+
+test('a search that stores no conflicts moves no cursor, so that the next claim meets them', async () => {
+  const { pool, capture, outbox } = await setup(tableForm(forms['the order of transactions']))
+  await pool.query(insert(1, '2026-11-01', 1))
+  await rests(capture)
+  await pool.query(`truncate source; ${insert(1, '2026-11-02', 2)}`)
+  expect(await readWaitingRows(outbox, 10)).toEqual([])
+  const daemons = new Outbox(pool, tableOf(tableForm(forms['the order of transactions']).yaml), 1_000, pool)
+  const claimed = await openClaim(daemons, anyRows)
+  expect(claimed.outboxIds).toEqual([])
+  await claimed[Symbol.asyncDispose]()
+  expect((await pool.query(problems)).rows).toMatchObject([{ kind: 'row_conflict', subject: '1' }])
+})
+
 const service = { baseUrl: 'https://service.example', authUrl: 'https://auth.example', clientId: 'me' }
 const adoptSame = async (pool: Setup['pool'], outbox: Outbox) =>
-  adopt({ ledger: pool, actor: testActor }, { table: await outbox.readIdentity(), service, start: null })
+  adopt({ ledger: pool, actor: testActor }, { table: await outbox.readIdentity(), service, start: null, isSame: true })
 
 /** Captures until no row is left and the cursor has passed the captured rows. */
 async function rests(capture: () => Promise<string[]>): Promise<void> {

@@ -68,7 +68,10 @@ test('rows before the start position stay excluded when outbox.yaml changes', as
   const { before, after } = forms['a filter, in the order of transactions']
   const { ledger, outbox, describedAs } = await passed(before)
   const start = { id: '3', at: null }
-  await adopt({ ledger, actor: testActor }, { table: await outbox.readIdentity(), service: testService, start })
+  await adopt(
+    { ledger, actor: testActor },
+    { table: await outbox.readIdentity(), service: testService, start, isSame: false },
+  )
   const wide = describedAs(`${common}${after}`)
   expect(await readBacklog(wide.outbox)).toMatchObject({ waiting: 1 })
   expect(await wide.capture()).toEqual(['3'])
@@ -79,7 +82,10 @@ test('a start position that is moved back includes the rows after it', async () 
   const given = await setup({ ddl, yaml: `${common}${after}` })
   const start = async (id: string) => {
     const table = await given.outbox.readIdentity()
-    await adopt({ ledger: given.ledger, actor: testActor }, { table, service: testService, start: { id, at: null } })
+    await adopt(
+      { ledger: given.ledger, actor: testActor },
+      { table, service: testService, start: { id, at: null }, isSame: false },
+    )
   }
   await given.pool.query(`insert into source (status) select 'released' from generate_series(1, 5)`)
   await given.outbox.bindLedger('test')

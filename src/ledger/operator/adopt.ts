@@ -38,6 +38,8 @@ export interface Adoption {
   service: ServiceIdentity | null
   /** Null keeps the former start. */
   start: StartPosition | null
+  /** True if the operator says that table and service are the same, so that a sequence may have been altered. */
+  isSame: boolean
 }
 
 /**
@@ -48,7 +50,7 @@ export interface Adoption {
  */
 export function adopt(
   { ledger, actor }: Pick<Operator, 'ledger' | 'actor'>,
-  { table, service, start }: Adoption,
+  { table, service, start, isSame }: Adoption,
 ): Promise<ServiceChange | null> {
   return inTransaction(ledger, async (db) => {
     await db.query("select pg_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int)")
@@ -68,7 +70,7 @@ export function adopt(
          start_id = case when $4 then $5 else start_id end, start_at = case when $4 then $6::timestamptz else start_at end`,
       [table.table, table.idColumn, actor.who, start !== null, start?.id, start?.at],
     )
-    await db.query('update outboxd.outbox_cursor set sequence_file = null')
+    if (isSame) await db.query('update outboxd.outbox_cursor set sequence_file = null')
     await db.query(`delete from outboxd.problem where kind in ('foreign_outbox', 'foreign_service')`)
     await logOperatorAct(db, actor, 'adopt', {
       outbox: describeOutboxIdentity(table),

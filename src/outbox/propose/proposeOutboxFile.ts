@@ -177,7 +177,7 @@ function createdAtLines(column: CatalogColumn | null, left: readonly CatalogColu
 }
 
 const lostWithoutCreatedAt =
-  'Without it an edited row and another row of the same id look alike, no start at a date is possible (adopt --start since:), and ages count from the capture.'
+  'Without it another row of a known id counts as the row that was sent, no start at a date is possible (adopt --start since:), and ages count from the capture.'
 
 function namesInPayload(columns: readonly CatalogColumn[]): Map<string, CatalogColumn> {
   const payload = new Map<string, CatalogColumn>()

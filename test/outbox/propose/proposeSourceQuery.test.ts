@@ -173,7 +173,7 @@ test('created_at is left to fill in, with the columns to choose from and what is
   )
   const { mappingsDir, messages } = await run('bill')
   expect(messages).toMatch(
-    /outbox\.yaml:\d+ the time at which the row was made.*one of: valid_on\. To go without, remove this line\. Without it an edited row/,
+    /outbox\.yaml:\d+ the time at which the row was made.*one of: valid_on\. To go without, remove this line\. Without it another row of a known id/,
   )
   expect(() => loadOutboxFile(mappingsDir)).toThrow(/FILL IN is still there: the time at which/)
 })
