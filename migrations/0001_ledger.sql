@@ -349,6 +349,7 @@ create table outboxd.request (
   instance_id uuid        not null,         -- the daemon or command that inserted it
   purpose     text        not null check (purpose in
                 ('submission', 'poll', 'token', 'question', 'other_client')),   -- question: asks for no transaction of ours
+  claimed_at  timestamptz not null default clock_timestamp(),
   over_at     timestamptz not null          -- when it is over at the latest; its answer sets this to now
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 create index request_over_at on outboxd.request (over_at) include (purpose);
@@ -474,6 +475,7 @@ create table outboxd.ledger (
   window_ms     bigint      check (window_ms > 0),
   -- The whole limit counts as spent by requests that are over then: the ledger went back in time, and may have forgotten requests.
   spent_at      timestamptz,
+  spent_set_at  timestamptz,               -- when spent_at was set
   check ((base_url is null) = (auth_url is null) and (auth_url is null) = (client_hash is null)),
   check ((table_name is null) = (id_column is null)),
   check ((rate_limit is null) = (window_ms is null))
@@ -488,19 +490,14 @@ select l.rate_limit, l.window_ms, used.requests as used, l.rate_limit - used.req
     as next_free_at   -- null: a request may be made now
 from outboxd.ledger l,
 lateral (
-  -- More than a table of this size can hold of a limit that is hardly used. Counting a hundred thousand requests takes 20 ms.
-  select max(id) - min(id) + 1 as requests from outboxd.request where l.rate_limit > 10000
-) known,
-lateral (
   select count(*)::integer as requests, min(over_at) as first_over_at from (
     select over_at from outboxd.request
     where over_at > statement_timestamp() - l.window_ms * interval '1 ms'
-    order by over_at desc limit case when known.requests < l.rate_limit / 10 then 0 else l.rate_limit end
+    order by over_at desc limit l.rate_limit
   ) newest
 ) counted,
 lateral (
   select case when l.spent_at > statement_timestamp() - l.window_ms * interval '1 ms' then l.rate_limit
-    when known.requests < l.rate_limit / 10 then known.requests::integer
     else counted.requests end as requests
 ) used;
 

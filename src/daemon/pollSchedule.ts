@@ -157,8 +157,9 @@ const DELAY_MAX_WINDOWS = 60
 /** 0.24 s at a window of 60 s. */
 const PRICE_LEAST_WINDOWS = 1 / 250
 const PRICE_STEP = 1.25
-const PRICE_STEPS = 60
 const WAITING_MAX_WINDOWS = 30
+/** Up to the price of the most waiting records. Beyond it, polls would stop although requests are free. */
+const PRICE_STEPS = Math.round(Math.log(WAITING_MAX_WINDOWS / PRICE_LEAST_WINDOWS) / Math.log(PRICE_STEP))
 const ACCEPTED_SHARE = 1 / 5
 const LOAD_MAX = 0.95
 /** Fewer polls than this are not worth their delay: a price that is too high makes the waiting records wait. */

@@ -165,7 +165,7 @@ export class Sender {
 }
 
 function endOf(answer: HttpAnswer | null): RequestEnd {
-  if (answer === null) return 'unsent'
+  if (answer === null || (answer.kind === 'no-answer' && !answer.sent)) return 'unsent'
   return answer.kind === 'response' ? 'answered' : 'unanswered'
 }
 

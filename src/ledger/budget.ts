@@ -1,6 +1,5 @@
 import type { RequestPurpose, WantedRequests } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { sendDeadlineMs } from '../requestDurations.ts'
 
 /*
  * The budget is a log of requests (docs/why/budget.md):
@@ -127,22 +126,24 @@ const othersMax = 10_000
 
 /** Counts the whole limit as spent, because the ledger may have lost requests that are over then at the latest. */
 export async function countLimitAsSpent(db: Database, overAfterMs: number): Promise<void> {
-  await db.query(`update outboxd.ledger set spent_at = clock_timestamp() + $1 * interval '1 ms'`, [overAfterMs])
+  await db.query(
+    `update outboxd.ledger set spent_at = clock_timestamp() + $1 * interval '1 ms', spent_set_at = clock_timestamp()`,
+    [overAfterMs],
+  )
 }
 
 /**
  * Deletes requests that no longer count, but keeps those of the last hour, in case the window becomes longer. If the
- * database's clock was set back, requests seem to end later than any request can: then they end at that time.
+ * database's clock was set back, requests seem to come from the future: then they count from now on.
  */
 export async function tidyRequests(db: Database): Promise<void> {
   await db.query(
-    `with latest as (
-       select statement_timestamp() + (max(request_timeout_ms) + ${sendDeadlineMs}) * interval '1 ms' as at
-       from outboxd.instance_setting
-     ), corrected as (
-       update outboxd.request set over_at = latest.at from latest where over_at > latest.at
+    `with corrected as (
+       update outboxd.request set over_at = over_at - (claimed_at - statement_timestamp()), claimed_at = statement_timestamp()
+       where over_at > statement_timestamp() and claimed_at > statement_timestamp()
      ), corrected_limit as (
-       update outboxd.ledger set spent_at = latest.at from latest where spent_at > latest.at
+       update outboxd.ledger set spent_at = spent_at - (spent_set_at - statement_timestamp()), spent_set_at = statement_timestamp()
+       where spent_set_at > statement_timestamp()
      )
      delete from outboxd.request
      where over_at < statement_timestamp() - greatest(interval '1 h', (select window_ms * interval '1 ms' from outboxd.ledger))`,

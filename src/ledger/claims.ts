@@ -34,6 +34,9 @@ export type SubmissionClaimer = ReturnType<typeof createSubmissionClaimer>
  *     outboxd.ledger   waits for an instance that claims, 2 s at most if that one stops
  *     pauses           waits for an instance that raises or ends one
  *     records, polls   skips those that are locked
+ *
+ * Bodies are read after the COMMIT: a process that stopped while it received megabytes would hold the locks for ever,
+ * because Postgres does not end a session that waits for its client.
  */
 export function createSubmissionClaimer(deps: SubmissionClaimerDeps) {
   /** Postgres transaction ids by claim id, while the COMMIT is unanswered. */
@@ -59,8 +62,9 @@ export function createSubmissionClaimer(deps: SubmissionClaimerDeps) {
       }, nothing)
       const last = claimed.submissions.at(-1)
       if (last !== undefined) await deps.history.rememberClaim(last)
+      const submissions = await withBodies(deps.ledger, request.id, claimed.submissions)
       committing.delete(request.id)
-      return claimed
+      return { ...claimed, submissions }
     },
     async requeueUnsentClaim(claimId: string): Promise<boolean> {
       const xid = committing.get(claimId)
@@ -80,7 +84,7 @@ export function createSubmissionClaimer(deps: SubmissionClaimerDeps) {
   }
 }
 
-interface CommittedClaim extends Claim {
+interface CommittedClaim extends Omit<Claim, 'submissions'> {
   submissions: CommittedSubmission[]
 }
 
@@ -180,7 +184,7 @@ async function claimPolls(
   })
 }
 
-interface CommittedSubmission extends ClaimedSubmission {
+interface CommittedSubmission extends Omit<ClaimedSubmission, 'body'> {
   /** Postgres transaction id for `isPostgresTransactionOver`, in case the answer to the COMMIT is lost. */
   xid: string
 }
@@ -208,6 +212,25 @@ export async function claimQueuedSubmissions(
     [claim.id, claim.instanceId, claim.limit, claim.who],
   )
   return rows
+}
+
+/** @throws Error if another instance has settled a record since the COMMIT */
+async function withBodies(
+  db: Database,
+  claimId: string,
+  submissions: readonly CommittedSubmission[],
+): Promise<ClaimedSubmission[]> {
+  if (submissions.length === 0) return []
+  const { rows } = await db.query<{ id: string; body: string }>(
+    `select id, body from outboxd.submission where state = 'sending' and claim_id = $1`,
+    [claimId],
+  )
+  const bodies = new Map(rows.map(({ id, body }) => [id, body]))
+  return submissions.map((submission) => {
+    const body = bodies.get(submission.id)
+    if (body === undefined) throw new Error('another instance has settled a record of the claim')
+    return { ...submission, body }
+  })
 }
 
 /**

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { boundText, escapeNonAscii, textCharsMax } from '../boundText.ts'
 import { endStates, type OutcomeBatch, type Transition, type WrittenStep } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { countRequestsOfOtherClient, deleteUnsentRequests, endAnsweredRequests } from './budget.ts'
+import { beginClaimSql, countRequestsOfOtherClient, deleteUnsentRequests, endAnsweredRequests } from './budget.ts'
 import { failResubmissionsOfOvertakenDocuments } from './documents.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import { type KeyOnFailure, withKeysLockedThenReleased } from './keyOrder.ts'
@@ -48,9 +48,9 @@ export async function writeOutcomes(
   const others = { remaining: remaining.requests, sinceRequestMs: remaining.ageMs() }
   // Not in the same transaction, because a claim that has locked the budget may wait for a pause that the batch raised.
   // If this fails, the next answer reports the difference again.
-  const heldBack = await inTransaction(deps.ledger, (db) =>
-    countRequestsOfOtherClient(db, deps.instance.id, others),
-  ).catch(() => 0)
+  const heldBack = await inTransaction(deps.ledger, (db) => countRequestsOfOtherClient(db, deps.instance.id, others), {
+    openingSql: beginClaimSql,
+  }).catch(() => 0)
   return { written, heldBack }
 }
 

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
-import { type Limit, setLimit } from './budget.ts'
+import { beginClaimSql, type Limit, setLimit } from './budget.ts'
 import { isInstanceAliveSql, settingsValidMs } from './instances.ts'
 import type { KeyOnFailure } from './keyOrder.ts'
 import { replaceProblems } from './problems.ts'
@@ -15,7 +15,7 @@ export interface AgreedSettings extends Agreement {
  * instance calls this every few seconds, so that all change when the last different instance ends.
  */
 export function applyStrictestSettings(pool: pg.Pool, own: InstanceSettings): Promise<AgreedSettings> {
-  return inTransaction(pool, async (db) => {
+  const apply = async (db: Database) => {
     await writeSettings(db, own)
     await useOwnFile(db, own)
     const agreement = computeAgreement(await readSettings(db), await readFileInUse(db))
@@ -24,7 +24,8 @@ export function applyStrictestSettings(pool: pg.Pool, own: InstanceSettings): Pr
     await replaceProblems(db, 'settings_differ', differences)
     const isNew = before !== null && (before.requests !== agreement.requests || before.windowMs !== agreement.windowMs)
     return { ...agreement, before: isNew ? before : null }
-  })
+  }
+  return inTransaction(pool, apply, { openingSql: beginClaimSql })
 }
 
 export async function withdrawInstanceSettings(db: Database, instanceId: string): Promise<void> {

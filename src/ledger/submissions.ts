@@ -22,8 +22,9 @@ export const selectColumnsSql = (submissionAlias: string, columnNames: readonly 
 
 const fromTable = [...columnsKeptAcrossSteps, 'polledRarely'] as const
 
+/** Without the body, which may be large: `readClaimedBodies`. */
 export const submissionColumnsSql = `
-  s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.body, s.tracked, s.sends_own_id as "sendsOwnId",
+  s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.tracked, s.sends_own_id as "sendsOwnId",
   extract(epoch from s.recorded_at)::float8 * 1000 as "recordedMs", s.state, s.attempt, s.claim_id as "claimId",
   ${selectColumnsSql('s', fromTable)}, ${pauseStreakJsonSql('s')} as met, ${refusedPollsJsonSql('s')} as "refusedPolls",
   s.id_by_person as "idByPerson", s.probing, s.job_id as "jobId",

@@ -97,6 +97,7 @@ export interface Claim {
 }
 
 export interface ClaimedSubmission extends Submission {
+  body: string
   requestId: string
   waitedMs: number
 }

@@ -93,7 +93,6 @@ export interface Submission extends KeptColumnValues, Pick<StepColumnValues, 'po
   key: string | null
   resource: Resource
   /** JSON text. */
-  body: string
   tracked: boolean
   /** True if the body has this submission's id, so that policy `probe` can ask for it. */
   sendsOwnId: boolean

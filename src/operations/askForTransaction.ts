@@ -186,5 +186,6 @@ function createSpending(
 function endOf(answered: Answer | { answer: Answer } | null): RequestEnd {
   if (answered === null) return 'unsent'
   const answer = 'answer' in answered ? answered.answer : answered
+  if (answer.kind === 'no-answer' && !answer.sent) return 'unsent'
   return answer.kind === 'response' ? 'answered' : 'unanswered'
 }

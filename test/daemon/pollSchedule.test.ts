@@ -40,6 +40,12 @@ describe('nextPollDelayMs', () => {
     )
   })
 
+  test('however many submissions need the limit, transactions of whom most are done in 5 s are polled within a window', () => {
+    const times = [...Array(279).fill(5_000), ...Array(21).fill(3_600_000)]
+    const pressure = { limit: 100, submissionsWaiting: 0, accepted: 600, submissionsPerWindow: 98 }
+    expect(new PollSchedule(times, WINDOW_MS).nextPollDelayMs(0, pressure)).toBeLessThanOrEqual(WINDOW_MS)
+  })
+
   test.each([
     [[]],
     [[90_000, 90_000, 90_000, 90_000]],

@@ -239,24 +239,6 @@ describe('requests', () => {
     expect(await nextFreeInMs()).toBeGreaterThan(50_000)
   })
 
-  test('a limit above 10,000 is counted only if the requests of the last hour are a tenth of it', async () => {
-    await setLimit(ledger.pool, 20_000)
-    expect(await free()).toBe(20_000)
-    const insert = (count: number) =>
-      ledger.pool.query(
-        `insert into outboxd.request (instance_id, purpose, over_at) select $1, 'poll', now() - n % 2 * interval '2 min'
-         from generate_series(1, $2::int) n`,
-        [instanceId, count],
-      )
-    await insert(1_000)
-    expect(await free()).toBe(19_000)
-    await insert(1_000)
-    expect(await free()).toBe(19_000) // counted: only half of them are of the last window
-    await insert(38_000)
-    expect(await free()).toBe(0)
-    expect(await claim(1)).toEqual([])
-  })
-
   test('while the whole limit counts as spent, no request is free, though the ledger knows of none', async () => {
     await setLimit(ledger.pool, 3)
     await countLimitAsSpent(ledger.pool, overAfterMs)
@@ -281,24 +263,29 @@ describe('requests', () => {
     expect(await left()).toBe(0)
   })
 
-  test('after the database’s clock was set back, no request seems to end later than its timeout allows', async () => {
+  test('after the database’s clock was set back by an hour, requests count from now on, each as long as it may', async () => {
     await setLimit(ledger.pool, 3)
-    await ledger.pool.query(
-      `insert into outboxd.instance_setting (instance_id, host, requests, window_ms, request_timeout_ms, key_on_failure)
-       values ($1, 'host', 3, 60000, 30000, 'continue')`,
-      [instanceId],
-    )
-    await claim(2)
+    await claimRequests(ledger.pool, 1, { overAfterMs: 123_000 }) // of a command with a longer timeout than any daemon's
+    await answer(await claim(1))
     await countLimitAsSpent(ledger.pool, overAfterMs)
-    await pass(-3_600_000)
-    await ledger.pool.query(`update outboxd.ledger set spent_at = spent_at + interval '1 h'`)
+    await ledger.pool.query(`update outboxd.request set claimed_at = claimed_at + interval '1 h', over_at = over_at + interval '1 h';
+      update outboxd.ledger set spent_at = spent_at + interval '1 h', spent_set_at = spent_set_at + interval '1 h'`)
     await tidyRequests(ledger.pool)
-    const { rows } = await ledger.pool.query<{ seconds: number }>(
-      `select extract(epoch from greatest(max(over_at), (select spent_at from outboxd.ledger)) - clock_timestamp())::float8 as seconds
-       from outboxd.request`,
+    const { rows } = await ledger.pool.query<{ s: number }>(
+      `select round(extract(epoch from at - clock_timestamp()))::float8 as s
+       from (select over_at as at from outboxd.request union all select spent_at from outboxd.ledger) ends order by 1`,
     )
-    expect(rows[0]?.seconds).toBeLessThanOrEqual(33)
-    expect(rows[0]?.seconds).toBeGreaterThan(20)
+    expect(rows.map(({ s }) => Math.round(s / 10) * 10)).toEqual([0, 30, 120])
+  })
+
+  test('requests of now are left as they are', async () => {
+    await setLimit(ledger.pool, 3)
+    await claimRequests(ledger.pool, 1, { overAfterMs: 123_000 })
+    await tidyRequests(ledger.pool)
+    const { rows } = await ledger.pool.query<{ isLong: boolean }>(
+      `select over_at > clock_timestamp() + interval '110 s' as "isLong" from outboxd.request`,
+    )
+    expect(rows).toEqual([{ isLong: true }])
   })
 })
 

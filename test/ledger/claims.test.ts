@@ -22,7 +22,7 @@ test('a claim takes the oldest records first, and commits each as its next attem
   const ids = [...(await ledger.capture([{}, {}])), ...(await ledger.capture([{}, {}]))]
   const claimed = await claimUpTo(3)
   expect(idsOf(claimed)).toEqual(ids.slice(0, 3))
-  expect(claimed[0]).toMatchObject({ state: 'sending', attempt: 1, body: '{"amount":1.10}' })
+  expect(claimed[0]).toMatchObject({ state: 'sending', attempt: 1 })
   expect(claimed[0]?.waitedMs).toBeGreaterThanOrEqual(0)
   expect(await ledger.events(ids[0] ?? '')).toEqual(['new -> queued: captured', 'queued -> sending: claimed'])
   expect(idsOf(await claimUpTo(3))).toEqual(ids.slice(3))

@@ -125,6 +125,31 @@ describe('a claim', () => {
     expect(await failing).toBeInstanceOf(Error)
   })
 
+  test('reads bodies only after its COMMIT, so that no lock waits until a daemon has received them', async () => {
+    await ledger.capture([{ body: '{"a":1}' }])
+    const committed: object[] = []
+    const request = { id: randomUUID(), submissions: 1, polls: 0, rarePolls: 0, trial: false }
+    const { submissions } = await dispatch.claim(request, (given) => committed.push(...given))
+    expect(committed[0]).not.toHaveProperty('body')
+    expect(submissions).toMatchObject([{ body: '{"a":1}' }])
+  })
+
+  test('fails if another instance has settled a record before its body is read', async () => {
+    const [id = ''] = await ledger.capture([{}])
+    const late = ledger.dispatch({
+      history: {
+        mayClaim: async () => true,
+        async rememberClaim() {
+          await ledger.pool.query(
+            `update outboxd.submission set state = 'uncertain', claim_id = null, instance_id = null, ended_at = now() where id = $1`,
+            [id],
+          )
+        },
+      },
+    })
+    await expect(claim(late, { submissions: 1 })).rejects.toThrow('another instance has settled a record of the claim')
+  })
+
   test('lets its requests leave for 3 s', async () => {
     await ledger.capture([{}])
     let ageMs = 0

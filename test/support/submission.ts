@@ -1,8 +1,10 @@
 import fc from 'fast-check'
-import type { Submission } from '../../src/model.ts'
+import type { ClaimedSubmission, Submission } from '../../src/model.ts'
+
+type Sending = Submission & Pick<ClaimedSubmission, 'body'>
 
 /** Makes a submission that is being sent for the first time, with `given` on top. */
-export function submission(given: Partial<Submission> = {}): Submission {
+export function submission(given: Partial<Sending> = {}): Sending {
   return {
     id: '00000000-0000-7000-8000-000000000001',
     outboxId: '1',

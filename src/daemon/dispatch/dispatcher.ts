@@ -206,7 +206,7 @@ interface Sent {
 
 /** What became of a request. One without an answer counts for as long as it may still arrive. */
 function endOfRequest({ requestId }: Sent, answer: Answer | null): Partial<OutcomeToWrite> {
-  if (answer === null) return { unsentRequests: [requestId] }
+  if (answer === null || (answer.kind === 'no-answer' && !answer.sent)) return { unsentRequests: [requestId] }
   return answer.kind === 'response' ? { answeredRequests: [requestId] } : {}
 }
 

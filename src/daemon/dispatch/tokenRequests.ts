@@ -27,7 +27,7 @@ export class TokenRequests {
   }
 
   /** @returns `not-now` if the request did not leave */
-  async spend<Answered extends { answer: { kind: string } }>(
+  async spend<Answered extends { answer: { kind: 'response' } | { kind: 'no-answer'; sent: boolean } }>(
     request: (mayLeave: () => boolean) => Promise<Answered | null>,
     need: 'missing' | 'renewal',
   ): Promise<Answered | 'not-now'> {
@@ -36,7 +36,8 @@ export class TokenRequests {
     if (claimed === null) return 'not-now'
     const { requestId } = claimed
     const answered = await request(claimed.mayLeave)
-    if (answered === null) void this.#deps.writeOutcome({ ...emptyOutcome, unsentRequests: [requestId] })
+    if (answered === null || (answered.answer.kind === 'no-answer' && !answered.answer.sent))
+      void this.#deps.writeOutcome({ ...emptyOutcome, unsentRequests: [requestId] })
     else if (answered.answer.kind === 'response')
       void this.#deps.writeOutcome({ ...emptyOutcome, answeredRequests: [requestId] })
     return answered ?? 'not-now'

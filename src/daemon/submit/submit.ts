@@ -2,6 +2,7 @@ import {
   type Answer,
   type AttemptResult,
   type Change,
+  type ClaimedSubmission,
   isSameId,
   type PauseToRaise,
   type RequestDeps,
@@ -22,7 +23,7 @@ export interface SubmitDeps extends RequestDeps {
 /** Sends one claimed submission and decides what its answer means. Writes nothing. */
 export async function submit(
   deps: SubmitDeps,
-  submission: Submission,
+  submission: Submission & Pick<ClaimedSubmission, 'body'>,
   accessToken: string,
   isValid: () => boolean,
 ): Promise<AttemptResult> {

@@ -250,15 +250,17 @@ test('an outcome is settled with its poll’s job, and makes room', async () => 
 })
 
 test('a request is over when it is answered, goes back if it never left, and else counts on', async () => {
-  const { dispatcher, settled, answer } = setup({ ready: 2, due: 1 })
+  const { dispatcher, settled, answer } = setup({ ready: 2, due: 2 })
   await dispatcher.runOnce()
   await answer(worked(response(500)))
   await answer(worked(noAnswer({ sent: true, cause: 'timeout' })))
   await answer(worked(null))
+  await answer(worked(noAnswer({ sent: false, cause: 'network' })))
   expect(settled.map(({ answeredRequests, unsentRequests }) => [answeredRequests, unsentRequests])).toEqual([
     [['request 1'], []],
     [[], []],
     [[], ['request 3']],
+    [[], ['request 4']],
   ])
 })
 

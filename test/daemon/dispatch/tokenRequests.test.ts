@@ -41,6 +41,12 @@ test('a token request without an answer counts on', async () => {
   expect(written).toEqual([])
 })
 
+test('a token request that no connection took goes back', async () => {
+  const { spend, written } = setup(100)
+  await spend(noAnswer({ sent: false, cause: 'network' }))
+  expect(written).toEqual([{ answeredRequests: [], unsentRequests: ['7'] }])
+})
+
 test('under a small limit a token is fetched only if another request is free to use it', async () => {
   expect(await setup(9, 2).spend(granted)).toEqual({ answer: granted })
   expect(await setup(9, 1).spend(granted)).toBe('not-now')

@@ -25,7 +25,8 @@ function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, poli
   return {
     sent,
     interpret: (of: Partial<Submission>) => interpretSubmitAnswer(deps, submission(of), answer),
-    submit: (of: Partial<Submission> = {}, isGood = () => true) => submit(deps, submission(of), 'token', isGood),
+    submit: (of: Parameters<typeof submission>[0] = {}, isGood = () => true) =>
+      submit(deps, submission(of), 'token', isGood),
   }
 }
 
