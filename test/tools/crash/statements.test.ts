@@ -1,8 +1,10 @@
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Statements, watchStatements } from '../../../tools/crash/statements.ts'
 import { createDatabase, type TestDatabase } from '../../support/database.ts'
 import { checkout, type Program, startProgram } from '../../support/program.ts'
+import { until } from '../../support/until.ts'
 
 const begin = 'begin'
 const insert = 'insert into row values (#) /* # */'
@@ -69,6 +71,11 @@ test('a program stops itself at the planned statement, and goes on from there', 
   await statements.plan(program.pid, { nth: 2, when: 'after', signal: 'SIGSTOP' })
   program.signal('SIGUSR2')
   expect(await program.line((line) => line.startsWith('struck'))).toBe(`struck by SIGSTOP after ${insert}`)
+  // The line comes just before the stop: a SIGCONT before it would be lost.
+  await until(
+    () => readFile(`/proc/${program.pid}/stat`, 'utf8'),
+    (stat) => /\) T /.test(stat),
+  )
   expect(await countRows()).toBe(0)
   program.signal('SIGCONT')
   expect(await program.ended()).toMatchObject({ code: 0 })
