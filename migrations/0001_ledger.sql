@@ -3,7 +3,7 @@
 -- How far an outbox table has been read whose rows do not say that they are taken (docs/start/outbox.md): all rows up to this
 -- position are in the ledger, and no transaction is left that could still commit one before it.
 create table outboxd.outbox_cursor (
-  outbox        text collate "C" not null,      -- oids of the database and the table, so that another table begins anew
+  outbox        text collate "C" not null,   -- oids of the database and the table, so that another table begins anew
   position      text[]      not null,      -- the row's sort values
   advanced_at   timestamptz not null default clock_timestamp(),
   sequence_file text,                      -- the sequence's file on disk: one that begins anew (restart identity) gets another
@@ -98,7 +98,7 @@ create table outboxd.submission (
 
   -- A row of the outbox may stand for a document of the ERP, whose content is read when the row is taken (docs/start/change-capture.md,
   -- "What is captured and sent"). What would be sent for it is compared with what was sent last: request_digest outlives the request.
-  document           text collate "C",                                -- such as: public.sale_sale 5
+  document           text collate "C",                    -- such as: public.sale_sale 5
   request_digest     text,
 
   constraint submission_outbox_row unique (outbox_id),
@@ -239,9 +239,9 @@ create index pruned_submission_document on outboxd.pruned_submission (hashtextex
 
 -- All rows that were ever taken, by what tells them again.
 create view outboxd.taken_row as
-  select outbox_id, type, row_created, recorded_at, state from outboxd.submission
+  select outbox_id, row_created, recorded_at, state from outboxd.submission
   union all
-  select outbox_id, type, row_created, recorded_at, state from outboxd.pruned_submission;
+  select outbox_id, row_created, recorded_at, state from outboxd.pruned_submission;
 
 -- What happened, when, why and by whose hand. Rows are only ever added, and go with their submission.
 create table outboxd.submission_event (

@@ -46,12 +46,13 @@ Examples:
       // Without a configured service, the ledger keeps its own.
       const service = context.env.SERVICE_BASE_URL === undefined ? null : readConfig(context.env).service
       const served = await readServedOutbox(databases.ledger)
-      const table = await withOutbox(databases, (outbox) => outbox.readIdentity())
+      const { identity: table, shape } = await withOutbox(databases, (outbox) => outbox.inspect())
       const change = service && (await readServiceChange(databases.ledger, service))
-      const isTableNew = served.identity !== null && !isSameOutbox(served.identity, table)
+      const { identity } = served
+      const isTableNew = identity !== null && !isSameOutbox(identity, table)
       const renamed = [
-        isTableNew && served.identity !== null
-          ? `the ledger belongs to the outbox ${describeOutboxIdentity(served.identity)}, and the configuration names ${describeOutboxIdentity(table)}`
+        isTableNew
+          ? `the ledger belongs to the outbox ${describeOutboxIdentity(identity)}, and the configuration names ${describeOutboxIdentity(table)}`
           : null,
         change?.served
           ? `the ledger belongs to the service ${change.served.baseUrl}, and the configuration names ${describeService(change)}`
@@ -62,8 +63,7 @@ Examples:
           context,
           renamed.map((each) => `${each}. Give --same if it is the same, or correct the configuration`),
         )
-      const formerId = served.identity?.idColumn ?? table.idColumn
-      const { shape } = await withOutbox(databases, (outbox) => outbox.inspect())
+      const formerId = identity?.idColumn ?? table.idColumn
       if (formerId !== table.idColumn && shape.columns.has(formerId))
         return printUsageErrors(context, [
           `the ledger knows rows by the column ${formerId}, which the table still has. By ${table.idColumn} all of them would be sent again: name ${formerId} as "id"`,
@@ -74,7 +74,7 @@ Examples:
       if (whyNotAllowed !== null) return printUsageErrors(context, [whyNotAllowed])
       const hidden =
         start === null ? null : await withOutbox(databases, (outbox) => countRowsBeforeStart(outbox, start))
-      const mayHide = start !== null && hidden === null && served.identity !== null && !isTableNew
+      const mayHide = start !== null && hidden === null && identity !== null && !isTableNew
       const notCaptured = mayHide ? (await withOutbox(databases, readBacklog)).waiting : 0
       const lines = [
         `The ledger will belong to the outbox ${describeOutboxIdentity(table)}${service ? ` and the service ${service.baseUrl}` : ''}.`,

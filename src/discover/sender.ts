@@ -1,5 +1,5 @@
 import type { DiscoverConfig } from '../config.ts'
-import type { RequestEnd } from '../model.ts'
+import { endOfRequest, type RequestEnd } from '../model.ts'
 import { readRetryAfterMs } from '../service/client.ts'
 import type { HttpAnswer, HttpClient, HttpRequest } from '../service/http.ts'
 import { parseAndMaskJson } from '../service/readJson.ts'
@@ -127,7 +127,7 @@ export class Sender {
       const claimed = await this.#claimRequest(beyondLimit)
       const startedAtMs = nowMs()
       const answer = await http.exchange({ ...request, mayLeave: claimed.mayLeave })
-      await claimed.end(endOf(answer))
+      await claimed.end(endOfRequest(answer))
       if (answer !== null) return this.#keep({ ...request, accessToken, startedAtMs, purpose: this.purpose, answer })
       this.requests-- // the deadline had passed before the request left
     }
@@ -162,11 +162,6 @@ export class Sender {
     this.exchanges.push(exchange)
     return exchange
   }
-}
-
-function endOf(answer: HttpAnswer | null): RequestEnd {
-  if (answer === null || (answer.kind === 'no-answer' && !answer.sent)) return 'unsent'
-  return answer.kind === 'response' ? 'answered' : 'unanswered'
 }
 
 const saysDown = (seen: ParsedAnswer) =>

@@ -222,8 +222,8 @@ async function withBodies(
 ): Promise<ClaimedSubmission[]> {
   if (submissions.length === 0) return []
   const { rows } = await db.query<{ id: string; body: string }>(
-    `select id, body from outboxd.submission where state = 'sending' and claim_id = $1`,
-    [claimId],
+    `select id, body from outboxd.submission where id = any($1::uuid[]) and state = 'sending' and claim_id = $2`,
+    [submissions.map(({ id }) => id), claimId],
   )
   const bodies = new Map(rows.map(({ id, body }) => [id, body]))
   return submissions.map((submission) => {

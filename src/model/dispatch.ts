@@ -5,9 +5,6 @@ import type { PollJob, State, Submission, Transition } from './submission.ts'
 /** What a request is made for. A question asks for no transaction of ours: a trial, or a request of a command. */
 export type RequestPurpose = 'submission' | 'poll' | 'token' | 'question'
 
-/** What became of a claimed request. One without an answer counts for as long as it may still arrive. */
-export type RequestEnd = 'answered' | 'unanswered' | 'unsent'
-
 /** A record that the service accepted, or refused in JSON. */
 export interface AnsweredRecord {
   resource: Resource

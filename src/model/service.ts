@@ -41,6 +41,15 @@ export const toComparableId = (id: string): string => (uuid.test(id) ? id.toLowe
 
 export const isSameId = (one: string, other: string): boolean => toComparableId(one) === toComparableId(other)
 
+/** What became of a claimed request. One without an answer counts for as long as it may still arrive. */
+export type RequestEnd = 'answered' | 'unanswered' | 'unsent'
+
+/** @param answer null if the request was not made */
+export function endOfRequest(answer: { kind: 'response' } | { kind: 'no-answer'; sent: boolean } | null): RequestEnd {
+  if (answer === null || (answer.kind === 'no-answer' && !answer.sent)) return 'unsent'
+  return answer.kind === 'response' ? 'answered' : 'unanswered'
+}
+
 export const wasProcessSuspended = (answer: Answer): boolean =>
   answer.kind === 'no-answer' && answer.cause === 'suspended'
 

@@ -4,7 +4,7 @@ import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { CommandRequests, historyDiffersMessage, type LedgerFault } from '../ledger/commandRequests.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
-import { type Answer, isSameId, type RequestEnd, type ServiceRequest } from '../model.ts'
+import { type Answer, endOfRequest, isSameId, type ServiceRequest } from '../model.ts'
 import { serviceResources } from '../resources.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
 import { readGetAnswer, readPauseFromTokenAnswer } from '../service/readAnswer.ts'
@@ -172,7 +172,7 @@ function createSpending(
       if (claimed.kind === 'history-differs' || claimed.kind === 'unknown') throw new LedgerUnusable(claimed)
       if (claimed.kind === 'request') {
         const answered = await request(claimed.mayLeave)
-        await claimed.end(endOf(answered))
+        await claimed.end(endOfRequest(answered !== null && 'answer' in answered ? answered.answer : answered))
         if (answered !== null) return answered
       }
       if (elapsedMs() > waitMaxMs || signal.aborted) return null
@@ -181,11 +181,4 @@ function createSpending(
       await wait(claimAgainMs)
     }
   }
-}
-
-function endOf(answered: Answer | { answer: Answer } | null): RequestEnd {
-  if (answered === null) return 'unsent'
-  const answer = 'answer' in answered ? answered.answer : answered
-  if (answer.kind === 'no-answer' && !answer.sent) return 'unsent'
-  return answer.kind === 'response' ? 'answered' : 'unanswered'
 }

@@ -245,18 +245,17 @@ export class CursorScan {
     const cursor = this.#cursor
     if (cursor === null || byTransaction) return
     const number = cursor.position[0]
-    const sameRows = 'If the rows are the same'
     if (drawn !== null && isAfter(cursor.position, drawn))
       throw new OutboxMismatch(
         name,
         `the ids of the outbox ${name} started again: the table has been read up to number ${number}, and its sequence stands at ${drawn}`,
-        `${sameRows}, set the sequence to ${number} or above (setval). ${newLedgerAdvice}`,
+        `If the rows are the same, set the sequence to ${number} or above (setval). ${newLedgerAdvice}`,
       )
     if (cursor.sequenceFile === null || cursor.sequenceFile === sequenceFile) return
     throw new OutboxMismatch(
       name,
       `the sequence of the outbox ${name} was restarted or altered since the table was read up to number ${number}`,
-      `${sameRows}, run \`outboxd adopt --same\`. ${newLedgerAdvice}`,
+      `If the rows are the same, run \`outboxd adopt --same\`. ${newLedgerAdvice}`,
     )
   }
 

@@ -125,6 +125,19 @@ export async function findFailingParts<E>(
   return { failed, anyPassed }
 }
 
+/** Reads rows by the ids in $1, but for ids for which the statement fails. */
+export async function readRowsThatDoNotFail<Row extends object>(
+  db: Database,
+  sql: string,
+  ids: readonly string[],
+): Promise<Row[]> {
+  const rows: Row[] = []
+  await findFailingIds(ids, async (part) => {
+    rows.push(...(await db.query<Row>(sql, [part])).rows)
+  })
+  return rows
+}
+
 /** True for an invalid value, or an error that a function raises. */
 export const canBeCausedByRow = (error: unknown): boolean => /^(22|P0)/.test(String(errorCodeOf(error)))
 

@@ -69,12 +69,16 @@ async function outboxStatements(outboxTable: string, schema: string, wakes: bool
   return texts.join(';').replaceAll(/(?<!:):(\w+)/g, (whole, name) => names[name] ?? whole)
 }
 
-const ownColumns = 'id type key payload created_at status transaction_id error_code error updated_at'.split(' ')
+/** The columns of migrations/outbox.sql. */
+export const ourColumns = [
+  ...['id', 'type', 'key', 'payload', 'created_at'],
+  ...['status', 'transaction_id', 'error_code', 'error', 'updated_at'],
+]
 
 /** Returns why `migrate --outbox` leaves a table alone; null if the table is missing or its columns are ours. */
 export function findForeignTableClause(table: string, { columns }: Pick<OutboxTableState, 'columns'>): string | null {
-  const foreign = columns.filter((column) => !ownColumns.includes(column))
-  const missing = columns.length === 0 ? [] : ownColumns.filter((column) => !columns.includes(column))
+  const foreign = columns.filter((column) => !ourColumns.includes(column))
+  const missing = columns.length === 0 ? [] : ourColumns.filter((column) => !columns.includes(column))
   if (foreign.length + missing.length === 0) return null
   const why = foreign.length > 0 ? `it has ${foreign.join(', ')}` : `it lacks ${missing.join(', ')}`
   return `the table ${table} is there and was not made by outboxd (${why}), so --outbox does not change it. Describe it in outbox.yaml: outboxd describe ${table} --write. Or name a new table in OUTBOX_TABLE`

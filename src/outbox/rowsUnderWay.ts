@@ -1,7 +1,7 @@
 import { readReportedStatesNeedingAttention } from '../ledger/reports.ts'
 import type { Database } from '../postgres/database.ts'
 import { columnTextSql, prefixedColumnSql, type TableShape } from './columns.ts'
-import { findFailingIds } from './failingRows.ts'
+import { readRowsThatDoNotFail } from './failingRows.ts'
 import type { DatedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
@@ -124,13 +124,9 @@ async function leaveOutOthers(
   rows: readonly RowUnderWay[],
 ): Promise<RowUnderWay[]> {
   if (filteredSql === null) return [...rows]
-  const ours = new Set<string>()
-  await findFailingIds(
-    rows.map(({ outboxId }) => outboxId),
-    async (ids) => {
-      for (const { outboxId } of (await db.query<{ outboxId: string }>(filteredSql, [ids])).rows) ours.add(outboxId)
-    },
-  )
+  const ids = rows.map(({ outboxId }) => outboxId)
+  const found = await readRowsThatDoNotFail<{ outboxId: string }>(db, filteredSql, ids)
+  const ours = new Set(found.map(({ outboxId }) => outboxId))
   return rows.filter(({ outboxId }) => ours.has(outboxId))
 }
 

@@ -2,7 +2,7 @@ import type { RowWithTransactionSearch } from '../ledger/history/createDataLossG
 import type { RowSearchResult } from '../ledger/history/judgeDataLoss.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
 import { prefixedColumnSql } from './columns.ts'
-import { findFailingIds } from './failingRows.ts'
+import { readRowsThatDoNotFail } from './failingRows.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { Outbox } from './outbox.ts'
 import { type readRowsUnderWayOfNextSlice, transactionIdInRowSql } from './rowsUnderWay.ts'
@@ -24,11 +24,8 @@ export async function readCapturedRowsWithTransactionId(
   const transaction = transactionIdInRowSql(table, shape)
   const sql = `select ${idText} as "outboxId", ${created} as created, ${said} as said, ${transaction} as "transactionId"
     from ${from} where ${id} = any($1::${idType}[]) and ${transaction} is not null`
-  const rows: (RowWithTransactionId & SeenRow)[] = []
   // Ids that do not fit the column's type are those of no row.
-  await findFailingIds(outboxIds, async (ids) => {
-    rows.push(...(await db.query<RowWithTransactionId & SeenRow>(sql, [ids])).rows)
-  })
+  const rows = await readRowsThatDoNotFail<RowWithTransactionId & SeenRow>(db, sql, outboxIds)
   const { known, conflicts } = await memory.findCapturedRows(rows)
   const others = new Set(conflicts.map(({ outboxId }) => outboxId))
   return rows

@@ -19,7 +19,7 @@ import { SourceFailed } from '../../outbox/contentQueries.ts'
 import { examineSourceQueries } from '../../outbox/examineSourceQueries.ts'
 import { findOutboxTableProblems } from '../../outbox/findOutboxTableProblems.ts'
 import { findRowSecurityRemarks } from '../../outbox/findTableProblems.ts'
-import { inspectOutboxTable, type OutboxTableState } from '../../outbox/migrateOutbox.ts'
+import { inspectOutboxTable, type OutboxTableState, ourColumns } from '../../outbox/migrateOutbox.ts'
 import { findPermissionProblems } from '../../outbox/outboxGrants.ts'
 import { type OutboxTable, splitTableName, standardOutboxTable } from '../../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
@@ -90,11 +90,6 @@ function inspectOutbox(config: DatabaseConfig, table: OutboxTable): Promise<Insp
 
 /** LISTEN needs a session, which a pooler in transaction mode does not keep. */
 const pooled = 'through this pooler no insert wakes the daemon, so rows wait up to a second'
-
-const ourColumns = [
-  ...['id', 'type', 'key', 'payload', 'created_at'],
-  ...['status', 'transaction_id', 'error_code', 'error', 'updated_at'],
-]
 
 async function tableProblems(
   db: Parameters<typeof findTableOfSimilarName>[0],

@@ -6,6 +6,7 @@ import {
   type ClaimedRequest,
   type ClaimedSubmission,
   type ClaimRequest,
+  endOfRequest,
   type Outcome,
   type PollJob,
   type RequestDemand,
@@ -205,9 +206,10 @@ interface Sent {
 }
 
 /** What became of a request. One without an answer counts for as long as it may still arrive. */
-function endOfRequest({ requestId }: Sent, answer: Answer | null): Partial<OutcomeToWrite> {
-  if (answer === null || (answer.kind === 'no-answer' && !answer.sent)) return { unsentRequests: [requestId] }
-  return answer.kind === 'response' ? { answeredRequests: [requestId] } : {}
+function outcomeOfRequest({ requestId }: Sent, answer: Answer | null): Partial<OutcomeToWrite> {
+  const end = endOfRequest(answer)
+  if (end === 'unsent') return { unsentRequests: [requestId] }
+  return end === 'answered' ? { answeredRequests: [requestId] } : {}
 }
 
 interface SentAttempt extends Sent {
@@ -232,7 +234,7 @@ function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ free: numbe
     const calls = interpretation.work.pauses.length
     called += calls
     if (calls > 0) lastCalledAgeMs = deps.clock.stopwatch()
-    await deps.writeOutcome({ ...interpretation.work, ...endOfRequest(sent, answer) }).finally(() => {
+    await deps.writeOutcome({ ...interpretation.work, ...outcomeOfRequest(sent, answer) }).finally(() => {
       written += calls
     })
     // The written pause now holds records back, so unanswered requests are counted from zero again.

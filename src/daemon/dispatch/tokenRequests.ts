@@ -1,4 +1,4 @@
-import type { ClaimedRequest } from '../../model.ts'
+import { type ClaimedRequest, endOfRequest } from '../../model.ts'
 import { emptyOutcome, type OutcomeToWrite } from './outcomeWriter.ts'
 
 export interface TokenRequestsDeps {
@@ -36,10 +36,9 @@ export class TokenRequests {
     if (claimed === null) return 'not-now'
     const { requestId } = claimed
     const answered = await request(claimed.mayLeave)
-    if (answered === null || (answered.answer.kind === 'no-answer' && !answered.answer.sent))
-      void this.#deps.writeOutcome({ ...emptyOutcome, unsentRequests: [requestId] })
-    else if (answered.answer.kind === 'response')
-      void this.#deps.writeOutcome({ ...emptyOutcome, answeredRequests: [requestId] })
+    const end = endOfRequest(answered === null ? null : answered.answer)
+    if (end === 'unsent') void this.#deps.writeOutcome({ ...emptyOutcome, unsentRequests: [requestId] })
+    if (end === 'answered') void this.#deps.writeOutcome({ ...emptyOutcome, answeredRequests: [requestId] })
     return answered ?? 'not-now'
   }
 }
