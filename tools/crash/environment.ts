@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { type DatabaseConfig, readDatabaseConfig } from '../../src/config.ts'
 import { daemonEnvironment } from '../../test/support/daemon.ts'
+import { startPgbouncer } from '../../test/support/pgbouncer.ts'
 import { createDatabaseOn, openPool, startPostgres } from '../../test/support/postgres.ts'
 import { type Cluster, startCluster } from './cluster.ts'
 import type { ProgramCopy } from './programCopy.ts'
@@ -23,7 +24,7 @@ export interface Surroundings extends AsyncDisposable {
   sandboxUrl: string
   /** Environment of daemons and commands of every version. */
   env: Record<string, string>
-  /** The same for an operator's commands. */
+  /** The same for an operator's commands, without the pooler. */
   config: DatabaseConfig
 }
 
@@ -33,6 +34,8 @@ export interface SurroundingsOptions {
   seed: number
   /** The daemons' setting for the server's standby. */
   standby: DatabaseConfig['ledgerStandby']
+  /** True if daemons and commands reach the server through pgbouncer, which assigns its sessions per transaction. */
+  isPooled: boolean
 }
 
 export interface EnvironmentOptions extends Omit<SurroundingsOptions, 'standby'> {
@@ -56,7 +59,7 @@ export async function openEnvironment(program: ProgramCopy, options: Environment
 export async function openSurroundings(
   program: ProgramCopy,
   serverUrl: string,
-  { idempotency, seed, standby }: SurroundingsOptions,
+  { idempotency, seed, standby, isPooled }: SurroundingsOptions,
 ): Promise<Surroundings> {
   await using stack = new AsyncDisposableStack()
   // If only the server is killed, the kernel still writes its data. fsync matters only if the machine loses power.
@@ -74,7 +77,8 @@ export async function openSurroundings(
   stack.use(sandbox.program)
   const [outbox, ledger, telemetry] = [erpUrl, erpUrl, still.url].map(openBounded) as [pg.Pool, pg.Pool, pg.Pool]
   for (const pool of [outbox, ledger, telemetry]) stack.defer(() => pool.end())
-  const env = daemonEnvironment(erpUrl, sandbox.url, {
+  const bouncer = isPooled ? stack.use(await startPgbouncer(serverUrl)) : null
+  const env = daemonEnvironment(bouncer === null ? erpUrl : bouncer.through(erpUrl), sandbox.url, {
     LEDGER_STANDBY: standby,
     RATE_LIMIT_REQUESTS: String(rateLimit.requests),
     RATE_LIMIT_WINDOW_SECONDS: String(rateLimit.windowSeconds),
@@ -92,7 +96,7 @@ export async function openSurroundings(
     telemetry,
     sandboxUrl: sandbox.url,
     env,
-    config: readDatabaseConfig(env),
+    config: readDatabaseConfig({ ...env, DATABASE_URL: erpUrl }),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }
 }

@@ -4,13 +4,14 @@ import { strikeAtEachStatement } from './eachStatement.ts'
 import { isMutation, mutations } from './mutations.ts'
 import { printEachStatement, printResult } from './printReport.ts'
 
-const usage = `npm run crash -- [--kills N | --each-statement] [--seed S] [--daemons N] [--mutation NAME] [--postgres DIR]
+const usage = `npm run crash -- [--kills N | --each-statement] [--seed S] [--daemons N] [--mutation NAME] [--postgres DIR] [--pooler]
   --kills     kill -9 so many daemons; it goes on until each fault has struck (default 200)
   --each-statement  kill -9 a daemon before and after each statement on a record's way, without other faults
   --seed      of all chances (default 1); a multiple of 3 makes the service answer a repeated key with E002
   --daemons   at once (default 6, and 3 with --each-statement)
   --mutation  break the guarantee on purpose, in a copy of the source: ${Object.keys(mutations).join(', ')}
   --postgres  another PostgreSQL for outbox and ledger: the folder of its binaries, such as /usr/lib/postgresql/15/bin
+  --pooler    daemons and commands reach Postgres through pgbouncer in transaction mode, which must be installed
 Leaves with 0 where the guarantee held, with 1 where it was broken.
 `
 
@@ -22,6 +23,7 @@ const { values } = parseArgs({
     daemons: { type: 'string' },
     mutation: { type: 'string' },
     postgres: { type: 'string' },
+    pooler: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
@@ -41,6 +43,7 @@ if (values.help || wrong) {
     daemons,
     mutation: values.mutation && isMutation(values.mutation) ? values.mutation : null,
     postgresDir: values.postgres ?? null,
+    isPooled: values.pooler,
     signal: interrupted.signal,
     say: (text: string) => void process.stderr.write(`${text}\n`),
   }

@@ -71,6 +71,7 @@ function figures({
     ['seconds', seconds],
     ['daemons', options.daemons],
     ['PostgreSQL', options.postgresDir ?? 'of the registry'],
+    ['reached through', options.isPooled ? 'pgbouncer' : 'no pooler'],
     ...report.struck,
     ['recovered by an operator', report.recovered],
     ['starts without a database', failedStarts],

@@ -65,7 +65,7 @@ export async function runFailovers(options: FailoverOptions): Promise<FailoverRe
   const begun = performance.now()
   await using program = await copyProgram(options.mutation === null ? [] : mutations[options.mutation].patches)
   await using cluster = await startCluster({ isSynchronous: mode !== 'async', postgresDir: options.postgresDir })
-  const service = { idempotency: 'ignore', seed } as const
+  const service = { idempotency: 'ignore', seed, isPooled: false } as const
   const standby = mode === 'sync' ? 'synchronous' : 'none'
   await using surroundings = await openSurroundings(program, cluster.clientUrl, { ...service, standby })
   const fleet = launchFleet({ program, env: surroundings.env, size: options.daemons })

@@ -13,6 +13,7 @@ test('kill -9, SIGSTOP, Postgres crashes, failovers, restores and service faults
     daemons: 5,
     rareMs: 14_000,
     postgresDir: null,
+    isPooled: false,
     say: () => {},
     signal: ended.signal,
   })

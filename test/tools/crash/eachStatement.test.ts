@@ -10,6 +10,7 @@ test('kill -9 before and after each statement on the way of a record: the guaran
     daemons: 3,
     mutation: null,
     postgresDir: null,
+    isPooled: false,
     say: () => {},
     signal: ended.signal,
   })
