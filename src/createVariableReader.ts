@@ -60,14 +60,25 @@ export function createVariableReader<V extends { readonly [N in keyof V]: Variab
     if (!problems.includes(problem)) problems.push(problem)
   }
 
+  /** Drops a byte order mark and white space at the end, as editors and `base64` add them. */
   function secretText(name: string, isOptional: boolean): string | undefined {
+    const text = readSecretText(name)
+      ?.replace(/^\uFEFF/, '')
+      .trimEnd()
+    if (text !== undefined && /[\p{Cc}\uFFFD]/u.test(text))
+      problems.push(
+        `${name} must be one line of UTF-8 text, but it has a line break, another control character or a byte that is not UTF-8${readFrom(name, true)}`,
+      )
+    return isOptional ? text || undefined : text
+  }
+
+  function readSecretText(name: string): string | undefined {
     const path = env[`${name}_FILE`]
     if (!path) return env[name] || undefined
     if (env[name]) problems.push(`${name} and ${name}_FILE are both set: set one of them`)
     // A text that does not look like a path may be the secret itself.
     const shown = /^[./]/.test(path) ? path : 'the file: this variable must be a path, not the secret itself'
-    const text = contents(`${name}_FILE`, path, shown)?.trimEnd()
-    return isOptional ? text || undefined : text
+    return contents(`${name}_FILE`, path, shown)
   }
 
   function readFrom(name: string, secret: boolean | undefined): string {

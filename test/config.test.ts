@@ -295,6 +295,23 @@ describe('files', () => {
   ])('%s may be read from a file, without its last line break', (name, value, read) => {
     const env = { ...complete, [name]: undefined, [`${name}_FILE`]: fileWith(`${value}\n`) }
     expect(read(env)).toBe(value)
+    const asWindowsWrites = fileWith(`\uFEFF${value}\r\n`)
+    expect(read({ ...env, [`${name}_FILE`]: asWindowsWrites })).toBe(value)
+    expect(read({ ...complete, [name]: `${value}\n` })).toBe(value)
+  })
+
+  test.each([
+    ['a line break', 'some\nsecret'],
+    ['UTF-16', Buffer.from('\uFEFFsecret', 'utf16le')],
+    ['Latin-1', Buffer.from('s\u00e4cret', 'latin1')],
+  ])('a secret with %s is refused with its name and its file, and not quoted', (_, content) => {
+    const file = join(mkdtempSync(join(tmpdir(), 'secret-')), 'secret')
+    writeFileSync(file, content)
+    const problems = problemsOf({ ...complete, SERVICE_CLIENT_SECRET: undefined, SERVICE_CLIENT_SECRET_FILE: file })
+    expect(problems).toEqual([
+      expect.stringMatching(`^SERVICE_CLIENT_SECRET must be one line of UTF-8 text.*it was read from ${file}$`),
+    ])
+    expect(problems.join()).not.toContain('secret\n')
   })
 
   test('a secret and its file must not both be set', () => {

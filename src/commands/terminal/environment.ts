@@ -25,12 +25,21 @@ export function findEnvFileThatImpliesMappingsDir(env: Environment, file: Enviro
 
 /**
  * Resolves relative paths in the file, and `mappings`, from the file's folder.
- * @throws ConfigInvalid
+ * @throws ConfigInvalid if the file cannot be read, or if a value would be cut at a `#`
  */
 export function readEnvironmentFile(path: string): EnvironmentFile {
   const folder = dirname(resolve(path))
   const mappings = join(folder, 'mappings')
-  const given = parse(readText(path))
+  const text = readText(path)
+  const given = parse(text)
+  const cut = findCutValues(text)
+  if (cut.length > 0)
+    throw new ConfigInvalid(
+      cut.map(
+        (name) =>
+          `--env-file: ${resolve(path)}: # begins a comment in the value of ${name}: put the value in single quotes, or a space before the #`,
+      ),
+    )
   const setsMappingsByDefault = existsSync(mappings) && given.MAPPINGS_DIR === undefined
   const values = setsMappingsByDefault ? { MAPPINGS_DIR: mappings, ...given } : given
   for (const [name, value] of Object.entries(values))
@@ -44,6 +53,12 @@ function readText(path: string): string {
   } catch (error) {
     throw new ConfigInvalid([`--env-file: cannot read ${resolve(path)} (${(error as NodeJS.ErrnoException).code})`])
   }
+}
+
+/** Finds variables whose value dotenv would silently cut at a `#`, because it is not in quotes. */
+function findCutValues(text: string): string[] {
+  const cut = text.matchAll(/^\s*(?:export\s+)?([\w.-]+)\s*=[ \t]*[^\s'"`#][^\r\n#]*(?<!\s)#/gm)
+  return [...new Set([...cut].map(([, name = '']) => name))]
 }
 
 const isPath = (name: string) => name === 'MAPPINGS_DIR' || name.endsWith('_FILE')

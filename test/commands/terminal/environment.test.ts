@@ -38,6 +38,30 @@ test('a file that cannot be read makes the configuration invalid', () => {
   expect(() => readEnvironmentFile('/nowhere/env')).toThrow(ConfigInvalid)
 })
 
+test.each([
+  ['SERVICE_CLIENT_SECRET=s3cr#et', ['SERVICE_CLIENT_SECRET']],
+  ['export A=b#\nB = c # comment\nC=d#e#f\n', ['A', 'C']],
+  ['A=\'s3cr#et\'\nB="s#"\nC=`#`\n# D=e#f\nE= # none\nF=#none\n', []],
+])('a value that a # would cut is refused with its name, and not shown: %j', (text, names) => {
+  const { path } = fileOf(text)
+  let problems: readonly string[] = []
+  try {
+    readEnvironmentFile(path)
+  } catch (error) {
+    if (!(error instanceof ConfigInvalid)) throw error
+    problems = error.problems
+  }
+  expect(problems).toEqual(names.map((name) => expect.stringContaining(`in the value of ${name}: put`)))
+  expect(problems.join()).not.toContain('s3cr')
+})
+
+test('a byte order mark at the beginning of the file is no part of the first name', () => {
+  expect(readEnvironmentFile(fileOf('\uFEFFOUTBOX_TABLE=a\r\nLOG_LEVEL=warn\r\n').path).values).toEqual({
+    OUTBOX_TABLE: 'a',
+    LOG_LEVEL: 'warn',
+  })
+})
+
 const payload = '{"customerId":"C1","orderDate":"2026-11-03T10:00:00+01:00","amount":12.30,"field2":"x"}'
 
 test.each([
