@@ -251,8 +251,22 @@ create table outboxd.submission_event (
   from_state    text,
   to_state      text        not null,
   attempt       integer     not null,
-  cause         text        not null,
-  who           text        not null,
+  cause         text        not null check (cause in (   -- src/model/eventCauses.ts
+    -- the record enters the ledger; to_state says as what
+    'captured', 'restored',
+    -- a request
+    'claimed', 'never_sent', 'never_asked',
+    -- what the answer to a submission means
+    'accepted', 'rejected', 'uncertain', 'new_key', 'retried', 'resent', 'probed', 'duplicate_id', 'mass_refusal',
+    -- to a poll
+    'pending', 'completed', 'lost', 'asked_again', 'resubmitted', 'had_arrived', 'had_not_arrived', 'overtaken',
+    -- to either
+    'failed', 'new_token', 'paused',
+    -- an operator's decision
+    'replayed', 'resolved', 'withdrawn', 'discarded', 'recovered')),
+  message       text,                      -- for people, where the cause does not say all; erased with the record
+  actor         text        not null check (actor in ('daemon', 'operator')),
+  who           text        not null,      -- which daemon, or the operator's name
   detail        jsonb,
   -- The amounts of the request that a step made, as they are sent: by the fields' names, each digit as text. They stay when the request
   -- itself is emptied. Null: the step made none.
@@ -262,15 +276,11 @@ create table outboxd.submission_event (
 );
 create index submission_event_submission on outboxd.submission_event (submission_id, id);
 -- What persons did, among all the steps that the daemons wrote.
-create index submission_event_person on outboxd.submission_event (id) where who like 'operator%';
+create index submission_event_person on outboxd.submission_event (id) where actor = 'operator';
 
 -- What a replay has kept of what was sent before goes as the submission's own does.
 create function outboxd.without_contents(detail jsonb) returns jsonb language sql immutable
   return detail #- '{former,body}' #- '{former,payload}';
--- What stays of a cause that is erased: what a person did, without why; a daemon's may have the service's words.
-create function outboxd.kept_cause(who text, cause text) returns text language sql immutable
-  return case when who like 'operator%' then split_part(cause, ':', 1) else 'erased' end;
-
 create function outboxd.refuse_change() returns trigger language plpgsql as $$
 begin
   if tg_op = 'DELETE' and not exists (select from outboxd.submission where id = old.submission_id) then
@@ -278,7 +288,7 @@ begin
   end if;
   if tg_op = 'UPDATE' and exists (select from outboxd.submission where id = old.submission_id and erased_at is not null) then
     -- Erased.
-    old.cause := outboxd.kept_cause(old.who, old.cause);
+    old.message := null;
     old.detail := null;
     if new is not distinct from old then
       return new;
@@ -301,7 +311,9 @@ create trigger append_only before update or delete on outboxd.submission_event
 create table outboxd.operator_act (
   id      bigint      generated always as identity primary key,
   at      timestamptz not null default clock_timestamp(),
-  act     text        not null,   -- src/ledger/operator/operator.ts
+  act     text        not null check (act in   -- the command, or what somebody did in the console
+            ('pause', 'resume', 'resume --all', 'resume --believe-refusals', 'reload', 'adopt', 'prune', 'erase', 'recover',
+             'recover --restored', 'show', 'search', 'download')),
   who     text        not null,
   account text,                   -- user@host that gave the command
   reason  text,
@@ -510,7 +522,8 @@ create table outboxd.history (
   database_oid      bigint      not null,
   ledger_oid        bigint      not null,     -- of the table of submissions: one that was restored from a dump is another
   agreed_at         timestamptz not null default clock_timestamp(),
-  agreed_by         text        not null,
+  agreed_actor      text        check (agreed_actor in ('daemon', 'operator')),   -- null: nobody yet
+  agreed_by         text,                     -- which daemon, or the operator's name
   marked_at         timestamptz not null default clock_timestamp(),   -- when a daemon last found it so
   found_at          timestamptz,              -- since when it is known that it is another, or went back; nothing is sent
   found             text,
@@ -522,6 +535,7 @@ create table outboxd.history (
   -- The last event as a daemon found the history to be right. It is there for as long as nobody puts older rows back into the tables that
   -- stand; pruning forgets it with its record.
   marked_event      bigint,
+  check ((agreed_actor is null) = (agreed_by is null)),
   check ((found_at is null) = (found is null) and (found_at is null) = (found_by is null))
 );
 
@@ -555,5 +569,5 @@ begin
     pg_catalog.current_setting('recovery_target_time', true), pg_catalog.current_setting('recovery_target_xid', true)) <> '';
 end $$;
 
-insert into outboxd.history (system_id, timeline, database_oid, ledger_oid, agreed_by, written_by)
-select system_id, timeline, database_oid, ledger_oid, 'migrate', pg_catalog.pg_current_xact_id() from outboxd.history_now();
+insert into outboxd.history (system_id, timeline, database_oid, ledger_oid, written_by)
+select system_id, timeline, database_oid, ledger_oid, pg_catalog.pg_current_xact_id() from outboxd.history_now();

@@ -16,8 +16,8 @@ import {
 } from '../operations/references.ts'
 import {
   type CurrentRow,
-  eventCauseText,
   eventDetails,
+  eventText,
   missingContentText,
   rowConflictLines,
   type SubmissionDetailValue,
@@ -141,7 +141,7 @@ const factText = (fact: SubmissionDetailValue, nowMs: number) =>
 function eventLines(event: LoggedEvent): string[] {
   const { atMs, from, to, attempt, who } = event
   const step = from === null || from === to ? to : `${from} -> ${to}`
-  const head = `  ${formatInstant(atMs)}  ${step.padEnd(22)} ${[eventCauseText(event), `(${who}, attempt ${attempt})`].filter(Boolean).join('  ')}`
+  const head = `  ${formatInstant(atMs)}  ${step.padEnd(22)} ${[eventText(event), `(${who}, attempt ${attempt})`].filter(Boolean).join('  ')}`
   return [head, ...eventDetails(event).map(([name, value]) => `      ${name}: ${value}`)]
 }
 

@@ -153,7 +153,7 @@ const recordsShown = 5
 function recordsCell(records: readonly RecordOfAct[], unnamed: unknown): HtmlValue {
   if (unnamed === 'all') return 'all records'
   const links = records.slice(0, recordsShown).map(({ id, outboxId, type, key }, i) => {
-    const name = html`<a href="/records/${encodeURIComponent(id)}">${escapeControl(`outbox:${outboxId}`)}</a>`
+    const name = html`<a href="/records/${encodeURIComponent(id ?? `outbox:${outboxId}`)}">${escapeControl(`outbox:${outboxId}`)}</a>`
     return html`${i > 0 ? ', ' : ''}${name} ${escapeControl(type)}${key === null ? '' : `, key ${cutAndEscapeText(key, 40)}`}`
   })
   const more = Math.max(0, records.length - recordsShown) + Number(unnamed ?? 0)

@@ -94,7 +94,7 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
       if (record === null) throw new RequestRefused(404, `There is no row ${outbox} in the outbox.`)
       const { outboxId, type } = record
       const name = rowName(outboxId)
-      await logValuesShown(parts, viewer, { act: 'show', records: [{ id: name, outboxId, type }], unnamed: 0 })
+      await logValuesShown(parts, viewer, { act: 'show', records: [{ id: null, outboxId, type }], unnamed: 0 })
       shown.show(viewer, name)
       return reply.redirect(`/mapping?outbox=${encodeURIComponent(outboxId)}`, 303)
     },

@@ -70,7 +70,7 @@ export const maskedValuesNote = ({ canChange }: Pick<Viewer, 'canChange'>): stri
   }`
 
 function sightWords({ act, records, unnamed, detail = {} }: ValueAccess): string {
-  const names = records.map(({ id, outboxId }) => (id.startsWith('outbox:') ? id : `${id} (outbox:${outboxId})`))
+  const names = records.map(({ id, outboxId }) => (id === null ? `outbox:${outboxId}` : `${id} (outbox:${outboxId})`))
   const more = unnamed === 'all' ? ['all records'] : unnamed > 0 ? [`and ${unnamed} more`] : []
   const which = [...names, ...more].join(', ')
   switch (act) {

@@ -97,7 +97,7 @@ async function rescueOrphans(
   const own = await readOwnOrphanedSubmissions(ledger, instance.id, dispatch.holds)
   const settle = (submission: Submission, answer: Answer): Transition => {
     const { step } = dispatch.interpretAnswer(submission, answer)
-    return { submission, job: null, change: step.change, cause: step.cause, request: null }
+    return { submission, job: null, change: step.change, cause: step.cause, message: step.message, request: null }
   }
   const transitions = [
     ...orphaned.map((submission) => settle(submission, died)),

@@ -265,10 +265,12 @@ export async function insertCapturedRecords(
        from record r join outboxd.pruned_submission s on s.outbox_id = r."outboxId"
      ), of_same as (
        select * from pruned where not other
-     ), ${restorePrunedSubmissionsSql('of_same', '$2')}, event as (
-       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail, amounts)
-       select id, null, state, 0, case when $3 then 'recovered as ' || state
-         when state = 'queued' then 'captured' when state = 'uncertain' then 'captured as uncertain' when state = 'discarded' then discarded else 'did not map' end, $2,
+     ), ${restorePrunedSubmissionsSql('of_same', "case when $3 then 'operator' else 'daemon' end, $2")}, event as (
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who, detail, amounts)
+       select id, null, state, 0, case when $3 then 'recovered' else 'captured' end,
+         case when $3 then 'recovered as ' || state when state = 'uncertain' then 'captured as uncertain'
+           when state = 'discarded' then discarded when state = 'rejected' then 'did not map' end,
+         case when $3 then 'operator' else 'daemon' end, $2,
          nullif(jsonb_strip_nulls(jsonb_build_object('currency', currency)) || ${reasonAndAccountJsonSql('$4', '$5')}, '{}'),
          amounts
        from kept join record using (id)

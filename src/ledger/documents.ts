@@ -185,7 +185,8 @@ export async function failResubmissionsOfOvertakenDocuments<T extends Transition
     if (overtakenBy === undefined || change.state !== 'queued') return transition
     const { polls, refusedPolls } = change
     const code = 'errorCode' in change ? change.errorCode : null
-    const error = `${transition.cause}; not submitted again, because outbox:${overtakenBy} has a newer version of the document`
+    const why = transition.message === null ? '' : `${transition.message}; `
+    const error = `${why}not submitted again, because outbox:${overtakenBy} has a newer version of the document`
     const failed = {
       state: 'failed',
       doneMs: null,
@@ -202,7 +203,8 @@ export async function failResubmissionsOfOvertakenDocuments<T extends Transition
         // The service does not know the id that it was asked for.
         ...(submission.probing && { transactionId: null }),
       },
-      cause: error,
+      cause: 'overtaken',
+      message: error,
     }
   })
 }

@@ -173,7 +173,7 @@ export async function writeTransitions(
     `with step as (
        select * from json_to_recordset($1) as t(id uuid, "fromState" text, attempt int, "claimId" uuid, "jobId" uuid,
          state text, "dueInMs" float8, "pollInMs" float8, "nextJobId" uuid, "metPause" text, "metTimes" int,
-         "refusedPolls" int, "unknown" boolean, ended boolean, cause text, report boolean, ${recordsetFieldsSql})
+         "refusedPolls" int, "unknown" boolean, ended boolean, cause text, message text, report boolean, ${recordsetFieldsSql})
      ), written as (
        update outboxd.submission s set
          state = t.state, revision = revision + 1, claim_id = null, instance_id = null,
@@ -200,13 +200,13 @@ export async function writeTransitions(
        where s.id = t.id and s.state = t."fromState" and s.attempt = t.attempt
          and s.claim_id is not distinct from t."claimId" and s.job_id is not distinct from t."jobId"
        returning s.id, s.type, s.state, s.attempt, s.polls, s.fruitless, coalesce(t."refusedPolls", 0) as refusal,
-         t."fromState", t.cause, t."errorCode", t.error, t."transactionId", t."claimId",
+         t."fromState", t.cause, t.message, t."errorCode", t.error, t."transactionId", t."claimId",
          extract(epoch from clock_timestamp() - s.recorded_at)::float8 * 1000 as lifetime_ms
      ), event as (
        -- Leaves out polls that found no change, so that the log stays readable. The second refusal is an event, because
        -- the transaction itself may be the cause.
-       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
-       select id, "fromState", state, attempt, cause, $2,
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who, detail)
+       select id, "fromState", state, attempt, cause, message, 'daemon', $2,
          nullif(jsonb_strip_nulls(jsonb_build_object('transactionId', "transactionId", 'code', "errorCode", 'error', error,
            -- lets the claim's owner queue it again if nothing was sent
            'claim', case when "fromState" = 'sending' and state = 'uncertain' then "claimId" end)), '{}')
@@ -218,13 +218,14 @@ export async function writeTransitions(
   return rows
 }
 
-function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
+function toStep({ submission, change, cause, message, nextJobId }: WritableTransition) {
   const { state } = change
   return {
     // Columns that a change leaves out keep the values that were read, because the fence guarantees these values.
     ...Object.fromEntries(columnsKeptAcrossSteps.map((name) => [name, submission[name]])),
     ...emptyStepColumnValues,
-    ...storable({ ...change, cause }),
+    ...storable({ ...change, message }),
+    cause,
     metPause: change.met?.reason ?? null,
     metTimes: change.met?.times ?? null,
     id: submission.id,
@@ -251,5 +252,5 @@ function storable<T extends object>(step: T): T {
 const charsMax: Record<string, number> = {
   errorCode: textCharsMax.code,
   error: textCharsMax.excerpt,
-  cause: textCharsMax.excerpt,
+  message: textCharsMax.excerpt,
 }

@@ -32,8 +32,8 @@ export async function noteRefusal(
   const { resource, summary: said } = refusal
   // Pauses all resources, because all records share address, certificate and token.
   const detail = `${said}. ${refusalsMax} records in a row (endpoint ${resource}) got this refusal, so their contents are probably not the cause, and all sending is paused. Check the address, the client certificate and the mapping (\`outboxd check\`)`
-  const cause = `mass refusal: ${said}`
-  const queued = await queueRejectedAgain(db, run.submissions, { who, keyOnFailure, cause })
+  const message = `mass refusal: ${said}`
+  const queued = await queueRejectedAgain(db, run.submissions, { who, keyOnFailure, message })
   // A record that was not queued stays listed: if a later record of its key is refused, too, both are queued again.
   const left = run.submissions.filter((id) => !queued.includes(id))
   await db.query('update outboxd.refusal_run set is_mass = true, submissions = $2 where resource = $1', [
@@ -78,7 +78,7 @@ async function extendRun(db: Database, refusal: Refusal): Promise<Run | null> {
 export async function queueRejectedAgain(
   db: Database,
   ids: readonly string[],
-  { who, keyOnFailure, cause }: { who: string; keyOnFailure: KeyOnFailure; cause: string },
+  { who, keyOnFailure, message }: { who: string; keyOnFailure: KeyOnFailure; message: string },
 ): Promise<string[]> {
   const locked = await lockSubmissionsAndReadKeys(
     db,
@@ -104,11 +104,11 @@ export async function queueRejectedAgain(
            or ${newerOutboxIdOfDocumentSql('s')} is null and not ${hasLaterVersionAmongSql('s', '$1::uuid[]')}
          ) returning id, attempt, seq
        ), event as (
-         insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
-         select id, 'rejected', 'queued', attempt, $2, $3 from queued order by seq
+         insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who)
+         select id, 'rejected', 'queued', attempt, 'mass_refusal', $2, 'daemon', $3 from queued order by seq
        )
        select id from queued`,
-      [ids, cause, who],
+      [ids, message, who],
     )
     // Holds all queued records of these keys again, also released ones. Then only the first of each key is released.
     if (keys.length > 0)

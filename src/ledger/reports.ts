@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { DueReport, Report, ReportResult, State } from '../model.ts'
+import type { DueReport, EventActor, Report, ReportResult, State } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import { mayHaveLostDataSql } from './history/history.ts'
@@ -85,7 +85,7 @@ export async function makeReportsDueAgain(db: Database, outboxIds: readonly stri
 export async function makeReportsOfEndedRecordsDue(
   db: Database,
   outboxIds: readonly string[],
-  who: string,
+  { actor, who }: { actor: EventActor; who: string },
 ): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `with known as (
@@ -94,9 +94,9 @@ export async function makeReportsOfEndedRecordsDue(
        returning id
      ), pruned as (
        select * from outboxd.pruned_submission where outbox_id = any($1::text[])
-     ), ${restorePrunedSubmissionsSql('pruned', '$2')}
+     ), ${restorePrunedSubmissionsSql('pruned', '$2, $3')}
      select count(*)::int as count from (select id from known union all select id from back) due`,
-    [outboxIds, who],
+    [outboxIds, actor, who],
   )
   return rows[0]?.count ?? 0
 }

@@ -204,14 +204,11 @@ async function forgetGoneRows({ ledger, outbox }: PruneDeps): Promise<Batch> {
   return { rows: rows[0]?.n ?? 0, isLast: due.length < checksMax }
 }
 
-/** How a restored record's cause begins. `erase` keeps this text, but not the rest of an operator's cause. */
-export const unprunedCausePrefix = 'back from what was pruned'
-
 /**
  * CTEs that restore pruned submissions, so that their rows are written back. `back` has their ids and states. Each
  * keeps its `seq`, because a document's last record decides whether the document is sent again.
  */
-export const restorePrunedSubmissionsSql = (prunedCte: string, whoSql: string): string => `back as (
+export const restorePrunedSubmissionsSql = (prunedCte: string, actorAndWhoSql: string): string => `back as (
     insert into outboxd.submission (id, outbox_id, type, row_created, recorded_at, state, ended_at, transaction_id,
       document, request_digest, seq, idempotency_key, emptied_at, report_due) overriding system value
     select id, outbox_id, type, row_created, recorded_at, state, ended_at, transaction_id, document, request_digest,
@@ -220,8 +217,8 @@ export const restorePrunedSubmissionsSql = (prunedCte: string, whoSql: string): 
     on conflict (outbox_id) do nothing
     returning id, state
   ), back_event as (
-    insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
-    select id, state, state, 0, '${unprunedCausePrefix}: its row no longer says how it ended', ${whoSql} from back
+    insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who)
+    select id, state, state, 0, 'restored', 'back from what was pruned: its row no longer says how it ended', ${actorAndWhoSql} from back
   ), forgotten as (
     delete from outboxd.pruned_submission p using ${prunedCte}
     where p.outbox_id = ${prunedCte}.outbox_id

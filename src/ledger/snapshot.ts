@@ -110,7 +110,7 @@ export async function countReplaysAndDiscardsOnce(
        select coalesce($2 = (select i.id from outboxd.instance i where ${isInstanceAliveSql('i')}
          order by i.started_at, i.id limit 1), false) as first
      )
-     select count(*) filter (where first and cause = 'replay')::int as replays,
+     select count(*) filter (where first and cause = 'replayed')::int as replays,
        coalesce(array_agg(type) filter (where first and to_state = 'discarded'), '{}') as discards,
        coalesce(max(e.id) filter (where first or at < clock_timestamp() - $3 * interval '1 ms'), $1::bigint) as "lastId"
      from me, outboxd.submission_event e join outboxd.submission s on s.id = e.submission_id where e.id > $1`,
@@ -215,7 +215,7 @@ export interface DaemonActivity {
 const lastCompleted = 200
 
 const lastEventSql = (which: string): string => `(select at from outboxd.submission_event
-  where id > (select max(id) - 100000 from outboxd.submission_event) and (${which} or who like 'operator%')
+  where id > (select max(id) - 100000 from outboxd.submission_event) and (${which} or actor = 'operator')
   order by id desc limit 1)`
 
 const idleSinceSql = (lastSql: string): string => `(select extract(epoch from since)::float8 * 1000
@@ -224,7 +224,7 @@ const idleSinceSql = (lastSql: string): string => `(select extract(epoch from si
 /** Daemons claim due records at least once a `gap`, even after timeouts. */
 const calmSql = `select
     greatest((select min(started_at) from outboxd.instance i where ${isInstanceAliveSql('i')}),
-      (select at from outboxd.operator_act where act like any ('{resume%,recover%}') order by id desc limit 1),
+      (select at from outboxd.operator_act where act in ('resume', 'resume --all', 'resume --believe-refusals', 'recover', 'recover --restored') order by id desc limit 1),
       (select max(coalesce(cleared_at, until)) from outboxd.pause)) as begun,
     greatest(interval '60 s',
       (select max(request_timeout_ms) * 2 from outboxd.instance_setting) * interval '1 ms',

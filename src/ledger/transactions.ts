@@ -91,9 +91,9 @@ export function makeDuplicateTransactionsUncertain<T extends Transition>(
 }
 
 function duplicate<T extends Transition>(transition: T, ownersOutboxId: string): T {
-  const cause = `the service gave the id ${transition.change.transactionId}, which outbox:${ownersOutboxId} already has. The record may have arrived`
-  const change = { state: 'uncertain', repeatedAfter401: false, doneMs: null, errorCode: null, error: cause } as const
-  return { ...transition, change, cause }
+  const message = `the service gave the id ${transition.change.transactionId}, which outbox:${ownersOutboxId} already has. The record may have arrived`
+  const change = { state: 'uncertain', repeatedAfter401: false, doneMs: null, errorCode: null, error: message } as const
+  return { ...transition, change, cause: 'duplicate_id', message }
 }
 
 /**

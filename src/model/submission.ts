@@ -1,4 +1,5 @@
 import type { Resource } from '../resources.ts'
+import type { EventCause } from './eventCauses.ts'
 import type { Answer, Breach, MadeRequest, PauseReason, PauseToRaise } from './service.ts'
 
 export const states = [
@@ -189,7 +190,9 @@ interface Uncertain extends Progress, Pick<StepColumnValues, 'doneMs' | 'errorCo
 
 export interface SubmissionStep {
   change: Change
-  cause: string
+  cause: EventCause
+  /** For people, if the cause does not say all. */
+  message: string | null
   pause: PauseToRaise | null
 }
 

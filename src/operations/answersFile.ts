@@ -1,7 +1,10 @@
 import { CsvError, parse } from 'csv-parse/sync'
 import { assertNoDataLost } from '../ledger/history/history.ts'
-import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
-import { takenBackCause } from '../ledger/operator/resolveSubmission.ts'
+import {
+  type LoggedEvent,
+  readSubmissionDetail,
+  type SubmissionDetail,
+} from '../ledger/operator/readSubmissionDetail.ts'
 import { findSubmissions, type ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { readOtherTransactionHolder } from '../ledger/transactions.ts'
 import { pluralize, quoteForShell } from '../plainText.ts'
@@ -222,7 +225,9 @@ function whyAnswerSkipped(detail: SubmissionDetail, { arrivedAs, attempts, liste
   const oneByOne = `outboxd resolve ${quoteForShell(`outbox:${outboxId}`)} ${arrivedAs === null ? '--not-arrived' : `--arrived ${quoteForShell(arrivedAs)}`}`
   if (idByPerson && listedAs !== transactionId)
     return `is ${state}; its transaction id ${transactionId} was given by an operator. If that id is wrong: ${oneByOne}`
-  return events.some(({ cause }) => arrivedAs !== null && cause === takenBackCause(arrivedAs))
+  const isWithdrawn = ({ cause, detail: noted }: LoggedEvent) =>
+    cause === 'withdrawn' && noted?.former?.transactionId === arrivedAs
+  return arrivedAs !== null && events.some(isWithdrawn)
     ? `did not arrive as ${arrivedAs}, an operator has said. If it did after all: ${oneByOne}`
     : null
 }

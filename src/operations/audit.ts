@@ -82,7 +82,7 @@ export function addDecimals(a: string, b: string): string {
 
 const decimalsOf = (text: string) => text.split('.')[1]?.length ?? 0
 
-const isByPerson = ({ who }: AuditStep) => who.startsWith('operator')
+const isByPerson = ({ actor }: AuditStep) => actor === 'operator'
 
 export function auditLineJson(line: AuditLine) {
   if (line.kind !== 'record') return replaceEpochMsByIsoTimes(line)
@@ -166,7 +166,7 @@ function cellsOf(line: AuditLine): Record<string, string | null> {
       accepted: formatIsoInstantOrNull(line.acceptedMs),
     },
     steps: line.steps
-      .map(({ atMs, to, cause }) => `${formatIsoInstant(atMs)} ${to}: ${truncateToOneLine(cause, 200)}`)
+      .map((step) => `${formatIsoInstant(step.atMs)} ${step.to}: ${truncateToOneLine(messageOf(step), 200)}`)
       .join('; '),
     hands: line.hands.map(showOperatorStep).join('; '),
     emptied: formatIsoInstantOrNull(line.emptiedMs),
@@ -179,7 +179,7 @@ function cellsOfNamed(records: AuditedAct['records']): Record<string, string> {
   const cell = (value: (record: AuditedAct['records'][number]) => string) => records.map(value).join('; ')
   return {
     ...{ outbox_id: cell(({ outboxId }) => outboxId), type: [...new Set(records.map(({ type }) => type))].join('; ') },
-    ...{ key: cell(({ key }) => key ?? ''), submission_id: cell(({ id }) => (id.startsWith('outbox:') ? '' : id)) },
+    ...{ key: cell(({ key }) => key ?? ''), submission_id: cell(({ id }) => id ?? '') },
   }
 }
 
@@ -207,7 +207,7 @@ function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
 function whenSent({ sentMs, transactionId, state, hands }: Exclude<AuditLine, AuditedAct | PrunedRecord>): string {
   if (sentMs !== null) return `sent ${formatInstant(sentMs)}`
   if (transactionId !== null) return 'sent, time unknown'
-  const isDoubtful = state === 'uncertain' || hands.some(({ cause }) => cause.startsWith('recovered'))
+  const isDoubtful = state === 'uncertain' || hands.some(({ cause }) => cause === 'recovered')
   return isDoubtful ? 'perhaps sent' : 'never sent'
 }
 
@@ -216,8 +216,10 @@ const showAmounts = (amounts: Amounts | null): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(' ')
 
-const showOperatorStep = ({ atMs, who, cause, reason }: AuditStep): string =>
-  `${formatInstant(atMs)} ${who}: ${truncateToOneLine(cause, 200)}${whyOf(reason, cause)}`
+const showOperatorStep = (step: AuditStep): string =>
+  `${formatInstant(step.atMs)} ${step.who}: ${truncateToOneLine(messageOf(step), 200)}${whyOf(step.reason, messageOf(step))}`
+
+const messageOf = ({ message, cause }: AuditStep): string => message ?? cause.replaceAll('_', ' ')
 
 function showAuditedAct({ who, act, reason, untilMs, records, detail }: AuditedAct): string {
   const facts = actFacts(act, detail)
@@ -254,5 +256,5 @@ function listFirst(names: readonly string[], unnamed: number): string {
   return [...names.slice(0, namesShown), ...(more > 0 ? [`and ${more} more`] : [])].join(', ')
 }
 
-const whyOf = (reason: string | null, cause: string) =>
-  reason === null || cause.includes(reason) ? '' : ` (${truncateToOneLine(reason, 200)})`
+const whyOf = (reason: string | null, message: string) =>
+  reason === null || message.includes(reason) ? '' : ` (${truncateToOneLine(reason, 200)})`

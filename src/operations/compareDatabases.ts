@@ -78,7 +78,7 @@ export async function makeMissingReportsDue(
 ): Promise<number> {
   let toldAgain = 0
   const reportAgain = async (outboxIds: readonly string[]) => {
-    toldAgain += await makeReportsOfEndedRecordsDue(ledger, outboxIds, actor.who)
+    toldAgain += await makeReportsOfEndedRecordsDue(ledger, outboxIds, { actor: 'operator', who: actor.who })
   }
   const gap = await withOutbox(databases, (outbox) =>
     compareTableWithLedger(outbox, { onlyLost: true, reportAgain, goOn }),

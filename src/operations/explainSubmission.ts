@@ -3,6 +3,7 @@ import type { ActivePause, LoggedEvent, SubmissionDetail } from '../ledger/opera
 import type { State } from '../model.ts'
 import { pluralize, quoteForShell } from '../plainText.ts'
 import { formatDuration, formatInstant, formatInstantAndDistance } from '../time.ts'
+import { eventText } from './submissionFacts.ts'
 
 export interface Explanation {
   why: string
@@ -59,7 +60,7 @@ const explained: Record<State, (detail: SubmissionDetail) => Explained> = {
   rejected: (detail) => ({ why: lastMessage(detail, 'its data is invalid'), next: replayOrDiscard(detail) }),
   uncertain: (detail) => ({ why: lastMessage(detail, 'it may or may not have arrived'), next: uncertainNext(detail) }),
   discarded: (detail) => ({
-    why: detail.events.at(-1)?.cause ?? 'an operator gave it up',
+    why: lastEventText(detail) || 'an operator gave it up',
     next: [advise(reported(detail))],
   }),
 }
@@ -81,7 +82,7 @@ function queued(detail: SubmissionDetail): Explained {
   if (pause !== null) return explain(pauseMessage(pause), pauseNext(pause, nowMs, 'sent'))
   if (dueMs !== null && dueMs > nowMs)
     return explain(
-      `it waits to be sent again. Cause: ${detail.events.at(-1)?.cause ?? 'an attempt without success'}`,
+      `it waits to be sent again. Cause: ${lastEventText(detail) || 'an attempt without success'}`,
       `to be sent from ${formatInstantAndDistance(dueMs, nowMs)} on, as soon as a request is free`,
     )
   return free > 0
@@ -110,11 +111,12 @@ function probing(detail: SubmissionDetail): Explained {
   return { why: [why, ...uselessPolls(detail)].join('; '), next: pollNext(detail, next) }
 }
 
-function uselessPolls({ fruitless, events }: SubmissionDetail): string[] {
+function uselessPolls(detail: SubmissionDetail): string[] {
+  const { fruitless } = detail
   if (fruitless === 0) return []
-  const cause = events.at(-1)?.cause
+  const cause = lastEventText(detail)
   const useless = `the last ${pluralize(fruitless, 'poll')} brought no usable answer`
-  return cause === undefined ? [useless] : [useless, cause]
+  return cause === '' ? [useless] : [useless, cause]
 }
 
 function accepted(detail: SubmissionDetail): Explained {
@@ -163,7 +165,7 @@ function uncertainNext(detail: SubmissionDetail): Advice[] {
 
 /** After E002 only an earlier attempt may have arrived. */
 function timesSentSuffix({ events, sentMs, code }: SubmissionDetail): string {
-  const isGivenBack = ({ cause }: LoggedEvent) => cause.startsWith('never sent')
+  const isGivenBack = ({ cause }: LoggedEvent) => cause === 'never_sent'
   const isSent = ({ from, to }: LoggedEvent, i: number) =>
     from === 'queued' && to === 'sending' && !events.slice(i + 1, i + 3).some(isGivenBack)
   const all = events.filter(isSent).map(({ atMs }) => atMs)
@@ -224,6 +226,11 @@ const discard = (id: string, means: string): Way => ({ command: `outboxd discard
 
 const holdsBack = ({ blocks }: SubmissionDetail): Advice[] =>
   blocks ? [advise('until then, later records of its key wait')] : []
+
+function lastEventText({ events }: SubmissionDetail): string {
+  const last = events.at(-1)
+  return last === undefined ? '' : eventText(last)
+}
 
 const lastMessage = ({ error, code }: SubmissionDetail, otherwise: string) =>
   error ?? (code ? `${otherwise}: ${code}` : otherwise)

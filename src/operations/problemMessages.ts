@@ -1,5 +1,6 @@
 import { conflictsMax } from '../ledger/rowConflicts.ts'
 import type { Problem, ProblemKind } from '../model.ts'
+import { faultsViewName } from '../outbox/changeCaptureFaults.ts'
 import { unknownStatusAdvice } from '../outbox/unclaimedRows.ts'
 import { escapeControl, pluralize, quoteForShell, truncateToOneLine } from '../plainText.ts'
 import { formatInstant } from '../time.ts'
@@ -54,7 +55,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
   clock_off: ([problem]) =>
     `A clock is off: ${problem?.detail}. \`outboxd check\` compares the clocks. Correct the wrong one with NTP.`,
   change_capture: (tables) =>
-    tables.some(({ detail }) => detail?.startsWith('SECURITY'))
+    tables.some(({ subject }) => subject === faultsViewName)
       ? `The view outboxd_capture.trouble may run code of another role, so outboxd does not read it. Remove change capture with remove.sql, and install it again.`
       : `The trigger did not capture all changes of ${pluralize(tables.length, 'table')} of the ERP (${first(tables)}): \`select * from outboxd_capture.trouble\` says why. Fix it. ${noteAdvice}`,
   files_broken: (all) =>

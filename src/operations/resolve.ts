@@ -234,7 +234,7 @@ async function settleNotArrived(
 
 /** True if nothing was sent under the key that the record got after the ledger lost data. */
 const hasKeyOfRecovery = ({ events: [first], attempt }: SubmissionDetail) =>
-  attempt === 0 && first !== undefined && /^(recovered|captured) as /.test(first.cause)
+  attempt === 0 && (first?.cause === 'recovered' || (first?.cause === 'captured' && first.to === 'uncertain'))
 
 const newKeyAfterLoss =
   'an idempotency key that the service has never seen, because the ledger lost data. The service cannot recognise an earlier attempt'

@@ -39,15 +39,17 @@ export function submissionDetailRows(detail: SubmissionDetail): [name: string, f
   return all.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))
 }
 
-export function eventCauseText({ cause, to }: Pick<LoggedEvent, 'cause' | 'to'>): string {
+/** Empty if the event's state says all. */
+export function eventText({ cause, message, to }: Pick<LoggedEvent, 'cause' | 'message' | 'to'>): string {
+  if (message !== null) return message
   if (cause === 'claimed') return 'got a request of the budget'
-  return cause === to ? '' : cause
+  return cause === to ? '' : cause.replaceAll('_', ' ')
 }
 
 export function eventDetails({
   detail,
-  cause,
-}: Pick<LoggedEvent, 'detail' | 'cause'>): [name: string, value: string][] {
+  message,
+}: Pick<LoggedEvent, 'detail' | 'message'>): [name: string, value: string][] {
   if (detail === null) return []
   // Only daemons need the claim, and only `audit` the currency.
   const {
@@ -62,7 +64,7 @@ export function eventDetails({
     ...Object.entries(rest),
     ...Object.entries(former ?? {}).map(([name, value]): [string, unknown] => [`former ${name}`, value]),
   ]
-  return named.filter((each): each is [string, string] => typeof each[1] === 'string' && !cause.includes(each[1]))
+  return named.filter((each): each is [string, string] => typeof each[1] === 'string' && !message?.includes(each[1]))
 }
 
 export function missingContentText(

@@ -19,8 +19,11 @@ async function readTrouble(db: Database): Promise<ChangeCaptureFault[]> {
   return isForeign ? [foreignView] : rows
 }
 
+/** The problem's subject if the view of faults may run code of another role. */
+export const faultsViewName = 'outboxd_capture.trouble'
+
 const foreignView: ChangeCaptureFault = {
-  table: 'outboxd_capture.trouble',
+  table: faultsViewName,
   notes: 0,
   hasUnknown: false,
   since: null,

@@ -99,7 +99,8 @@ const roundMaxMs = 20_000
 
 export function createPeriodicTableComparison(options: LedgerComparisonOptions) {
   const { ledger, outbox, who, sliceRows = sliceRowsMax, slicesMax = 1_000 } = options
-  const reportAgain = (outboxIds: readonly string[]) => makeReportsOfEndedRecordsDue(ledger, outboxIds, who)
+  const reportAgain = (outboxIds: readonly string[]) =>
+    makeReportsOfEndedRecordsDue(ledger, outboxIds, { actor: 'daemon', who })
   let found: TableComparison | undefined
   /** Zero between two comparisons. */
   let slicesLeft = 0

@@ -79,12 +79,12 @@ test('audit lists operators’ acts with their records, and pauses between the r
       outboxId: '1',
       state: 'queued',
       ended: null,
-      hands: [{ who: 'operator alice', cause: 'replay', reason: 'ticket 1' }],
+      hands: [{ who: 'operator alice', cause: 'replayed', reason: 'ticket 1' }],
     },
   ])
   const { printed } = await run()
   expect(printed).toContain('operator bob: discarded: entered twice\n')
-  expect(printed).toContain('operator alice: replay (ticket 1)\n')
+  expect(printed).toContain('operator alice: replayed (ticket 1)\n')
 })
 
 test('after a replay, audit shows the amounts of the last request, and the former ones in the steps', async () => {

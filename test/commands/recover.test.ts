@@ -78,12 +78,12 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     })
     expect(await fixture.ledger.liveJobs()).toEqual([(await fixture.ledger.row(id)).job_id])
     const { rows } = await query(
-      `select cause, who, detail ->> 'reason' as reason, detail ->> 'transactionId' as transaction
+      `select message, who, detail ->> 'reason' as reason, detail ->> 'transactionId' as transaction
        from outboxd.submission_event where submission_id = $1 order by id desc limit 1`,
       [id],
     )
     expect(rows).toEqual([
-      { cause: 'recovered: arrived as T-1', who: 'operator erin', reason: 'restored', transaction: 'T-1' },
+      { message: 'recovered: arrived as T-1', who: 'operator erin', reason: 'restored', transaction: 'T-1' },
     ])
   })
 
@@ -143,8 +143,8 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
   ])('a transaction that the record had before its replay is ignored: %s', async (_, known, written) => {
     const id = await queued(`status = 'accepted', transaction_id = '${written}'`)
     await query(
-      `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
-       values ($1, 'failed', 'queued', 1, 'replay', 'operator', $2)`,
+      `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, actor, who, detail)
+       values ($1, 'failed', 'queued', 1, 'replayed', 'operator', 'operator', $2)`,
       [id, { former: { transactionId: known } }],
     )
     await find()

@@ -78,7 +78,7 @@ test('replay queues a failed record as new with a new key, and the log keeps the
     from_state: 'failed',
     to_state: 'queued',
     attempt: 1,
-    cause: 'replay',
+    cause: 'replayed',
     who: expect.stringMatching(/^operator .+/),
     detail: {
       account: expect.stringContaining('@'),

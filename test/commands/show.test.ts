@@ -30,7 +30,9 @@ test('show prints the events, the exact bodies, and what to do', async () => {
   expect(printed).toMatch(/^state since {6}.*\ncreated {10}/m)
   expect(printed).not.toMatch(/^ended/m) // as in `status`, a failed record has not ended
   expect(printed).toContain('body, as it was sent\n')
-  expect(printed).toMatch(/sending -> failed +test {2}\(test, attempt 1\)\n +code: E003\n +error: the service was down/)
+  expect(printed).toMatch(
+    /sending -> failed +asked again {2}\(test, attempt 1\)\n +code: E003\n +error: the service was down/,
+  )
 })
 
 test('show finds a record by its id, the beginning of its id, and its outbox row', async () => {

@@ -43,7 +43,7 @@ function setup({ env = {}, on = {}, dispatch = {} }: Given = {}) {
       interpretAnswer(_, answer) {
         interpreted.push(answer)
         const change = asChange({ state: 'uncertain', error: 'in doubt', errorCode: null })
-        return { step: { change, cause: 'in doubt', pause: null }, answer, breach: null }
+        return { step: { change, cause: 'uncertain', message: 'in doubt', pause: null }, answer, breach: null }
       },
       ...dispatch,
     },

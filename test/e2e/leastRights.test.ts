@@ -160,7 +160,7 @@ test('the role can neither change nor delete an entry of the log', async () => {
   const ofErased = 'where submission_id in (select id from outboxd.submission where erased_at is not null)'
   const refusedByTrigger = [
     `update outboxd.submission_event set who = 'another'`,
-    `update outboxd.submission_event set cause = outboxd.kept_cause(who, cause), detail = null`,
+    `update outboxd.submission_event set message = null, detail = null`,
     `update outboxd.submission_event set at = at - interval '1 day' ${ofErased}`,
     `update outboxd.submission_event set detail = '{"reason": "ordered"}' ${ofErased}`,
   ]

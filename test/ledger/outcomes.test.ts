@@ -296,8 +296,8 @@ describe('a batch of outcomes', () => {
       submission,
       response(400, { code: 'E001', message: `${'x'.repeat(499)}😀` }),
     )
-    expect(step.cause.isWellFormed()).toBe(true)
-    const torn = { ...step, cause: `${step.cause}\ud83d` } // as if a part before had cut it
+    expect(step.message?.isWellFormed()).toBe(true)
+    const torn = { ...step, message: `${step.message}\ud83d` } // as if a part before had cut it
     const { written } = await dispatch.writeOutcomes(
       outcomeBatch({ transitions: [{ submission, job: null, request: null, ...torn }] }),
     )

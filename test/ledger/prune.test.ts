@@ -84,15 +84,17 @@ describe('contents', () => {
   test('payload, body, result and what a replay kept of them are emptied, and the rest stays', async () => {
     const id = await ended(completed(), 31)
     await ledger.pool.query(
-      `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
-       values ($1, 'failed', 'queued', 1, 'replay', 'operator', '{"former":{"code":"E1","body":"{\\"iban\\":1}","payload":"x"}}')`,
+      `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, actor, who, detail)
+       values ($1, 'failed', 'queued', 1, 'replayed', 'operator', 'operator', '{"former":{"code":"E1","body":"{\\"iban\\":1}","payload":"x"}}')`,
       [id],
     )
     const before = await ledger.row(id)
     expect(await pruneAll(ledger.pool, { days: 90, payloadDays: 30 })).toMatchObject({ submissions: 0, emptied: 1 })
     const after = await ledger.row(id)
     expect(after).toEqual({ ...before, payload: null, body: null, result: null, emptied_at: expect.any(Date) })
-    const { rows } = await ledger.pool.query('select detail from outboxd.submission_event where cause = $1', ['replay'])
+    const { rows } = await ledger.pool.query('select detail from outboxd.submission_event where cause = $1', [
+      'replayed',
+    ])
     expect(rows).toEqual([{ detail: { former: { code: 'E1' } } }])
     expect(await pruneAll(ledger.pool, { days: 90, payloadDays: 30 })).toMatchObject({ emptied: 0 })
     await expect(ledger.pool.query(`update outboxd.submission_event set detail = '{}'`)).rejects.toThrow('append-only')

@@ -196,7 +196,7 @@ test('the tenth refusal in the same words pauses all sending, and all ten record
   expect(await pauses()).toEqual(['unauthorized'])
   expect(await problems()).toEqual(['mass_refusal data'])
   expect((await ledger.events(last)).slice(-2)).toEqual([
-    'sending -> rejected: test',
+    'sending -> rejected: asked_again',
     'rejected -> queued: mass refusal: nginx: 400',
   ])
   expect(await ledger.row(last)).toMatchObject({ error: null, ended_at: null, report_due: true })

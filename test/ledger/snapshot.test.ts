@@ -222,8 +222,8 @@ test('replays and discards are counted by the first living instance only, and by
   const [given, sent] = await ledger.capture([{ type: 'order' }, {}])
   const acts = () => Promise.all([first, second].map((id) => countReplaysAndDiscardsOnce(ledger.pool, '0', id)))
   await ledger.pool.query(
-    `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
-     values ($1, 'failed', 'discarded', 1, 'discard', 'me'), ($2, 'failed', 'queued', 1, 'replay', 'me')`,
+    `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, actor, who)
+     values ($1, 'failed', 'discarded', 1, 'discarded', 'operator', 'me'), ($2, 'failed', 'queued', 1, 'replayed', 'operator', 'me')`,
     [given, sent],
   )
   const [ofFirst, ofSecond] = await acts()

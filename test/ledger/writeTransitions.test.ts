@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { claimQueuedSubmissions, requeueUnsentClaim } from '../../src/ledger/claims.ts'
 import { writeTransitions } from '../../src/ledger/outcomes.ts'
-import type { Submission } from '../../src/model.ts'
+import { type EventCause, eventCauses, type Submission } from '../../src/model.ts'
 import { asChange, type GivenChange } from '../support/change.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
@@ -24,8 +24,18 @@ async function sending(claimId = randomUUID()): Promise<Submission> {
   return claimed as Submission
 }
 
-const write = (submission: Submission, change: GivenChange, nextJobId: string | null = null, cause = 'test') =>
-  writeTransitions(ledger.pool, [{ submission, job: null, change: asChange(change), cause, nextJobId }], 'test')
+const write = (
+  submission: Submission,
+  change: GivenChange,
+  nextJobId: string | null = null,
+  cause: EventCause = 'asked_again',
+  message: string | null = null,
+) =>
+  writeTransitions(
+    ledger.pool,
+    [{ submission, job: null, change: asChange(change), cause, message, nextJobId }],
+    'test',
+  )
 
 const acceptance: GivenChange = { state: 'accepted', transactionId: 'tx', pollInMs: 1_000 }
 
@@ -145,7 +155,8 @@ test('in a batch, a step that comes too late does not keep back the others', asy
     submission,
     job: null,
     change: asChange({ state: 'failed' }),
-    cause: 'test',
+    cause: 'asked_again' as const,
+    message: null,
     nextJobId: null,
   })
   const written = await writeTransitions(ledger.pool, [step(late), step(good)], 'test')
@@ -195,12 +206,20 @@ test('the time since when the service does not know a transaction is kept until 
 test('characters that Postgres cannot store are replaced, and the step is written', async () => {
   const submission = await sending()
   const message = 'a\0b\ud800c'
-  await write(submission, { state: 'failed', error: message, errorCode: message }, null, message)
+  await write(submission, { state: 'failed', error: message, errorCode: message }, null, 'failed', message)
   expect(await ledger.row(submission.id)).toMatchObject({ error: 'a\ufffdb\ufffdc', error_code: 'a\ufffdb\ufffdc' })
   expect((await ledger.events(submission.id)).at(-1)).toBe('sending -> failed: a\ufffdb\ufffdc')
 })
 
 describe('the event log', () => {
+  test('accepts exactly the causes that the code knows', async () => {
+    const { rows } = await ledger.pool.query<{ check: string }>(
+      `select pg_get_constraintdef(oid) as check from pg_constraint where conname = 'submission_event_cause_check'`,
+    )
+    const accepted = [...(rows[0]?.check ?? '').matchAll(/'(\w+)'::text/g)].map(([, cause]) => cause)
+    expect(accepted.toSorted()).toEqual(eventCauses.toSorted())
+  })
+
   test.each([
     `update outboxd.submission_event set cause = 'nothing happened'`,
     'delete from outboxd.submission_event',

@@ -31,7 +31,7 @@ function setup() {
 }
 
 const worked = (change: GivenChange, answer: Answer | null, given: Partial<AttemptResult> = {}): AttemptResult => ({
-  step: { change: asChange(change), cause: 'test', pause: null },
+  step: { change: asChange(change), cause: 'failed', message: null, pause: null },
   answer,
   breach: null,
   ...given,
@@ -142,7 +142,12 @@ describe('log lines', () => {
   test('name a pause with its reason, even if the state stays', () => {
     const { telemetry, lines } = setup()
     const pause = { reason: 'throttled', askedMs: null, detail: 'x' } as const
-    const step = { change: asChange({ state: 'accepted', pollInMs: 0 }), cause: 'pause', pause }
+    const step = {
+      change: asChange({ state: 'accepted', pollInMs: 0 }),
+      cause: 'paused',
+      message: null,
+      pause,
+    } as const
     telemetry.attempted(submission(accepted), { step, answer: response(429), breach: null })
     expect(lines).toMatchObject([{ fields: { reason: 'throttled', outcome: 'throttled' } }])
   })

@@ -58,13 +58,23 @@ const explain = (changed: Partial<SubmissionDetail>) => {
   const { why, adviceText: next } = explainSubmission({ ...detail, ...changed })
   return `${why} / ${next}`
 }
-const event = { atMs: nowMs, from: null, to: 'queued', attempt: 1, who: 'x', detail: null } as const
+const event = {
+  atMs: nowMs,
+  from: null,
+  to: 'queued',
+  attempt: 1,
+  cause: 'captured',
+  message: null,
+  actor: 'daemon',
+  who: 'x',
+  detail: null,
+} as const
 
 test.each<[Partial<SubmissionDetail>, string]>([
   [{}, 'it is the next record to be sent'],
   [{ free: 0 }, 'the budget is spent, so it waits for a free request'],
   [
-    { dueMs: nowMs + 2_000, events: [{ ...event, cause: 'the service answered 500' }] },
+    { dueMs: nowMs + 2_000, events: [{ ...event, cause: 'asked_again', message: 'the service answered 500' }] },
     'it waits to be sent again. Cause: the service answered 500 / to be sent from 2026-11-03 12:00:02Z (in 2 s)',
   ],
   [{ held: true, blocker: { id: 'b', outboxId: '12', state: 'uncertain' } }, '`outboxd show outbox:12` says how'],
@@ -83,7 +93,12 @@ test.each<[Partial<SubmissionDetail>, string]>([
     'the service is asked again at 2026-11-03 12:00:05Z',
   ],
   [
-    { state: 'sending', probing: true, fruitless: 7, events: [{ ...event, cause: 'the service answered 500' }] },
+    {
+      state: 'sending',
+      probing: true,
+      fruitless: 7,
+      events: [{ ...event, cause: 'asked_again', message: 'the service answered 500' }],
+    },
     'the last 7 polls brought no usable answer; the service answered 500 / ',
   ],
   [{ state: 'sending', probing: true, polledRarely: true }, 'outboxd resolve abc --arrived TRANSACTION_ID'],
@@ -102,7 +117,7 @@ test.each<[Partial<SubmissionDetail>, string]>([
   [{ state: 'rejected', error: 'amount is missing', body: null }, 'fix the mapping file'],
   [{ state: 'uncertain', error: 'no answer', blocks: true }, 'until then, later records of its key wait'],
   [{ state: 'uncertain' }, 'outboxd resolve abc --not-arrived'],
-  [{ state: 'discarded', events: [{ ...event, cause: 'discarded: twice' }] }, 'discarded: twice'],
+  [{ state: 'discarded', events: [{ ...event, cause: 'discarded', message: 'discarded: twice' }] }, 'discarded: twice'],
 ])('%j: %s', (changed, message) => expect(explain(changed)).toContain(message))
 
 test('the advice for an uncertain record names the times of its attempts in doubt', () => {
@@ -115,10 +130,16 @@ test('the advice for an uncertain record names the times of its attempts in doub
   expect(next({ events: sent(0, 1), code: 'E002' })).toContain('whether it arrived at 2026-11-03 12:00:00Z, then')
   expect(next({ events: sent(0, 1) })).toContain('arrived at 2026-11-03 12:00:00Z or at 2026-11-03 12:01:00Z, then')
   expect(next({ events: sent(0, 1, 2) })).toContain('12:00:00Z and 2026-11-03 12:02:00Z (3 attempts), then')
-  const neverSent = { ...event, from: 'sending', to: 'queued', cause: 'never sent: too late' } as const
+  const neverSent = { ...event, from: 'sending', to: 'queued', cause: 'never_sent' } as const
   expect(next({ events: [...sent(0), neverSent, ...sent(1)] })).toContain('whether it arrived at 2026-11-03 12:01:00Z,')
-  const doubted = { ...event, from: 'sending', to: 'uncertain', cause: 'its daemon died' } as const
-  const givenBack = { ...event, from: 'uncertain', to: 'queued', cause: 'never sent: the claim was lost' } as const
+  const doubted = {
+    ...event,
+    from: 'sending',
+    to: 'uncertain',
+    cause: 'uncertain',
+    message: 'its daemon died',
+  } as const
+  const givenBack = { ...event, from: 'uncertain', to: 'queued', cause: 'never_sent' } as const
   expect(next({ events: [...sent(0), doubted, givenBack, ...sent(1)] })).toContain('arrived at 2026-11-03 12:01:00Z,')
 })
 

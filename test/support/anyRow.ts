@@ -11,7 +11,7 @@ export interface AnyRow extends AsyncDisposable {
   /** Makes a submission whose poll is in hand, accepted or probing, with the given history. */
   polled(history: Partial<Submission>, probing: boolean): Promise<Submission>
   /** Writes a step as the daemon does. @returns the state in the table */
-  write(submission: Submission, step: Pick<SubmissionStep, 'change' | 'cause'>): Promise<unknown>
+  write(submission: Submission, step: Pick<SubmissionStep, 'change' | 'cause' | 'message'>): Promise<unknown>
 }
 
 export async function openAnyRow(): Promise<AnyRow> {
@@ -19,10 +19,10 @@ export async function openAnyRow(): Promise<AnyRow> {
 
   async function write(
     submission: Submission,
-    { change, cause }: Pick<SubmissionStep, 'change' | 'cause'>,
+    { change, cause, message }: Pick<SubmissionStep, 'change' | 'cause' | 'message'>,
   ): Promise<unknown> {
     const nextJobId = 'pollInMs' in change ? randomUUID() : null
-    await writeTransitions(ledger.pool, [{ submission, job: null, change, cause, nextJobId }], 'test')
+    await writeTransitions(ledger.pool, [{ submission, job: null, change, cause, message, nextJobId }], 'test')
     return (await ledger.row(submission.id)).state
   }
 
@@ -61,7 +61,8 @@ export async function openAnyRow(): Promise<AnyRow> {
         change: probing
           ? { state: 'sending', transactionId: sent.id, ...poll }
           : { state: 'accepted', transactionId: 'tx', ...poll },
-        cause: 'test',
+        cause: 'asked_again',
+        message: null,
       })
       return ledger.read(sent.id)
     },

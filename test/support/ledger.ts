@@ -90,7 +90,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
       await pool.query(
         `update outboxd.history h set system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, ledger_oid = n.ledger_oid,
            found_at = null, found = null, found_by = null, doubtful_before = null, marked_event = null,
-           agreed_at = clock_timestamp(), agreed_by = 'operator test'
+           agreed_at = clock_timestamp(), agreed_actor = 'operator', agreed_by = 'operator test'
          from outboxd.history_now() n`,
       )
     },
@@ -131,7 +131,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
     },
     async events(id) {
       const { rows } = await pool.query<{ line: string }>(
-        `select concat_ws(' ', coalesce(from_state, 'new'), '->', to_state || ':', cause) as line
+        `select concat_ws(' ', coalesce(from_state, 'new'), '->', to_state || ':', coalesce(message, cause)) as line
          from outboxd.submission_event where submission_id = $1 order by id`,
         [id],
       )
@@ -171,7 +171,7 @@ export async function claim(
 }
 
 export function transition(submission: Submission, change: GivenChange, job: PollJob | null = null): Transition {
-  return { submission, job, change: asChange(change), cause: 'test', request: null }
+  return { submission, job, change: asChange(change), cause: 'asked_again', message: null, request: null }
 }
 
 /** Makes a batch that is empty except for the given fields. */

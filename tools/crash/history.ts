@@ -1,5 +1,4 @@
 import type pg from 'pg'
-import { unprunedCausePrefix } from '../../src/ledger/retention.ts'
 import { rateLimit, type Surroundings } from './environment.ts'
 import type { Written } from './workload.ts'
 
@@ -129,7 +128,7 @@ export async function gatherHistory(
       `select id, outbox_id as "outboxId", state, attempt, resubmissions, renewed_keys as "renewedKeys", seq::int,
          transaction_id as "transactionId", error_code as "errorCode", error, report_due as "reportDue",
          exists (
-           select from outboxd.submission_event e where e.submission_id = s.id and e.cause like '${unprunedCausePrefix}%'
+           select from outboxd.submission_event e where e.submission_id = s.id and e.cause = 'restored'
          ) as "isPruned"
        from outboxd.submission s
        union all
@@ -138,7 +137,7 @@ export async function gatherHistory(
     ),
     rows<EventRow>(
       environment.ledger,
-      `select submission_id as "submissionId", ${us('at')} as "atUs", from_state as "from", to_state as "to", attempt, cause, who
+      `select submission_id as "submissionId", ${us('at')} as "atUs", from_state as "from", to_state as "to", attempt, coalesce(message, cause) as cause, who
        from outboxd.submission_event order by id`,
     ),
     // If a SIGKILL cut a request in its body, the service's ledger has it without a body, and it had no effect.

@@ -2,8 +2,8 @@ import { type HtmlValue, html } from '@prairielearn/html'
 import type { LoggedEvent } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import {
-  eventCauseText,
   eventDetails,
+  eventText,
   rowConflictLines,
   type SubmissionDetailValue,
   submissionDetailRows,
@@ -98,7 +98,7 @@ function step(event: LoggedEvent, former: LoggedEvent | null, isShown: boolean):
     isShown || !isOfRecord(name) ? untrustedTextHtml(value, 2_000) : maskText,
   ])
   return html`<li><p>${instantHtml(atMs)} ${after}</p>
-<p><strong>${states}</strong> ${untrustedTextHtml(eventCauseText(event), 500)} <span class="quiet">(${untrustedTextHtml(who, 100)}, attempt ${attempt})</span></p>
+<p><strong>${states}</strong> ${untrustedTextHtml(eventText(event), 500)} <span class="quiet">(${untrustedTextHtml(who, 100)}, attempt ${attempt})</span></p>
 ${details.length > 0 ? descriptionListHtml(details) : ''}</li>\n`
 }
 

@@ -76,7 +76,14 @@ export function interpretAttempt(
   return {
     work: {
       ...emptyOutcome,
-      transition: { submission, job, change: step.change, cause: step.cause, request: madeRequest(attempt) },
+      transition: {
+        submission,
+        job,
+        change: step.change,
+        cause: step.cause,
+        message: step.message,
+        request: madeRequest(attempt),
+      },
       pauses: said.pause ? [said.pause] : [],
       answeredRecords: job === null ? answeredRecordsOfAttempt(submission, attempted, fingerprint) : [],
       refusals: job === null ? refusalsOfAttempt(submission, attempted, fingerprint) : [],
@@ -155,7 +162,7 @@ function pauseFor(
   const isLong = now.silentRequests >= silentMax || now.silentPosts >= Math.min(silentMax, maxInFlight)
   // For the first record after a pause, one missing answer is enough.
   if (!isLong && !(trial && silent)) return { pause: null, streaks: now }
-  const call = answer.kind === 'response' ? answeredInstead(step.cause, answer.status) : silence
+  const call = answer.kind === 'response' ? answeredInstead(step.message, answer.status) : silence
   return {
     pause: trial && job === null && !call.answeredByOther ? { ...call, hasLongBackoff: true } : call,
     streaks: now,
@@ -183,10 +190,10 @@ function remainingIn(answer: Answer | null, { free, ageMs }: AttemptContext): Re
 /** This pause keeps a hanging service from putting one record after another in doubt. */
 const silence: PauseToRaise = callAfter('several requests in a row were not answered')
 
-function answeredInstead(summary: string, status: number): PauseToRaise {
+function answeredInstead(summary: string | null, status: number): PauseToRaise {
   const seen = 'several requests in a row got no usable answer from the service'
   const { logDetail } = callAfter(`${seen}, the last: ${status}`)
-  return { ...callAfter(`${seen}, the last: ${summary}`), logDetail, answeredByOther: true }
+  return { ...callAfter(`${seen}, the last: ${summary ?? status}`), logDetail, answeredByOther: true }
 }
 
 function callAfter(seen: string): PauseToRaise & { logDetail: string } {
@@ -230,8 +237,8 @@ function refusalsOfAttempt(
   { answer, step }: AttemptResult,
   fingerprint: string | null,
 ): Refusal[] {
-  const { state } = step.change
-  if (fingerprint === null || answer?.kind !== 'response' || state !== 'rejected' || isAboutTransport(answer.status))
-    return []
-  return [{ submissionId, resource, fingerprint, summary: step.cause }]
+  const { change } = step
+  if (fingerprint === null || answer?.kind !== 'response' || change.state !== 'rejected') return []
+  if (isAboutTransport(answer.status)) return []
+  return [{ submissionId, resource, fingerprint, summary: change.error }]
 }

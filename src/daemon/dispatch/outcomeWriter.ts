@@ -177,7 +177,7 @@ function withoutTexts(batch: OutcomeBatch, error: unknown): OutcomeBatch {
   const why = `the ledger refused the texts of the answer (${errorCodeOf(error)}), so they are left out`
   return {
     ...batch,
-    transitions: batch.transitions.map((each) => ({ ...each, change: bareChange(each.change, why), cause: why })),
+    transitions: batch.transitions.map((each) => ({ ...each, change: bareChange(each.change, why), message: why })),
     pauses: batch.pauses.map((pause) => ({ ...pause, detail: why })),
     refusals: batch.refusals.map((refusal) => ({ ...refusal, summary: why })),
   }

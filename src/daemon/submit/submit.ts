@@ -3,6 +3,7 @@ import {
   type AttemptResult,
   type Change,
   type ClaimedSubmission,
+  type EventCause,
   isSameId,
   type PauseToRaise,
   type RequestDeps,
@@ -74,14 +75,19 @@ export function toSubmitStep(
   verdict: SubmitVerdict,
   { firstPollMs, freshKey }: { firstPollMs: number; freshKey: string },
 ): SubmissionStep {
-  const step = (change: Change, cause: string): SubmissionStep => ({ change, cause, pause: null })
+  const step = (change: Change, cause: EventCause, message: string | null = null): SubmissionStep => ({
+    change,
+    cause,
+    message,
+    pause: null,
+  })
   const answered = { repeatedAfter401: false }
   const earlierMay = submission.inDoubt || submission.serverErrors > 0
   const neverPolled = { polls: 0, fruitless: 0, refusedPolls: 0, notDoneMs: null }
   const accepted = (transactionId: string) => {
     const known = { ...answered, transactionId }
     if (!submission.tracked)
-      return step({ ...known, state: 'completed', doneMs: null, result: null }, 'accepted, not tracked')
+      return step({ ...known, state: 'completed', doneMs: null, result: null }, 'accepted', 'accepted, not tracked')
     const poll = { pollInMs: firstPollMs, polledRarely: false, unknown: false }
     return step({ ...known, ...neverPolled, state: 'accepted', ...poll }, 'accepted')
   }
@@ -91,29 +97,34 @@ export function toSubmitStep(
     case 'rejected':
       return step(
         { ...answered, ...toldFields(verdict), state: 'rejected', mayHaveArrived: verdict.leftTrace || earlierMay },
+        'rejected',
         verdict.reason,
       )
     case 'failed':
       return step(
         { ...answered, ...toldFields(verdict), state: 'failed', doneMs: null, mayHaveArrived: earlierMay },
+        'failed',
         verdict.reason,
       )
     case 'uncertain':
       return {
-        ...step({ ...answered, ...toldFields(verdict), state: 'uncertain', doneMs: null }, verdict.reason),
+        ...step({ ...answered, ...toldFields(verdict), state: 'uncertain', doneMs: null }, 'uncertain', verdict.reason),
         pause: verdict.pause ?? null,
       }
     case 'renew-key': {
       const renewed = { idempotencyKey: freshKey, renewedKeys: submission.renewedKeys + 1 }
-      return { ...step({ ...answered, ...renewed, state: 'queued', dueInMs: 0 }, verdict.reason), pause: verdict.pause }
+      return {
+        ...step({ ...answered, ...renewed, state: 'queued', dueInMs: 0 }, 'new_key', verdict.reason),
+        pause: verdict.pause,
+      }
     }
     case 'retry': {
       // The server may have stored the record before it failed, so a later E002 must not get a new key.
       const tried = { serverErrors: submission.serverErrors + 1, inDoubt: true }
-      return step({ ...answered, ...tried, state: 'queued', dueInMs: verdict.afterMs }, verdict.reason)
+      return step({ ...answered, ...tried, state: 'queued', dueInMs: verdict.afterMs }, 'retried', verdict.reason)
     }
     case 'resend':
-      return step({ ...answered, state: 'queued', dueInMs: verdict.afterMs, inDoubt: true }, verdict.reason)
+      return step({ ...answered, state: 'queued', dueInMs: verdict.afterMs, inDoubt: true }, 'resent', verdict.reason)
     case 'probe':
       // Location has the submission's own id. The record counts as accepted, because a probe could lead to another
       // send.
@@ -129,10 +140,15 @@ export function toSubmitStep(
           unknown: false,
           inDoubt: true,
         },
+        'probed',
         verdict.reason,
       )
     case 'new-token':
-      return step({ state: 'queued', dueInMs: 0, ...(!verdict.ofAge && { repeatedAfter401: true }) }, verdict.reason)
+      return step(
+        { state: 'queued', dueInMs: 0, ...(!verdict.ofAge && { repeatedAfter401: true }) },
+        'new_token',
+        verdict.reason,
+      )
     case 'pause':
       return {
         change: {
@@ -142,7 +158,8 @@ export function toSubmitStep(
           ...((verdict.mayHaveArrived || forgets503(submission, verdict.pause)) && { inDoubt: true }),
           ...(verdict.times > 0 && { met: { reason: verdict.pause.reason, times: verdict.times } }),
         },
-        cause: `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,
+        cause: 'paused',
+        message: `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,
         pause: verdict.pause,
       }
     default:
@@ -157,5 +174,5 @@ const forgets503 = (submission: Submission, pause: PauseToRaise): boolean =>
 const toldFields = ({ code, reason }: { code: string | null; reason: string }) => ({ errorCode: code, error: reason })
 
 export function stepOfUnsentAttempt(why: string): SubmissionStep {
-  return { change: { state: 'queued', dueInMs: 0 }, cause: `never sent: ${why}`, pause: null }
+  return { change: { state: 'queued', dueInMs: 0 }, cause: 'never_sent', message: `never sent: ${why}`, pause: null }
 }

@@ -1,4 +1,12 @@
-import type { AttemptResult, Change, RequestDeps, ServiceRequest, Submission, SubmissionStep } from '../../model.ts'
+import type {
+  AttemptResult,
+  Change,
+  EventCause,
+  RequestDeps,
+  ServiceRequest,
+  Submission,
+  SubmissionStep,
+} from '../../model.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
 import { decideTrack, oldTransactionBackoffMaxMs, type TrackVerdict, unknownPollsMin } from './decideTrack.ts'
 
@@ -59,7 +67,12 @@ export function toTrackStep(
   const stay = stayAsked(submission)
   const answered = { ...polled, refusedPolls: 0 }
   const done = { ...answered, doneMs: Math.round(now.ageAnsweredMs) }
-  const step = (change: Change, cause: string): SubmissionStep => ({ change, cause, pause: null })
+  const step = (change: Change, cause: EventCause, message: string | null = null): SubmissionStep => ({
+    change,
+    cause,
+    message,
+    pause: null,
+  })
   switch (verdict.kind) {
     case 'completed':
       return step({ ...done, state: 'completed', result: verdict.result }, 'completed')
@@ -73,6 +86,7 @@ export function toTrackStep(
           // If an operator named the transaction, it may be another record's.
           mayHaveArrived: submission.inDoubt || submission.idByPerson,
         },
+        'failed',
         verdict.reason,
       )
     case 'lost': {
@@ -82,11 +96,16 @@ export function toTrackStep(
         verdict.idByPerson
           ? { ...polled, ...lost, state: 'uncertain', transactionId: null }
           : { ...polled, ...lost, state: 'failed', mayHaveArrived: true },
+        'lost',
         verdict.reason,
       )
     }
     case 'uncertain':
-      return step({ ...done, state: 'uncertain', errorCode: verdict.code, error: verdict.reason }, verdict.reason)
+      return step(
+        { ...done, state: 'uncertain', errorCode: verdict.code, error: verdict.reason },
+        'uncertain',
+        verdict.reason,
+      )
     case 'pending':
       return step(
         {
@@ -97,7 +116,8 @@ export function toTrackStep(
           pollInMs: now.nextPollDelayMs,
           notDoneMs: Math.round(now.ageAskedMs),
         },
-        submission.probing ? 'the service knows the record, so it had arrived' : 'pending',
+        submission.probing ? 'had_arrived' : 'pending',
+        submission.probing ? 'the service knows the record, so it had arrived' : null,
       )
     case 'ask-again':
       if (submission.probing && verdict.unknown && isLongUnknown(submission)) return notKnown(submission)
@@ -111,6 +131,7 @@ export function toTrackStep(
           // Counts 404s in a row from 1.
           fruitless: verdict.unknown && submission.unknownForMs === null ? 1 : submission.fruitless + 1,
         },
+        'asked_again',
         verdict.reason,
       )
     case 'resubmit':
@@ -126,6 +147,7 @@ export function toTrackStep(
           notDoneMs: null,
           idempotencyKey: now.freshKey,
         },
+        'resubmitted',
         verdict.reason,
       )
     case 'new-token':
@@ -134,12 +156,14 @@ export function toTrackStep(
           ...stay,
           ...(!verdict.ofAge && { repeatedAfter401: true }),
         },
+        'new_token',
         verdict.reason,
       )
     case 'pause':
       return {
         change: { ...stay, repeatedAfter401: false, refusedPolls: verdict.refusedPolls },
-        cause: `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,
+        cause: 'paused',
+        message: `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,
         pause: verdict.pause,
       }
     default:
@@ -160,13 +184,15 @@ function notKnown(submission: Submission): SubmissionStep {
   if (transactionId === null || transactionId === id)
     return {
       change: { state: 'queued', dueInMs: 0, transactionId: null, polls },
-      cause: 'the service does not know the record, so it had not arrived',
+      cause: 'had_not_arrived',
+      message: 'the service does not know the record, so it had not arrived',
       pause: null,
     }
   const error = `the service answered that it performed the request, but does not know ${transactionId}, which its Location named`
   return {
     change: { state: 'uncertain', transactionId: null, polls, doneMs: null, errorCode: null, error },
-    cause: error,
+    cause: 'lost',
+    message: error,
     pause: null,
   }
 }
@@ -178,7 +204,8 @@ function markPollAsRare(step: SubmissionStep): SubmissionStep {
 export function stepOfUnsentPoll(submission: Submission, why: string): SubmissionStep {
   return {
     change: { ...stayAsked(submission), polledRarely: submission.polledRarely },
-    cause: `never asked: ${why}`,
+    cause: 'never_asked',
+    message: `never asked: ${why}`,
     pause: null,
   }
 }

@@ -91,7 +91,7 @@ async function* omitSeen(records: AsyncGenerator<AuditedRecord>, seen: Set<strin
 
 /** False for most records, whose ids would fill the memory. Only an operator's id lets a finished record change. */
 const mayStillChange = ({ state, steps }: AuditedRecord) =>
-  (state !== 'completed' && state !== 'discarded') || steps.some(({ who }) => who.startsWith('operator'))
+  (state !== 'completed' && state !== 'discarded') || steps.some(({ actor }) => actor === 'operator')
 
 async function readIds(db: Database, record: RecordName): Promise<string[]> {
   const reference =
@@ -133,7 +133,7 @@ async function readDetails(
     `select s.id, ${epochMsSql('s.emptied_at')} as "emptiedMs", ${epochMsSql('s.erased_at')} as "erasedMs", s.body, log.steps
      from outboxd.submission s cross join lateral (
        select coalesce(json_agg(json_build_object('atMs', ${epochMsSql('e.at')}, 'from', e.from_state, 'to', e.to_state,
-           'attempt', e.attempt, 'cause', e.cause, 'who', e.who, 'reason', e.detail ->> 'reason',
+           'attempt', e.attempt, 'cause', e.cause, 'message', e.message, 'actor', e.actor, 'who', e.who, 'reason', e.detail ->> 'reason',
            'account', e.detail ->> 'account', 'amounts', e.amounts,
            'currency', e.detail ->> 'currency') order by e.id), '[]') as steps
        from outboxd.submission_event e where e.submission_id = s.id) log

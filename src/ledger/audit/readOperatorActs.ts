@@ -9,8 +9,8 @@ export type RecordName = { id: string } | { outboxId: string }
  * A record that an operator's act concerns. The act does not store the key, so that `erase` removes the key here, too.
  */
 export interface RecordOfAct {
-  /** The submission's id, or `outbox:N` if the row was not captured. */
-  id: string
+  /** Null if the row was not captured. */
+  id: string | null
   outboxId: string
   type: string
   key: string | null
@@ -74,9 +74,9 @@ const actsSql = (beyond: '>' | '<') => `
       from jsonb_array_elements(case when a.detail ? 'records' then a.detail -> 'records'
         when a.detail ? 'submission' then jsonb_build_array(a.detail) else '[]' end) with ordinality as named(each, place)) r
     left join lateral (
-      select s.id, s.key from outboxd.submission s where s.id = case when r.id not like 'outbox:%' then r.id::uuid end
+      select s.id, s.key from outboxd.submission s where s.id = r.id::uuid
       union all
-      (select s.id, s.key from outboxd.submission s where r.id like 'outbox:%' and s.outbox_id = r."outboxId" order by s.seq desc limit 1)
+      (select s.id, s.key from outboxd.submission s where r.id is null and s.outbox_id = r."outboxId" order by s.seq desc limit 1)
     ) s on true
   ) named
   where a.id ${beyond} $1 and ${isInSpanSql('a')} and named.fits order by a.id ${beyond === '>' ? 'asc' : 'desc'} limit $8`
@@ -105,7 +105,7 @@ export async function* readOperatorActs(
 export interface OperatorLogEntry {
   atMs: number
   who: string
-  /** The cause of a step, or the command of an act. */
+  /** The message or cause of a step, or the command of an act. */
   what: string
   reason: string | null
   account: string | null
@@ -154,10 +154,10 @@ const last = '9223372036854775807'
 type Row = OperatorLogEntry & { logId: string }
 
 const earlierEventsSql = `
-  select e.id as "logId", ${epochMsSql('e.at')} as "atMs", e.who, e.cause as what, e.detail ->> 'reason' as reason,
+  select e.id as "logId", ${epochMsSql('e.at')} as "atMs", e.who, coalesce(e.message, e.cause) as what, e.detail ->> 'reason' as reason,
     e.detail ->> 'account' as account, null as "untilMs",
     json_build_array(json_build_object('id', s.id, 'outboxId', s.outbox_id, 'type', s.type, 'key', s.key)) as records, null as detail
   from outboxd.submission_event e join outboxd.submission s on s.id = e.submission_id
-  where e.who like 'operator%' and e.id < $1 and ${isInSpanSql('e')} and ($5::text is null or ${hasKeySql('$5')})
+  where e.actor = 'operator' and e.id < $1 and ${isInSpanSql('e')} and ($5::text is null or ${hasKeySql('$5')})
     and (num_nulls($6::uuid, $7::text) = 2 or s.id = $6 or s.outbox_id = $7)
   order by e.id desc limit $8`

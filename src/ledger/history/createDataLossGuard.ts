@@ -108,7 +108,7 @@ export function createDataLossGuard({ pool, who, requestOverAfterMs, standby, ro
           return { kind: verdict.isPromoted ? 'went-on' : 'waits' }
         case 'found':
           await inTransaction(pool, (db) =>
-            raiseHistoryProblem(db, verdict.detail, { who, overAfterMs: requestOverAfterMs }),
+            raiseHistoryProblem(db, verdict.detail, { actor: 'daemon', who, overAfterMs: requestOverAfterMs }),
           )
           remembered = emptyInstanceMemory
           return verdict

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { boundText } from '../../boundText.ts'
+import type { EventActor } from '../../model.ts'
 import { type Database, epochMsSql, inTransaction } from '../../postgres/database.ts'
 import { requestOverAfterMs } from '../../requestDurations.ts'
 import { countLimitAsSpent } from '../budget.ts'
@@ -44,7 +45,7 @@ const identitySql = (row: 'h' | 'n'): string =>
  */
 const viewSql = `
   ${identitySql('h')} as agreed, ${identitySql('n')} as now,
-  ${epochMsSql('h.agreed_at')} as "agreedAtMs", h.agreed_by like 'operator%' as "isByPerson",
+  ${epochMsSql('h.agreed_at')} as "agreedAtMs", coalesce(h.agreed_actor = 'operator', false) as "isByPerson",
   ${epochMsSql('clock_timestamp()')} - ${epochMsSql('h.marked_at')} as "markedForMs",
   n.safe_lsn::text as "safeLsn", n.has_target as "hasTarget",
   coalesce(h.written_by::text::numeric % 4294967296 <> h.xmin::text::numeric, true)
@@ -200,12 +201,12 @@ const standby = 'standby'
 export async function raiseHistoryProblem(
   db: Database,
   detail: string,
-  { who, overAfterMs }: { who: string; overAfterMs: number },
+  { actor, who, overAfterMs }: { actor: EventActor; who: string; overAfterMs: number },
 ): Promise<void> {
   await db.query(waitForNoStandby)
   const { rows } = await db.query<{ lastMark: string }>(
-    `insert into outboxd.history as h (system_id, timeline, database_oid, ledger_oid, agreed_by, found_at, found, found_by)
-     select system_id, timeline, database_oid, ledger_oid, 'nobody', clock_timestamp(), $1, $2 from outboxd.history_now()
+    `insert into outboxd.history as h (system_id, timeline, database_oid, ledger_oid, found_at, found, found_by)
+     select system_id, timeline, database_oid, ledger_oid, clock_timestamp(), $1, $2 from outboxd.history_now()
      on conflict (id) do update set found_at = excluded.found_at, found = excluded.found, found_by = excluded.found_by
      where h.found_at is null
      returning to_char(marked_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as "lastMark"`,
@@ -216,9 +217,10 @@ export async function raiseHistoryProblem(
   const longestMs = requestOverAfterMs((await readLongestRequestTimeoutMs(db)) ?? 0)
   await countLimitAsSpent(db, Math.max(overAfterMs, longestMs))
   await raiseHistoryPause(db, `the ledger may have lost committed data: ${detail}`)
-  const since = who.startsWith('operator')
-    ? 'The ledger may not know what was sent since its backup'
-    : `The ledger may not know what was sent after ${rows[0].lastMark}, when a daemon last found it unchanged`
+  const since =
+    actor === 'operator'
+      ? 'The ledger may not know what was sent since its backup'
+      : `The ledger may not know what was sent after ${rows[0].lastMark}, when a daemon last found it unchanged`
   const words = `${detail}. ${since}. \`outboxd recover --dry-run\` shows what may have been sent, \`outboxd recover --as uncertain\` settles it`
   await raiseProblems(db, [{ kind, subject: '', detail: words, retryInMs: null }])
 }
@@ -227,7 +229,7 @@ export async function raiseHistoryProblem(
 export async function acceptHistoryAsDaemon(db: Database, who: string): Promise<void> {
   await db.query(waitForNoStandby) // a promoted server has no standby yet
   await db.query(
-    `update outboxd.history h set ${agreedSql}, agreed_by = $1 from outboxd.history_now() n where h.found_at is null`,
+    `update outboxd.history h set ${agreedSql}, agreed_actor = 'daemon', agreed_by = $1 from outboxd.history_now() n where h.found_at is null`,
     [who],
   )
 }
@@ -244,7 +246,7 @@ export async function lockSuspectedLossIfUnchanged(db: Database, seenAtMs: numbe
 /** Runs in a transaction. */
 export async function acceptLossAsOperator(db: Database, who: string, isOutboxInDoubt: boolean): Promise<void> {
   await db.query(
-    `update outboxd.history h set ${agreedSql}, agreed_by = $1,
+    `update outboxd.history h set ${agreedSql}, agreed_actor = 'operator', agreed_by = $1,
        doubtful_before = case when $2::boolean then h.found_at + ${clockSkewSql} else h.doubtful_before end
      from outboxd.history_now() n`,
     [who, isOutboxInDoubt],

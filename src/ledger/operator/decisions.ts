@@ -1,5 +1,5 @@
 import { escapeNonAsciiFields } from '../../boundText.ts'
-import type { State } from '../../model.ts'
+import type { EventCause, State } from '../../model.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import { unknownDigest } from '../documents.ts'
 import { assertNoDataLost } from '../history/history.ts'
@@ -19,7 +19,9 @@ interface DecisionSqlFragments {
   fields?: string
   allowed: string
   set: string
-  cause: string
+  cause: EventCause
+  /** SQL of the event's message. */
+  message?: string
   /** SQL arguments of jsonb_build_object: names and values of the event's detail. */
   detail?: string
   amounts?: string
@@ -32,7 +34,7 @@ export interface DecidedSubmission {
   formerJobId: string | null
 }
 
-export const decisionSql = ({ fields, allowed, set, cause, detail, amounts }: DecisionSqlFragments): string =>
+export const decisionSql = ({ fields, allowed, set, cause, message, detail, amounts }: DecisionSqlFragments): string =>
   `with record as (
      select * from json_to_recordset($1) as r(${['id uuid', 'revision int', fields].filter(Boolean).join(', ')})
    ), former as (
@@ -43,8 +45,8 @@ export const decisionSql = ({ fields, allowed, set, cause, detail, amounts }: De
      update outboxd.submission s set revision = s.revision + 1, report_due = true, ${set}
      from former f join record r using (id) where s.id = f.id returning s.*
    ), event as (
-     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail, amounts)
-     select w.id, f.state, w.state, w.attempt, ${cause}, $2,
+     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who, detail, amounts)
+     select w.id, f.state, w.state, w.attempt, '${cause}', ${message ?? 'null'}, 'operator', $2,
        jsonb_build_object(${detail ?? ''}) || ${reasonAndAccountJsonSql('$3', '$4')}, ${amounts ?? 'null'}
      from written w join former f using (id) join record r using (id) order by f.seq
    )
@@ -99,7 +101,8 @@ const discardSql = decisionSql({
   set: `state = 'discarded', ended_at = clock_timestamp(), job_id = null, poll_at = null, polled_rarely = false,
     request_digest = case when s.document is not null and (f.state in ('uncertain', 'accepted') or f.may_have_arrived)
       then coalesce(s.request_digest, '${unknownDigest}') end`,
-  cause: `concat_ws(': ', 'discarded', $3::text)`,
+  cause: 'discarded',
+  message: `'discarded: ' || $3::text`,
 })
 
 /** Stops the polls of accepted records. Error and transaction id stay. */
@@ -155,7 +158,7 @@ export function eraseRecords(
     if (ids.length === 0) return []
     // A second statement, because the log's trigger allows this change only after the submission is erased.
     await db.query(
-      `update outboxd.submission_event set cause = outboxd.kept_cause(who, cause), detail = null
+      `update outboxd.submission_event set message = null, detail = null
        where submission_id = any($1::uuid[])`,
       [ids],
     )

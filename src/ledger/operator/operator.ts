@@ -42,7 +42,8 @@ export type OperatorAct =
 
 export interface ValueAccess {
   act: 'show' | 'search' | 'download'
-  records: readonly { id: string; outboxId: string; type: string }[]
+  /** `id` is null if the row was not captured. */
+  records: readonly { id: string | null; outboxId: string; type: string }[]
   /** Number of further records. */
   unnamed: number | 'all'
   /** Does not contain the text of a search. */

@@ -1,4 +1,4 @@
-import type { PauseReason, State } from '../../model.ts'
+import type { EventActor, EventCause, PauseReason, State } from '../../model.ts'
 import { type Database, epochMsSql } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { isInstanceAliveSql } from '../instances.ts'
@@ -11,9 +11,11 @@ export interface LoggedEvent {
   from: State | null
   to: State
   attempt: number
-  cause: string
+  cause: EventCause
+  message: string | null
+  actor: EventActor
   who: string
-  detail: Record<string, unknown> | null
+  detail: (Record<string, unknown> & { former?: Record<string, unknown> }) | null
 }
 
 interface Blocker {
@@ -100,7 +102,8 @@ export async function readSubmissionDetail(
        (select coalesce(free, 0) from outboxd.budget) as free,
        exists (select from outboxd.instance i where ${isInstanceAliveSql('i')}) as "daemonLives",
        (select json_agg(json_build_object('atMs', ${epochMsSql('e.at')}, 'from', e.from_state, 'to', e.to_state,
-          'attempt', e.attempt, 'cause', e.cause, 'who', e.who, 'detail', e.detail) order by e.id)
+          'attempt', e.attempt, 'cause', e.cause, 'message', e.message,
+          'actor', e.actor, 'who', e.who, 'detail', e.detail) order by e.id)
         from outboxd.submission_event e where e.submission_id = s.id) as events
      from outboxd.submission s where s.id = $1`,
     [id],

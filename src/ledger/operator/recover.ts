@@ -183,7 +183,8 @@ const doubtSql = decisionSql({
   fields: 'error text',
   allowed: `s.state = 'queued'`,
   set: uncertainSql('r.error'),
-  cause: `'recovered as uncertain'`,
+  cause: 'recovered',
+  message: `'recovered as uncertain'`,
 })
 
 export interface LostRecord extends CapturedRecord {
@@ -285,8 +286,8 @@ async function decideQueued(
          ${as === 'uncertain' ? `report_due = true, ${uncertainSql('$6')}` : 'in_doubt = true'}
        from doubtful where s.id = doubtful.id returning s.id, doubtful.state as former, s.state, s.attempt
      ), event as (
-       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
-       select id, former, state, attempt, 'recovered as ' || $1, $2, ${reasonAndAccountJsonSql('$3', '$4')} from taken
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who, detail)
+       select id, former, state, attempt, 'recovered', 'recovered as ' || $1, 'operator', $2, ${reasonAndAccountJsonSql('$3', '$4')} from taken
      )
      select count(*)::int as count, max(seq)::text as last from doubtful where $6::text is not null`,
     [as, actor.who, actor.reason, actor.account, after, lostDataMessage(null)],
@@ -301,7 +302,7 @@ async function decideQueued(
  */
 export async function declareLedgerRestored(db: Database, overAfterMs: number, actor: Actor): Promise<void> {
   const { who } = actor
-  await raiseHistoryProblem(db, ledgerRestoredMessage(who), { who, overAfterMs })
+  await raiseHistoryProblem(db, ledgerRestoredMessage(who), { actor: 'operator', who, overAfterMs })
   await logOperatorAct(db, actor, 'recover --restored', null)
 }
 

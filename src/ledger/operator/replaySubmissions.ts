@@ -98,7 +98,7 @@ const replaySql = decisionSql({
     idempotency_key = case when ${keepsIdempotencyKeySql('f')} and not r."newKeys" then s.idempotency_key else r."idempotencyKey" end,
     in_doubt = f.may_have_arrived or f.id_by_person, transaction_id = null, id_by_person = false,
     ${resetColumnsByLifetimeSql('start')}, accepted_at = null, ended_at = null`,
-  cause: `'replay'`,
+  cause: 'replayed',
   detail: `'currency', r.currency, 'former', jsonb_strip_nulls(jsonb_build_object('code', f.error_code, 'error', f.error,
     'transactionId', f.transaction_id, 'idempotencyKey', f.idempotency_key, 'body', case when f.body <> r.body then f.body end,
     'payload', case when f.payload <> r.payload then f.payload end))`,

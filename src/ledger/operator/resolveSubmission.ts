@@ -87,11 +87,17 @@ const arrived = {
 }
 
 const arrivedSql = {
-  resolved: decisionSql({ ...arrived, allowed: settleableSql, cause: `'resolved: arrived as ' || w.transaction_id` }),
+  resolved: decisionSql({
+    ...arrived,
+    allowed: settleableSql,
+    cause: 'resolved',
+    message: `'resolved: arrived as ' || w.transaction_id`,
+  }),
   recovered: decisionSql({
     ...arrived,
     allowed: `(${settleableSql} or s.state in ('queued', 'sending', 'failed', 'rejected'))`,
-    cause: `'recovered: arrived as ' || w.transaction_id`,
+    cause: 'recovered',
+    message: `'recovered: arrived as ' || w.transaction_id`,
   }),
 }
 
@@ -120,12 +126,10 @@ const notArrivedSql = decisionSql({
     idempotency_key = case when ${keepsIdempotencyKeySql('f')} and not r."newKey" then s.idempotency_key else r."idempotencyKey" end,
     in_doubt = true, transaction_id = null, id_by_person = false, ${resetColumnsByLifetimeSql('start')},
     accepted_at = null, job_id = null, poll_at = null, ended_at = null`,
-  cause: `'resolved: not arrived'`,
+  cause: 'resolved',
+  message: `'resolved: not arrived'`,
   detail: former,
 })
-
-/** Stored, so this text must not change. */
-export const takenBackCause = (transactionId: string): string => `resolved: taken back that it is ${transactionId}`
 
 /** Another record may get the id. */
 const takeBackSql = decisionSql({
@@ -135,6 +139,7 @@ const takeBackSql = decisionSql({
       error: "'an operator withdrew the transaction id of this record. The record may still have arrived'",
     })},
     accepted_at = null, job_id = null, poll_at = null, ended_at = clock_timestamp()`,
-  cause: `'${takenBackCause('')}' || f.transaction_id`,
+  cause: 'withdrawn',
+  message: `'resolved: taken back that it is ' || f.transaction_id`,
   detail: former,
 })

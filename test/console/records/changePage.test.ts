@@ -77,7 +77,7 @@ describe('a change to many', () => {
     expect((await confirm(preview, { reason: 'the service is back' })).text).toContain('Replayed 2 records.')
     expect(await Promise.all([...ids, other].map(stateOf))).toEqual(['queued', 'queued', 'failed'])
     const { rows } = await fixture.ledger.pool.query(
-      "select who, detail->>'reason' as reason from outboxd.submission_event where cause = 'replay'",
+      "select who, detail->>'reason' as reason from outboxd.submission_event where cause = 'replayed'",
     )
     const actor = { who: expect.stringMatching(/^operator ./), reason: 'the service is back' }
     expect(rows).toEqual([actor, actor])

@@ -256,9 +256,11 @@ test('a document that was deleted or does not meet the condition is discarded wi
   expect(await submissions()).toEqual([...reasons.map((why) => ['discarded', null, why]), ['queued', '1.10', null]])
   expect(await rowsSay()).toEqual([...reasons.map((why) => `discarded: ${why}`), 'queued'])
   const { rows } = await ledger.pool.query(
-    `select from_state, to_state, attempt, cause from outboxd.submission_event order by id limit 1`,
+    `select from_state, to_state, attempt, cause, message from outboxd.submission_event order by id limit 1`,
   )
-  expect(rows).toEqual([{ from_state: null, to_state: 'discarded', attempt: 0, cause: reasons[0] }])
+  expect(rows).toEqual([
+    { from_state: null, to_state: 'discarded', attempt: 0, cause: 'captured', message: reasons[0] },
+  ])
 })
 
 test('ten waiting rows of a document become one record, and a change that affects nothing sent becomes none', async () => {
@@ -447,7 +449,14 @@ describe('an older version of a document is not sent after a newer one:', () => 
       errorCode: 'E002',
       error: 'failed with E002',
     } as const
-    const transition: Transition = { submission: older, change, cause: 'failed with E002', job: null, request: null }
+    const transition: Transition = {
+      submission: older,
+      change,
+      cause: 'resubmitted',
+      message: 'failed with E002',
+      job: null,
+      request: null,
+    }
     const [judged] = await inTransaction(ledger.pool, (db) => failResubmissionsOfOvertakenDocuments(db, [transition]))
     return judged?.change
   }

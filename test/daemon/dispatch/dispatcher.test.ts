@@ -22,7 +22,7 @@ type Settled = Parameters<DispatcherDeps['writeOutcome']>[0]
 const minuteMs = 60_000
 
 const worked = (answer: Answer | null, pause: PauseToRaise | null = null): AttemptResult => ({
-  step: { change: asChange({ state: 'failed' }), cause: 'test', pause },
+  step: { change: asChange({ state: 'failed' }), cause: 'failed', message: 'test', pause },
   answer,
   breach: null,
 })
@@ -243,7 +243,12 @@ test('an outcome is settled with its poll’s job, and makes room', async () => 
   await answer()
   await answer()
   expect(settled.map(({ transition }) => transition?.job)).toEqual([null, { id: 'job 2', retryCount: 0 }])
-  expect(settled[0]?.transition).toMatchObject({ submission: { id: '1' }, change: { state: 'failed' }, cause: 'test' })
+  expect(settled[0]?.transition).toMatchObject({
+    submission: { id: '1' },
+    change: { state: 'failed' },
+    cause: 'failed',
+    message: 'test',
+  })
   expect(dispatcher.inFlight()).toBe(0)
   expect(dispatcher.pollsInFlight()).toEqual([])
   await dispatcher.drained()
@@ -535,7 +540,7 @@ describe('after a trial', () => {
 
 describe('records that got through, by answer:', () => {
   const state = (state: 'accepted' | 'rejected' | 'uncertain' | 'queued', answer: Answer): AttemptResult => ({
-    step: { change: asChange({ state }), cause: 'test', pause: null },
+    step: { change: asChange({ state }), cause: 'failed', message: 'test', pause: null },
     answer,
     breach: null,
   })

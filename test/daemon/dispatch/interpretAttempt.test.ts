@@ -19,7 +19,7 @@ const throttled: PauseToRaise = { reason: 'throttled', askedMs: 1_000, detail: '
 const job = { id: 'job', retryCount: 0 }
 
 const result = (answer: Answer | null, pause: PauseToRaise | null = null, state: State = 'queued'): AttemptResult => ({
-  step: { change: { state } as AttemptResult['step']['change'], cause: 'in words', pause },
+  step: { change: { state } as AttemptResult['step']['change'], cause: 'retried', message: 'in words', pause },
   answer,
   breach: null,
 })
@@ -227,7 +227,7 @@ test('a 401 drops the token, whatever the request was', () => {
 
 test('the step is written with the job of its poll', () => {
   const { work } = interpret(poll(response(200, {})))
-  expect(work.transition).toMatchObject({ job, change: { state: 'queued' }, cause: 'in words' })
+  expect(work.transition).toMatchObject({ job, change: { state: 'queued' }, message: 'in words' })
 })
 
 test('the request is written with its step to be counted, as a submission or a poll, or as null if none was made', () => {

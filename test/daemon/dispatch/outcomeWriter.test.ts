@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createOutcomeWriter, emptyOutcome } from '../../../src/daemon/dispatch/outcomeWriter.ts'
+import { createOutcomeWriter, emptyOutcome, type OutcomeToWrite } from '../../../src/daemon/dispatch/outcomeWriter.ts'
 import type { OutcomeBatch } from '../../../src/model.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
@@ -8,12 +8,19 @@ const passing = new Error('the database is away')
 const refusal = new Error('refused')
 const lock = new Error('another session has locked the record')
 
-const work = (id: string | null, given: Partial<Omit<OutcomeBatch, 'transitions'>> = {}) => ({
+const work = (id: string | null, given: Partial<Omit<OutcomeBatch, 'transitions'>> = {}): OutcomeToWrite => ({
   ...emptyOutcome,
   transition:
     id === null
       ? null
-      : { submission: submission({ id }), job: null, change: asChange({ state: 'failed' }), cause: '', request: null },
+      : {
+          submission: submission({ id }),
+          job: null,
+          change: asChange({ state: 'failed' }),
+          cause: 'failed',
+          message: '',
+          request: null,
+        },
   ...given,
 })
 
@@ -221,7 +228,7 @@ test('an outcome that is refused for its texts is written without them, and no o
   const lastOfBad = writes.filter((batch) => idsOf(batch).join() === 'bad').at(-1)
   expect(lastOfBad?.transitions[0]).toMatchObject({
     change: { state: 'failed', errorCode: null, error: expect.stringMatching(/^[ -~]+$/) },
-    cause: expect.stringContaining('left out'),
+    message: expect.stringContaining('left out'),
   })
 })
 

@@ -122,7 +122,8 @@ describe('what a step must not do:', () => {
   test('a request that never left changes only the state', () => {
     expect(stepOfUnsentAttempt('stopped')).toEqual({
       change: { state: 'queued', dueInMs: 0 },
-      cause: 'never sent: stopped',
+      cause: 'never_sent',
+      message: 'never sent: stopped',
       pause: null,
     })
   })

@@ -52,7 +52,12 @@ test('a process that was suspended for too long does not send, and uses up nothi
   const worked = await submit({}, () => false)
   expect(sent).toEqual([])
   expect(worked).toEqual({
-    step: { change: { state: 'queued', dueInMs: 0 }, cause: expect.stringContaining('never sent'), pause: null },
+    step: {
+      change: { state: 'queued', dueInMs: 0 },
+      cause: 'never_sent',
+      message: expect.stringContaining('deadline'),
+      pause: null,
+    },
     answer: null,
     breach: null,
   })

@@ -170,7 +170,8 @@ describe('what a step must not do:', () => {
   test('a poll that never left changes nothing, not even since when its transaction is unknown', () => {
     expect(stepOfUnsentPoll(submission({ ...accepted, unknownForMs: 5 }), 'stopped')).toEqual({
       change: { state: 'accepted', transactionId: 'tx', pollInMs: 0, polledRarely: false, unknown: true },
-      cause: 'never asked: stopped',
+      cause: 'never_asked',
+      message: 'never asked: stopped',
       pause: null,
     })
     expect(stepOfUnsentPoll(submission(probing), 'stopped').change).toMatchObject({

@@ -174,7 +174,7 @@ async function readOutcome(pool: pg.Pool, telemetry: pg.Pool, marker: string): P
     `select o.status, s.state, coalesce(s.attempt, 0) as attempt, s.error_code as code, s.error,
        coalesce((select array_agg(concat_ws(' ', e.from_state, e.to_state) order by e.id) from outboxd.submission_event e
          where e.submission_id = s.id), '{}') as steps,
-       coalesce((select array_agg(e.cause order by e.id) from outboxd.submission_event e
+       coalesce((select array_agg(coalesce(e.message, e.cause) order by e.id) from outboxd.submission_event e
          where e.submission_id = s.id), '{}') as causes
      from outbox o left join outboxd.submission s on s.outbox_id = o.id::text
      where o.payload::text like $1`,

@@ -23,7 +23,7 @@ const rows = async ({ pool }: Installation) =>
 async function withGap(): Promise<Installation> {
   const given = await install({ 'data.yaml': mapping })
   // Without this, the empty ledger would pause all sending, because row b names a transaction (ledgerRestored.test.ts).
-  await given.pool.query(`update outboxd.history set agreed_by = 'operator test'`)
+  await given.pool.query(`update outboxd.history set agreed_actor = 'operator', agreed_by = 'operator test'`)
   for (const [field2, said] of [
     ['a', 'queued'],
     ['b', 'accepted'],
@@ -66,11 +66,11 @@ test('the ledger lost rows: `ledger_behind`, uncertain or tracked', async () => 
   expect(await recover.action(contextOf(given), { as: 'uncertain', yes: true })).toBe(3)
   expect(await given.arrivals()).toHaveLength(1)
   const { rows: events } = await given.pool.query(
-    `select distinct cause, who like 'operator %' as operator from outboxd.submission_event where cause like 'recovered%' order by cause`,
+    `select distinct message, actor from outboxd.submission_event where cause = 'recovered' order by message`,
   )
   expect(events).toEqual([
-    { cause: 'recovered as uncertain', operator: true },
-    { cause: 'recovered: arrived as tx-b', operator: true },
+    { message: 'recovered as uncertain', actor: 'operator' },
+    { message: 'recovered: arrived as tx-b', actor: 'operator' },
   ])
 })
 

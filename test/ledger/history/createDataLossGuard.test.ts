@@ -279,7 +279,7 @@ test('a daemon that misses its own last claim claims nothing, even before a chec
 })
 
 test('an empty ledger captures no row until it is known that none names a transaction; one with records does not ask', async () => {
-  await ledger.pool.query(`update outboxd.history set agreed_by = 'daemon 1'`) // not an operator, who would have looked
+  await ledger.pool.query(`update outboxd.history set agreed_actor = 'daemon', agreed_by = 'daemon 1'`) // not an operator, who would have looked
   let found: RowSearchResult = { kind: 'named', outboxId: '2' }
   const rowSearch = { find: noNamedRows.find, findNow: async () => found }
   const history = createDataLossGuard({

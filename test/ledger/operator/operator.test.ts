@@ -86,7 +86,7 @@ test('if two operators replay the same records at once, only one replay takes ef
   ])
   expect(both.map((ids) => ids.length).sort()).toEqual([0, 5])
   const { rows } = await fixture.ledger.pool.query(
-    `select count(*)::int as n from outboxd.submission_event where cause = 'replay'`,
+    `select count(*)::int as n from outboxd.submission_event where cause = 'replayed'`,
   )
   expect(rows).toEqual([{ n: 5 }])
 })

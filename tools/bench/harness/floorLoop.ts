@@ -62,8 +62,9 @@ const steps = {
 }
 
 function event(from: string, before: string, after: string): string {
-  return `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
-    select id, ${before}, '${after}', 1, 'floor', 'floor' from ${from}`
+  const cause = after === 'queued' ? 'captured' : after === 'sending' ? 'claimed' : after
+  return `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, actor, who)
+    select id, ${before}, '${after}', 1, '${cause}', 'daemon', 'floor' from ${from}`
 }
 
 process.stdout.write('"event":"running"\n')
