@@ -55,9 +55,7 @@ create table outboxd.submission (
 
   transaction_id     text collate "C",
   probing            boolean     not null default false,  -- sending: its id is asked for, since no answer came
-  job_id             uuid,                                -- the pg-boss job of the next poll
   accepted_at        timestamptz,
-  poll_at            timestamptz,
   polls              integer     not null default 0,
   fruitless          integer     not null default 0,      -- polls in a row without a usable answer
   unknown_since      timestamptz,                         -- the service answers 404 since
@@ -80,8 +78,6 @@ create table outboxd.submission (
   may_have_arrived   boolean     not null default false,
   -- The transaction id is an operator's word (resolve --arrived), not the service's.
   id_by_person       boolean     not null default false,
-  -- The next poll is one of a transaction that is long past its time: such polls get a small share of the requests.
-  polled_rarely      boolean     not null default false,
 
   -- The pause that a record's own answers called for, how often in a row while others got through, and what had passed by
   -- then: a record that alone keeps meeting it is itself the cause.
@@ -107,7 +103,6 @@ create table outboxd.submission (
   check ((state = 'queued') = (due_at is not null)),
   check ((state = 'sending' and not probing) = (claim_id is not null and instance_id is not null)),
   check (not probing or state = 'sending'),
-  check ((state = 'accepted' or probing) = (job_id is not null and poll_at is not null)),
   check (state <> 'accepted' or (transaction_id is not null and accepted_at is not null)),
   check ((state in ('completed', 'failed', 'rejected', 'uncertain', 'discarded')) = (ended_at is not null)),
   check (not may_have_arrived or state in ('failed', 'rejected', 'discarded')),
@@ -126,8 +121,6 @@ create table outboxd.submission (
 -- What may be sent now, oldest first.
 create index submission_ready on outboxd.submission (due_at, seq) where state = 'queued' and not held;
 create index submission_sending on outboxd.submission (instance_id) where state = 'sending';
--- Due polls, those of transactions that are long past their time apart.
-create index submission_polled on outboxd.submission (polled_rarely, poll_at) where job_id is not null;
 -- The head of each key's line is its first row here that blocks.
 create index submission_line on outboxd.submission (key, seq)
   where key is not null and state in ('queued', 'sending', 'uncertain', 'failed', 'rejected');
@@ -362,9 +355,13 @@ create table outboxd.request (
   purpose     text        not null check (purpose in
                 ('submission', 'poll', 'token', 'question', 'other_client')),   -- question: asks for no transaction of ours
   claimed_at  timestamptz not null default clock_timestamp(),
-  over_at     timestamptz not null          -- when it is over at the latest; its answer sets this to now
+  over_at     timestamptz not null,         -- when it is over at the latest; its answer sets this to now
+  submission_id uuid,                       -- poll: of which record
+  claim_id    uuid,                         -- poll: the claim that fetched its job, until its outcome is written
+  check (claim_id is null or submission_id is not null)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 create index request_over_at on outboxd.request (over_at) include (purpose);
+create index request_poll on outboxd.request (submission_id) where claim_id is not null;
 
 -- The database's clock as it was last seen, and what it was last seen to jump by.
 create table outboxd.clock (

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createSubmissionClaimer } from '../ledger/claims.ts'
+import { Claims } from '../ledger/claims.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
 import { readRequestDemand } from '../ledger/snapshot.ts'
 import { firstMappedResource } from '../mapping/loadMappings.ts'
@@ -37,15 +37,14 @@ export type DispatchPart = ReturnType<typeof createDispatchPart>
 export function createDispatchPart(daemon: DaemonContext, options: DispatchPartOptions) {
   const { config, clock, metrics, databases } = daemon
   const { planner, heartbeat, outboxWaiting, onWritten } = options
-  const claims = createSubmissionClaimer({ ...databases, clock })
+  const claims = new Claims(databases, clock)
   const { requests: limit, windowMs } = config.rateLimit
   const runningMs = clock.stopwatch()
   const pauseLog = createPauseLog(daemon)
   let pauses: SendingReadiness['pauses'] = []
   const outcomeWriter = createWriter(daemon, pauseLog, onWritten)
   let lateRequests = 0
-  const { claimTokenRequest } = claims
-  const tokenRequests = new TokenRequests({ claimTokenRequest, writeOutcome: outcomeWriter.add }, limit)
+  const tokenRequests = new TokenRequests(claims, outcomeWriter, limit)
   const tokens = createTokenKeeper(daemon, tokenRequests)
   const stages = stageDeps(daemon, planner, tokens)
 
@@ -65,9 +64,7 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
     },
     mayClaim: heartbeat.mayClaim,
     watchHeartbeat: heartbeat.watchHeartbeat,
-    claim: claims.claim,
-    requeueUnsentClaim: claims.requeueUnsentClaim,
-    claimTrialRequest: claims.claimTrialRequest,
+    claims,
     token: () => tokens.ready().finally(() => metrics.tokenExpiry.set(tokens.expiresAtMs())),
     onTokenRefused: tokens.reject,
     submit(submission, accessToken, isValid) {

@@ -7,7 +7,7 @@ import { assertMigrated, assertSequencesAreAhead } from '../ledger/migrations.ts
 import type { InstanceLedger } from '../ledger/outcomes.ts'
 import { createPauseBackoff } from '../ledger/pauses.ts'
 import { BindingMismatch, raiseProblems } from '../ledger/problems.ts'
-import { openPollQueue, type PollQueue } from '../ledger/queue.ts'
+import { PollQueue } from '../ledger/queue.ts'
 import {
   applyStrictestSettings,
   type InstanceSettings,
@@ -79,7 +79,7 @@ async function connect(
     given: { ...given(), [outboxFileSettingName]: digest },
   })
   const queue = await openLedger(options, ledger)
-  closing.push(queue.close)
+  closing.push(() => queue.close())
   const outbox = new Outbox(erp, outboxTable, config.payloadMaxBytes, ledger)
   const readTable = () => outbox.readQualifiedName()
   await raiseForeign(ledger, () => outbox.bindLedger(instance.who))
@@ -119,10 +119,7 @@ async function connect(
   }
 }
 
-async function openLedger(
-  { config, address, instance, onError }: InstanceDatabasesOptions,
-  ledger: Pool,
-): Promise<PollQueue> {
+async function openLedger({ config, instance }: InstanceDatabasesOptions, ledger: Pool): Promise<PollQueue> {
   return withConnectionErrorsExplained(config.databaseUrl, async () => {
     await assertEncodingIsUsable(ledger, config.databaseUrl)
     await assertMigrated(ledger, config.databaseUrl)
@@ -131,7 +128,7 @@ async function openLedger(
       await bindLedgerToServiceIfUnbound(ledger, config.service, instance.who)
       await assertLedgerBelongsToService(ledger, config.service)
     })
-    return openPollQueue(address, onError)
+    return PollQueue.open(ledger)
   })
 }
 

@@ -6,11 +6,11 @@ import {
   deleteStaleInstances,
   readOrphanedSubmissions,
   readOwnOrphanedSubmissions,
+  takeOverPolls,
 } from '../ledger/instances.ts'
 import { releaseUnblockedRecords } from '../ledger/keyOrder.ts'
 import { type WrittenOutcomes, writeStepsAndReleaseKeys } from '../ledger/outcomes.ts'
 import { replaceProblems } from '../ledger/problems.ts'
-import { recreateMissingPollJobs } from '../ledger/queue.ts'
 import { pruneRequestCounts, sumRequestCountsByHour } from '../ledger/requestCounts.ts'
 import { type PrunedCounts, readPruneOverdueMs, runPruneRound } from '../ledger/retention.ts'
 import { mergeStateCountDeltas } from '../ledger/snapshot.ts'
@@ -26,7 +26,7 @@ import type { InstanceDatabases } from './instanceDatabases.ts'
 import { createPeriodicPart, createStepRound, type LoopPart } from './loop.ts'
 
 export interface MaintenancePartsOptions {
-  dispatch: Pick<DispatchPart, 'holds' | 'interpretAnswer' | 'pollsInFlight'>
+  dispatch: Pick<DispatchPart, 'holds' | 'holdsPoll' | 'interpretAnswer'>
   mayRescue(): boolean
   onWritten(outcomes: WrittenOutcomes): void
   onBacklog(rows: number): void
@@ -36,16 +36,9 @@ export interface MaintenancePartsOptions {
 type Context = Pick<DaemonContext, 'config' | 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases' | 'wakeups'>
 
 export function createMaintenanceParts(daemon: Context, options: MaintenancePartsOptions) {
-  const { dispatch } = options
-  const { queue } = daemon.databases
   return {
     orphans: createOrphanRescue(daemon, options),
-    // The queue gives a poll's job to another instance after 10 s without a touch.
-    touch: createPeriodicPart(3_000, async () => {
-      const jobs = dispatch.pollsInFlight()
-      if (jobs.length > 0) await queue.touch(jobs)
-    }),
-    reconcile: createReconciling(daemon, options.stopping),
+    upkeep: createUpkeep(daemon, options.stopping),
     compare: createComparing(daemon, options.stopping),
     prune: createPruning(daemon, options.stopping),
     history: createHistoryWatch(daemon),
@@ -74,6 +67,7 @@ function createOrphanRescue(
       wakeups.dispatch.wake()
     }
     telemetry.orphansRescued(await rescueOrphans(databases, options))
+    if ((await takeOverPollsOfOthers(databases, options)) > 0) wakeups.dispatch.wake()
   })
 }
 
@@ -81,6 +75,14 @@ const unknown = (detail: string): Answer => ({ kind: 'no-answer', sent: true, ca
 
 const died = unknown('the instance that was sending the record died')
 const forgotten = unknown('the outcome of the attempt could not be written, or the ledger lost it')
+
+function takeOverPollsOfOthers(
+  { ledger, queue, instance }: InstanceDatabases,
+  { dispatch, mayRescue }: MaintenancePartsOptions,
+): Promise<number> {
+  const own = { instanceId: instance.id, mayRescue: mayRescue(), isHeld: dispatch.holdsPoll }
+  return inTransaction(ledger, (db) => takeOverPolls(db, queue, own))
+}
 
 /**
  * Applies UNCERTAIN_POLICY to records of dead instances, and to records that this instance claimed but no longer has in
@@ -97,7 +99,7 @@ async function rescueOrphans(
   const own = await readOwnOrphanedSubmissions(ledger, instance.id, dispatch.holds)
   const settle = (submission: Submission, answer: Answer): Transition => {
     const { step } = dispatch.interpretAnswer(submission, answer)
-    return { submission, job: null, change: step.change, cause: step.cause, message: step.message, request: null }
+    return { submission, poll: null, change: step.change, cause: step.cause, message: step.message, request: null }
   }
   const transitions = [
     ...orphaned.map((submission) => settle(submission, died)),
@@ -119,36 +121,25 @@ async function rescueOrphans(
   return rescued
 }
 
-const reconcileEveryMs = 10_000
+const upkeepEveryMs = 10_000
 
 /** If the clock is set a week ahead, catching up takes 0.1 s. If it is set back, this work is only delayed. */
 const hourly = '1 * * * *'
 
-/** Only active jobs can come back from a dead instance. The rest of pg-boss's work, some 24 statements, can wait. */
-const superviseIdleEveryMs = 30_000
-
-function createReconciling({ clock, config, databases, telemetry, wakeups }: Context, stopping: AbortSignal): LoopPart {
+function createUpkeep({ config, databases, telemetry, wakeups }: Context, stopping: AbortSignal): LoopPart {
   const { ledger, queue } = databases
   const { keyOnFailure, stuckAfterMs } = config
   let lastKey = ''
-  let areCountsDue = true
-  const elapsedMs = clock.stopwatch()
-  let superviseAtMs = 0
+  let isHourOver = true
   const schedule = cron.schedule(
     hourly,
     () => {
-      areCountsDue = true
+      isHourOver = true
     },
     { timezone: 'UTC', suppressMissedWarning: true, unref: true },
   )
   stopping.addEventListener('abort', () => void schedule.stop())
   const steps = [
-    async () => {
-      if (elapsedMs() < superviseAtMs && !(await queue.hasActiveJobs())) return
-      await queue.supervise()
-      superviseAtMs = elapsedMs() + superviseIdleEveryMs - reconcileEveryMs / 2
-    },
-    async () => telemetry.jobsRecreated(await inTransaction(ledger, (db) => recreateMissingPollJobs(db, queue))),
     async () => {
       const round = await inTransaction(ledger, (db) => releaseUnblockedRecords(db, keyOnFailure, lastKey))
       lastKey = round.lastKey
@@ -158,10 +149,11 @@ function createReconciling({ clock, config, databases, telemetry, wakeups }: Con
     () => deleteStaleInstances(ledger),
     () => deleteStaleInstanceProblems(ledger),
     async () => {
-      if (!areCountsDue) return
+      if (!isHourOver) return
+      telemetry.missingPollsInserted(await inTransaction(ledger, (db) => queue.insertMissing(db)))
       await sumRequestCountsByHour(ledger)
       await pruneRequestCounts(ledger)
-      areCountsDue = false
+      isHourOver = false
     },
     async () =>
       replaceProblems(
@@ -171,7 +163,7 @@ function createReconciling({ clock, config, databases, telemetry, wakeups }: Con
       ),
     () => mergeStateCountDeltas(ledger),
   ]
-  return createPeriodicPart(reconcileEveryMs, createStepRound(steps))
+  return createPeriodicPart(upkeepEveryMs, createStepRound(steps))
 }
 
 /** A starting instance compares ledger and outbox only if no instance began a comparison in the last 60 s. */

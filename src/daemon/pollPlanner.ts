@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { type PollQueue, readPlannedPolls, reschedulePolls } from '../ledger/queue.ts'
+import { type PollQueue, readPlannedPolls } from '../ledger/queue.ts'
 import { type ProcessingTime, readProcessingTimes } from '../ledger/snapshot.ts'
 import { endStates, type MovedPoll, type PlannedPoll, type WrittenStep } from '../model.ts'
 import { inTransaction } from '../postgres/database.ts'
@@ -53,10 +53,10 @@ export class PollPlanner {
 
   /** Finds the polls that were planned at a higher price, and that are due clearly earlier now. Never delays a poll. */
   findPollsToMove(polls: readonly PlannedPoll[]): MovedPoll[] {
-    return polls.flatMap(({ submissionId, jobId, resource, ageMs, notDoneMs, inMs }) => {
+    return polls.flatMap(({ submissionId, resource, ageMs, notDoneMs, inMs }) => {
       const notDoneAgeMs = notDoneMs ?? 0
       const betterInMs = Math.max(0, notDoneAgeMs + this.nextPollDelayMs(resource, notDoneAgeMs) - ageMs)
-      return betterInMs < inMs * WORTHWHILE_SHARE ? [{ submissionId, jobId, inMs: betterInMs }] : []
+      return betterInMs < inMs * WORTHWHILE_SHARE ? [{ submissionId, inMs: betterInMs }] : []
     })
   }
 }
@@ -119,10 +119,10 @@ export class PollPlanUpdates implements LoopPart {
     if (!this.#planner.canMovePolls()) return
     const moves = this.#planner.findPollsToMove(await readPlannedPolls(this.#ledger, MOVED_MAX))
     if (moves.length === 0) return
-    await inTransaction(this.#ledger, (db) => reschedulePolls(db, this.#queue, moves))
+    await inTransaction(this.#ledger, (db) => this.#queue.move(db, moves))
     this.#onMoved()
   }
 }
 
 const ROUND_MAX_MS = 1_000
-const MOVED_MAX = 200
+const MOVED_MAX = 1_000

@@ -53,6 +53,13 @@ export async function lockBudget(db: Database): Promise<number> {
   return rows[0]?.free ?? 0
 }
 
+export interface NewRequest {
+  purpose: RequestPurpose
+  /** Of a poll: its record, and the claim that fetched its job. */
+  submissionId?: string
+  claimId?: string
+}
+
 export interface Requester {
   instanceId: string
   /** The time from the claim until the request is over at the latest. */
@@ -62,21 +69,28 @@ export interface Requester {
 /**
  * Inserts requests, which may leave after the COMMIT. Call `lockBudget` before.
  *
- * @returns their ids, in the order of `purposes`
+ * @returns their ids, in the order of `requests`
  */
 export async function insertRequests(
   db: Database,
   { instanceId, overAfterMs }: Requester,
-  purposes: readonly RequestPurpose[],
+  requests: readonly NewRequest[],
 ): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `with request as (
-       insert into outboxd.request (instance_id, purpose, over_at)
-       select $1, purpose, clock_timestamp() + $2 * interval '1 ms' from unnest($3::text[]) with ordinality p(purpose, nth)
+       insert into outboxd.request (instance_id, purpose, over_at, submission_id, claim_id)
+       select $1, purpose, clock_timestamp() + $2 * interval '1 ms', submission_id, claim_id
+       from unnest($3::text[], $4::uuid[], $5::uuid[]) with ordinality r(purpose, submission_id, claim_id, nth)
        order by nth returning id
      )
      select id from request order by id`,
-    [instanceId, overAfterMs, purposes],
+    [
+      instanceId,
+      overAfterMs,
+      requests.map(({ purpose }) => purpose),
+      requests.map(({ submissionId }) => submissionId ?? null),
+      requests.map(({ claimId }) => claimId ?? null),
+    ],
   )
   return rows.map(({ id }) => id)
 }
@@ -90,7 +104,11 @@ export async function endAnsweredRequests(db: Database, instanceId: string, ids:
 }
 
 export async function deleteUnsentRequests(db: Database, instanceId: string, ids: readonly string[]): Promise<void> {
-  await db.query('delete from outboxd.request where id = any($2::bigint[]) and instance_id = $1', [instanceId, ids])
+  // The outcome of a poll may be written later, and needs its row.
+  await db.query('delete from outboxd.request where id = any($2::bigint[]) and instance_id = $1 and claim_id is null', [
+    instanceId,
+    ids,
+  ])
 }
 
 /**
@@ -146,7 +164,7 @@ export async function tidyRequests(db: Database): Promise<void> {
        where spent_set_at > statement_timestamp()
      )
      delete from outboxd.request
-     where over_at < statement_timestamp() - greatest(interval '1 h', (select window_ms * interval '1 ms' from outboxd.ledger))`,
+     where claim_id is null and over_at < statement_timestamp() - greatest(interval '1 h', (select window_ms * interval '1 ms' from outboxd.ledger))`,
   )
 }
 
@@ -160,6 +178,9 @@ export async function tidyRequests(db: Database): Promise<void> {
  *        6                 8,    8                3
  *        1                 8,    8                0
  */
-export function countFreeForSubmissions({ submissions, polls }: WantedRequests, free: number): number {
+export function countFreeForSubmissions(
+  { submissions, polls }: Pick<WantedRequests, 'submissions' | 'polls'>,
+  free: number,
+): number {
   return Math.min(submissions, Math.max(0, free - Math.min(polls, Math.ceil(free / 2))))
 }

@@ -1,187 +1,189 @@
 import type { Clock } from '../clock.ts'
-import type {
-  Claim,
-  ClaimedPoll,
-  ClaimedRequest,
-  ClaimedSubmission,
-  ClaimRequest,
-  RequestPurpose,
-  Submission,
-} from '../model.ts'
-import { type Database, inTransaction } from '../postgres/database.ts'
+import type { Claim, ClaimedRequest, ClaimedSubmission, ClaimRequest, RequestPurpose, Submission } from '../model.ts'
+import { beginTransaction, type Database } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { sendDeadlineMs } from '../requestDurations.ts'
-import { beginClaimSql, countFreeForSubmissions, insertRequests, lockBudget } from './budget.ts'
+import { beginClaimSql, countFreeForSubmissions, insertRequests, lockBudget, type NewRequest } from './budget.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import * as pauses from './pauses.ts'
-import type { DuePoll } from './queue.ts'
 import { resetColumnsByLifetimeSql, submissionColumnsSql } from './submissions.ts'
-
-export type SubmissionClaimerDeps = Pick<
-  InstanceLedger,
-  'ledger' | 'queue' | 'instance' | 'requestOverAfterMs' | 'trialLostAfterMs'
-> & {
-  history: Pick<DataLossGuard, 'mayClaim' | 'rememberClaim'>
-  clock: Pick<Clock, 'stopwatch'>
-}
-
-export type SubmissionClaimer = ReturnType<typeof createSubmissionClaimer>
 
 /**
  * Claims records, polls and requests. Each claim is one transaction. It takes its locks in this order:
  *
+ *     due polls        skips those that are locked
  *     outboxd.ledger   waits for an instance that claims, 2 s at most if that one stops
  *     pauses           waits for an instance that raises or ends one
- *     records, polls   skips those that are locked
+ *     records          skips those that are locked
  *
  * Bodies are read after the COMMIT: a process that stopped while it received megabytes would hold the locks for ever,
  * because Postgres does not end a session that waits for its client.
  */
-export function createSubmissionClaimer(deps: SubmissionClaimerDeps) {
+export class Claims {
+  readonly #on: ClaimLedger
+  readonly #clock: Pick<Clock, 'stopwatch'>
   /** Postgres transaction ids by claim id, while the COMMIT is unanswered. */
-  const committing = new Map<string, string>()
+  readonly #committing = new Map<string, string>()
 
-  async function taking<T>(work: (db: Database) => Promise<T>, otherwise: T): Promise<T> {
-    const take = async (db: Database) => ((await deps.history.mayClaim(db)) ? work(db) : otherwise)
-    return inTransaction(deps.ledger, take, { mustSurviveFailover: true, openingSql: beginClaimSql })
+  constructor(on: ClaimLedger, clock: Pick<Clock, 'stopwatch'>) {
+    this.#on = on
+    this.#clock = clock
   }
 
-  return {
-    /**
-     * @param onCommit called just before the COMMIT. If an error comes earlier, nothing was claimed.
-     * @throws Error after that call if the COMMIT may have happened. Then call `requeueUnsentClaim`.
-     */
-    async claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim> {
-      const claimed = await taking(async (client) => {
-        const taken = await claim(deps, client, request)
-        const xid = taken.submissions[0]?.xid
-        if (xid !== undefined) committing.set(request.id, xid)
-        onCommit(taken.submissions)
-        return taken
-      }, nothing)
-      const last = claimed.submissions.at(-1)
-      if (last !== undefined) await deps.history.rememberClaim(last)
-      const submissions = await withBodies(deps.ledger, request.id, claimed.submissions)
-      committing.delete(request.id)
-      return { ...claimed, submissions }
-    },
-    async requeueUnsentClaim(claimId: string): Promise<boolean> {
-      const xid = committing.get(claimId)
-      if (xid !== undefined && !(await isPostgresTransactionOver(deps.ledger, xid))) return false
-      await requeueUnsentClaim(deps.ledger, claimId, deps.instance.who)
-      committing.delete(claimId)
-      return true
-    },
-    /** @returns null if another instance has the trial, or no request is free */
-    claimTrialRequest: (): Promise<ClaimedRequest | null> => taking((client) => claimTrialRequest(deps, client), null),
-    /** @returns null if fewer than `freeMin` requests are free */
-    claimTokenRequest: (freeMin: number): Promise<ClaimedRequest | null> =>
-      taking(
-        async (client) => ((await lockBudget(client)) < freeMin ? null : insertRequest(deps, client, 'token')),
-        null,
-      ),
+  /**
+   * @param onCommit called just before the COMMIT. If an error comes earlier, nothing was claimed.
+   * @throws Error after that call if the COMMIT may have happened. Then call `requeueUnsentClaim`.
+   */
+  async claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim> {
+    const claimed = await this.#take(async (db) => {
+      const taken = await this.#claimUpTo(db, request)
+      if (taken === null) return null
+      const xid = taken.submissions[0]?.xid
+      if (xid !== undefined) this.#committing.set(request.id, xid)
+      onCommit(taken.submissions)
+      return taken
+    })
+    if (claimed === null) return { submissions: [], polls: [], mayLeave: () => false, isFirstAfterTrial: false }
+    const last = claimed.submissions.at(-1)
+    if (last !== undefined) await this.#on.history.rememberClaim(last)
+    const submissions = await withBodies(this.#on.ledger, request.id, claimed.submissions)
+    this.#committing.delete(request.id)
+    return { ...claimed, submissions }
   }
+
+  /** @returns false if the COMMIT may still take effect, so that the caller must try again */
+  async requeueUnsentClaim(claimId: string): Promise<boolean> {
+    const xid = this.#committing.get(claimId)
+    if (xid !== undefined && !(await isPostgresTransactionOver(this.#on.ledger, xid))) return false
+    await requeueUnsentClaim(this.#on.ledger, claimId, this.#on.instance.who)
+    this.#committing.delete(claimId)
+    return true
+  }
+
+  /** @returns null if another instance has the trial, or no request is free */
+  claimTrialRequest(): Promise<ClaimedRequest | null> {
+    return this.#take(async (db) => {
+      if ((await lockBudget(db)) === 0) return null
+      const { trialLostAfterMs } = this.#on
+      return (await pauses.claimTrialRequest(db, trialLostAfterMs)) ? this.#insertRequest(db, 'question') : null
+    })
+  }
+
+  /** @returns null if fewer than `freeMin` requests are free */
+  claimTokenRequest(freeMin: number): Promise<ClaimedRequest | null> {
+    return this.#take(async (db) => ((await lockBudget(db)) < freeMin ? null : this.#insertRequest(db, 'token')))
+  }
+
+  /** Commits what `work` claimed, and rolls back if it returns null. */
+  async #take<T>(work: (db: Database) => Promise<T | null>): Promise<T | null> {
+    await using transaction = await beginTransaction(this.#on.ledger, {
+      mustSurviveFailover: true,
+      openingSql: beginClaimSql,
+    })
+    if (!(await this.#on.history.mayClaim(transaction.db))) return null
+    const taken = await work(transaction.db)
+    if (taken !== null) await transaction.commit()
+    return taken
+  }
+
+  /** @returns null if nothing is to be sent, or other instances took the requests for the polls that were fetched */
+  async #claimUpTo(db: Database, request: ClaimRequest): Promise<CommittedClaim | null> {
+    const { queue, trialLostAfterMs } = this.#on
+    const fetched = request.polls > 0 ? await queue.fetch(db, request.polls, { rarely: false }) : []
+    const rare = request.rarePolls > 0 ? await queue.fetch(db, request.rarePolls, { rarely: true }) : []
+    const free = await lockBudget(db)
+    const granted = free === 0 ? null : await grant(db, request, trialLostAfterMs)
+    if (granted === null) return null
+    const due = await this.#readPolls(db, [...fetched, ...rare])
+    const wanted = countFreeForSubmissions({ submissions: granted.submissions, polls: due.length }, free)
+    const submissions = wanted === 0 ? [] : await this.#claimQueued(db, request.id, wanted)
+    if (submissions.length + due.length > free) return null
+    const isUnused = submissions.length === 0 && (granted.isFirstAfterTrial || due.length === 0)
+    if ((request.trial || granted.isFirstAfterTrial) && isUnused) await pauses.giveBackTrialRequest(db)
+    const { ids, mayLeave } = await this.#insertRequests(db, [
+      ...submissions.map(() => ({ purpose: 'submission' as const })),
+      ...due.map(({ id }) => ({ purpose: 'poll' as const, submissionId: id, claimId: request.id })),
+    ])
+    return {
+      submissions: submissions.map((each, nth) => ({ ...each, requestId: ids[nth] as string })),
+      polls: due.map((submission, nth) => ({
+        submission,
+        poll: { requestId: ids[submissions.length + nth] as string, claimId: request.id },
+      })),
+      mayLeave,
+      isFirstAfterTrial: granted.isFirstAfterTrial && !isUnused,
+    }
+  }
+
+  /** Reads the records of polls. Removes polls of records that are no longer polled. */
+  async #readPolls(db: Database, submissionIds: readonly string[]): Promise<Submission[]> {
+    if (submissionIds.length === 0) return []
+    const { rows } = await db.query<Submission>(
+      `select ${submissionColumnsSql} from outboxd.submission s
+       where id = any($1::uuid[]) and (state = 'accepted' or state = 'sending' and probing)`,
+      [submissionIds],
+    )
+    const polled = new Set(rows.map(({ id }) => id))
+    const stale = submissionIds.filter((id) => !polled.has(id))
+    if (stale.length > 0) await this.#on.queue.replace(db, stale, [])
+    return rows
+  }
+
+  #claimQueued(db: Database, claimId: string, limit: number) {
+    const { id: instanceId, who } = this.#on.instance
+    return claimQueuedSubmissions(db, { id: claimId, instanceId, limit, who })
+  }
+
+  async #insertRequest(db: Database, purpose: RequestPurpose): Promise<ClaimedRequest> {
+    const { ids, mayLeave } = await this.#insertRequests(db, [{ purpose }])
+    return { requestId: ids[0] as string, mayLeave }
+  }
+
+  /** The deadline begins before the insert, so that no request leaves after the time that its row allows. */
+  async #insertRequests(
+    db: Database,
+    requests: readonly NewRequest[],
+  ): Promise<{ ids: string[]; mayLeave: () => boolean }> {
+    const ageMs = this.#clock.stopwatch()
+    const mayLeave = () => ageMs() < sendDeadlineMs
+    if (requests.length === 0) return { ids: [], mayLeave }
+    const { instance, requestOverAfterMs } = this.#on
+    const ids = await insertRequests(db, { instanceId: instance.id, overAfterMs: requestOverAfterMs }, requests)
+    return { ids, mayLeave }
+  }
+}
+
+type ClaimLedger = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'requestOverAfterMs' | 'trialLostAfterMs'> & {
+  history: Pick<DataLossGuard, 'mayClaim' | 'rememberClaim'>
 }
 
 interface CommittedClaim extends Omit<Claim, 'submissions'> {
   submissions: CommittedSubmission[]
 }
 
-const nothing: CommittedClaim = { submissions: [], polls: [], mayLeave: () => false, isFirstAfterTrial: false }
-
-async function claim(deps: SubmissionClaimerDeps, db: Database, request: ClaimRequest): Promise<CommittedClaim> {
-  const free = await lockBudget(db)
-  if (free === 0) return nothing
-  const granted = await grant(deps, db, request)
-  if (granted === null) return nothing
-  const { submissions, polls } = await claimUpTo(deps, db, granted, free)
-  const isUnused = submissions.length === 0 && (granted.isFirstAfterTrial || polls.length === 0)
-  if ((request.trial || granted.isFirstAfterTrial) && isUnused) await pauses.giveBackTrialRequest(db)
-  const { ids, mayLeave } = await insertClaimedRequests(deps, db, [
-    ...submissions.map(() => 'submission' as const),
-    ...polls.map(() => 'poll' as const),
-  ])
-  return {
-    submissions: submissions.map((each, nth) => ({ ...each, requestId: ids[nth] as string })),
-    polls: polls.map((each, nth) => ({ ...each, requestId: ids[submissions.length + nth] as string })),
-    mayLeave,
-    isFirstAfterTrial: granted.isFirstAfterTrial && !isUnused,
-  }
-}
-
-interface Grant extends ClaimRequest {
+interface Grant {
+  submissions: number
   isFirstAfterTrial: boolean
 }
 
-/** After a successful trial, records are sent one at a time until one has proven that the pauses are over. */
+/**
+ * After a successful trial, records are sent one at a time until one has proven that the pauses are over.
+ *
+ * @returns null if a pause keeps everything from being sent
+ */
 async function grant(
-  { trialLostAfterMs }: SubmissionClaimerDeps,
   db: Database,
-  request: ClaimRequest,
+  { trial, submissions }: ClaimRequest,
+  trialLostAfterMs: number,
 ): Promise<Grant | null> {
-  if (request.trial)
-    return (await pauses.claimTrialRequest(db, trialLostAfterMs)) ? { ...request, isFirstAfterTrial: false } : null
+  const allowed = { submissions, isFirstAfterTrial: false }
+  if (trial) return (await pauses.claimTrialRequest(db, trialLostAfterMs)) ? allowed : null
   const sending = await pauses.readSendingState(db)
   if (sending === 'paused') return null
-  if (sending === 'open' || request.submissions === 0) return { ...request, isFirstAfterTrial: false }
+  if (sending === 'open' || submissions === 0) return allowed
   const isFirstAfterTrial = await pauses.claimFirstRecordAfterTrial(db, trialLostAfterMs)
-  return { ...request, submissions: isFirstAfterTrial ? 1 : 0, isFirstAfterTrial }
-}
-
-async function claimTrialRequest(deps: SubmissionClaimerDeps, db: Database): Promise<ClaimedRequest | null> {
-  if ((await lockBudget(db)) === 0) return null
-  return (await pauses.claimTrialRequest(db, deps.trialLostAfterMs)) ? insertRequest(deps, db, 'question') : null
-}
-
-async function insertRequest(
-  deps: SubmissionClaimerDeps,
-  db: Database,
-  purpose: RequestPurpose,
-): Promise<ClaimedRequest> {
-  const { ids, mayLeave } = await insertClaimedRequests(deps, db, [purpose])
-  return { requestId: ids[0] as string, mayLeave }
-}
-
-/** The deadline begins before the insert, so that no request leaves after the time that its row allows. */
-async function insertClaimedRequests(
-  { instance, requestOverAfterMs, clock }: SubmissionClaimerDeps,
-  db: Database,
-  purposes: readonly RequestPurpose[],
-): Promise<{ ids: string[]; mayLeave: () => boolean }> {
-  const ageMs = clock.stopwatch()
-  const mayLeave = () => ageMs() < sendDeadlineMs
-  if (purposes.length === 0) return { ids: [], mayLeave }
-  const ids = await insertRequests(db, { instanceId: instance.id, overAfterMs: requestOverAfterMs }, purposes)
-  return { ids, mayLeave }
-}
-
-async function claimUpTo(deps: SubmissionClaimerDeps, db: Database, request: ClaimRequest, free: number) {
-  const wanted = countFreeForSubmissions(request, free)
-  const { id: instanceId, who } = deps.instance
-  const submissions =
-    wanted > 0 ? await claimQueuedSubmissions(db, { id: request.id, instanceId, limit: wanted, who }) : []
-  const left = free - submissions.length
-  const rare = await claimPolls(deps, db, { limit: Math.min(request.rarePolls, left), rarely: true })
-  const others = await claimPolls(deps, db, { limit: Math.min(request.polls, left - rare.length), rarely: false })
-  return { submissions, polls: [...others, ...rare] }
-}
-
-async function claimPolls(
-  { queue }: SubmissionClaimerDeps,
-  db: Database,
-  { limit, rarely }: { limit: number; rarely: boolean },
-): Promise<Omit<ClaimedPoll, 'requestId'>[]> {
-  const due = limit > 0 ? await queue.fetch(db, limit, rarely) : []
-  if (due.length === 0) return []
-  const submissions = await readPolledSubmissions(db, due)
-  const byJob = new Map(submissions.map((submission) => [submission.jobId, submission]))
-  const stale = due.flatMap(({ job }) => (byJob.has(job.id) ? [] : [job]))
-  if (stale.length > 0) await queue.complete(db, stale)
-  return due.flatMap(({ job }) => {
-    const submission = byJob.get(job.id)
-    return submission ? [{ submission, job }] : []
-  })
+  return { submissions: isFirstAfterTrial ? 1 : 0, isFirstAfterTrial }
 }
 
 interface CommittedSubmission extends Omit<ClaimedSubmission, 'body'> {
@@ -277,12 +279,3 @@ const requeueUncertainSql = `
     select from outboxd.submission_event e where e.submission_id = s.id and e.attempt = s.attempt
       and e.to_state = 'uncertain' and e.detail ->> 'claim' = $1::text
   ) returning id, 'uncertain' as from_state, attempt`
-
-async function readPolledSubmissions(db: Database, polls: readonly DuePoll[]): Promise<Submission[]> {
-  const { rows } = await db.query<Submission>(
-    `select ${submissionColumnsSql} from outboxd.submission s
-     join unnest($1::uuid[], $2::uuid[]) poll(id, job_id) on s.id = poll.id and s.job_id = poll.job_id`,
-    [polls.map(({ submissionId }) => submissionId), polls.map(({ job }) => job.id)],
-  )
-  return rows
-}

@@ -1,7 +1,6 @@
 import { type Database, epochMsSql, inTransaction, type Pool } from '../postgres/database.ts'
 import { isInstanceAliveSql } from './instances.ts'
 import { raiseProblems, shortenProblemSubject } from './problems.ts'
-import { queueSchemaName } from './queue.ts'
 
 /*
  * The database's clock says when waiting work is due. If the clock is set back, that work would wait until the clock
@@ -80,8 +79,8 @@ const seconds = (ms: number) => `${Math.round(Math.abs(ms) / 100) / 10} s`
 
 /**
  * Pauses that were set in the future last for their whole time from now. Moves the ledger and pauses first, as a claim
- * locks them, then jobs before submissions, in the order of locks (queue.ts), and queued records last, because an outcome
- * locks its own record before the next queued record of the key.
+ * locks them, then records under way before queued ones, as an outcome locks its own record before the next queued
+ * record of the key, and polls last.
  */
 async function moveTimes(db: Database, backMs: number): Promise<void> {
   const back = `$1 * interval '1 ms'`
@@ -98,12 +97,9 @@ async function moveTimes(db: Database, backMs: number): Promise<void> {
      where set_at > clock_timestamp()`,
   )
   for (const statement of [
-    `update ${queueSchemaName}.job set ${later('start_after')}, created_on = least(created_on, clock_timestamp())
-     where state in ('created', 'retry')`,
-    `update ${queueSchemaName}.job set started_on = started_on - ${back}, heartbeat_on = clock_timestamp() where state = 'active'`,
     `update outboxd.submission set ${earlier('sent_at')} where state = 'sending'`,
-    `update outboxd.submission set ${earlier('accepted_at')}, ${earlier('unknown_since')}, ${later('poll_at')}
-     where job_id is not null`,
+    `update outboxd.submission set ${earlier('accepted_at')}, ${earlier('unknown_since')}
+     where ended_at is null and (state = 'accepted' or probing)`,
     `update outboxd.submission set ${later('due_at')} where state = 'queued'`,
     `update outboxd.submission set ${later('report_not_before')} where report_due`,
     `update outboxd.skipped_row set ${later('retry_at')}`,
@@ -111,11 +107,9 @@ async function moveTimes(db: Database, backMs: number): Promise<void> {
     `update outboxd.believed_refusal set ${later('until')}`,
     `update outboxd.instance set beat_at = least(beat_at, clock_timestamp()), started_at = started_at - ${back}
      where greatest(beat_at, started_at) > clock_timestamp()`,
+    `update outboxd.poll set due_at = due_at - ${back}, priority = priority + floor($1::float8 / 1000)::int
+     where due_at > clock_timestamp()`,
   ])
     await db.query(statement, [backMs])
   await db.query('update outboxd.instance_setting set said_at = clock_timestamp() where said_at > clock_timestamp()')
-  await db.query(
-    `update ${queueSchemaName}.queue set monitor_on = null, monitor_claim_on = null, maintain_on = null
-     where greatest(monitor_on, monitor_claim_on, maintain_on) > clock_timestamp()`,
-  )
 }

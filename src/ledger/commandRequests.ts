@@ -86,7 +86,7 @@ export class CommandRequests implements AsyncDisposable {
     if ((await lockBudget(db)) === 0 && !isBeyondLimit) return { kind: 'none-free' }
     const ageMs = systemClock.stopwatch()
     const requester = { instanceId: this.#instanceId, overAfterMs: this.#overAfterMs }
-    const ids = await insertRequests(db, requester, ['question'])
+    const ids = await insertRequests(db, requester, [{ purpose: 'question' }])
     await this.#commitWithoutHanging(transaction)
     return {
       kind: 'request',

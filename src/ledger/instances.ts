@@ -1,8 +1,9 @@
-import type { ProblemKind, Submission } from '../model.ts'
+import type { PollClaim, ProblemKind, Submission } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { assertBindingMatchesService, type LedgerBinding, ledgerBindingSql, type ServiceIdentity } from './binding.ts'
 import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
+import { endPolls, type PollQueue } from './queue.ts'
 import { submissionColumnsSql } from './submissions.ts'
 
 export interface HeartbeatAnswer {
@@ -75,6 +76,32 @@ export async function readOwnOrphanedSubmissions(
     [instanceId],
   )
   return rows.filter((each) => !isClaimHeld(each))
+}
+
+/**
+ * Makes polls due again that a dead instance had fetched, and those that this instance had fetched but does not hold,
+ * because their outcome could not be written. Runs in a transaction.
+ *
+ * @param mayRescue false if this instance may not take others for dead now
+ * @returns how many polls are due again
+ */
+export async function takeOverPolls(
+  db: Database,
+  queue: PollQueue,
+  { instanceId, mayRescue, isHeld }: { instanceId: string; mayRescue: boolean; isHeld(poll: PollClaim): boolean },
+): Promise<number> {
+  const { rows } = await db.query<PollClaim & { isOwn: boolean }>(
+    `select r.id as "requestId", r.claim_id as "claimId", r.instance_id = $1 as "isOwn" from outboxd.request r
+     where r.claim_id is not null and (r.instance_id = $1 or not exists (
+       select from outboxd.instance i where i.id = r.instance_id and ${isInstanceAliveSql('i')}
+     ) and exists (
+       select from outboxd.instance me
+       where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms' and ${isInstanceAliveSql('me')}
+     ))`,
+    [instanceId, heartbeatSilenceMaxMs],
+  )
+  const left = rows.filter((poll) => (poll.isOwn ? !isHeld(poll) : mayRescue))
+  return left.length === 0 ? 0 : queue.makeDue(db, [...(await endPolls(db, left))])
 }
 
 export async function deleteStaleInstances(db: Database): Promise<void> {

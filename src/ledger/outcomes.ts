@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { boundText, escapeNonAscii, textCharsMax } from '../boundText.ts'
 import { endStates, type OutcomeBatch, type Transition, type WrittenStep } from '../model.ts'
@@ -8,7 +7,7 @@ import { failResubmissionsOfOvertakenDocuments } from './documents.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import { type KeyOnFailure, withKeysLockedThenReleased } from './keyOrder.ts'
 import * as pauses from './pauses.ts'
-import type { NewPollJob, PollQueue } from './queue.ts'
+import { endPolls, type PollQueue } from './queue.ts'
 import { endRefusalRuns, type MassRefusal, noteRefusal } from './refusals.ts'
 import { addRequestCounts } from './requestCounts.ts'
 import { assignColumnsSql, columnsKeptAcrossSteps, emptyStepColumnValues, recordsetFieldsSql } from './submissions.ts'
@@ -106,32 +105,32 @@ export function writeStepsAndReleaseKeys(
   })
 }
 
-/** Completes the poll jobs, writes the steps whose jobs this instance still had, and queues the next polls. */
+/** Writes the steps whose poll or claim this instance still has, and plans the next polls. */
 async function writeUnderFence(
   { queue, instance }: LedgerWriterDeps,
   db: Database,
   transitions: readonly Transition[],
 ): Promise<WrittenStep[]> {
   if (transitions.length === 0) return []
-  const jobs = transitions.flatMap(({ job }) => (job ? [job] : []))
-  const settled = jobs.length > 0 ? await queue.complete(db, jobs) : new Set<string>()
-  const current = transitions.filter(({ job }) => job === null || settled.has(job.id))
+  const polls = transitions.flatMap(({ poll }) => poll ?? [])
+  const polled = polls.length > 0 ? await endPolls(db, polls) : new Set<string>()
+  const current = transitions.filter(({ poll, submission }) => poll === null || polled.has(submission.id))
   const checked = await checkIds(db, current)
   const judged = await failResubmissionsOfOvertakenDocuments(db, checked)
-  const ours = judged.map((transition) => ({
-    ...transition,
-    nextJobId: 'pollInMs' in transition.change ? randomUUID() : null,
-  }))
-  const written = await writeTransitions(db, ours, instance.who)
+  const written = await writeTransitions(db, judged, instance.who)
 
   const stepped = new Set(written.map((each) => each.submissionId))
-  const effective = ours.filter(({ submission }) => stepped.has(submission.id))
-  const plans: NewPollJob[] = effective.flatMap(({ submission, change, nextJobId }) =>
-    nextJobId && 'pollInMs' in change
-      ? [{ jobId: nextJobId, submissionId: submission.id, inMs: change.pollInMs, rarely: change.polledRarely }]
-      : [],
+  const effective = judged.filter(({ submission }) => stepped.has(submission.id))
+  const planned = effective.flatMap(({ submission, change }) =>
+    'pollInMs' in change ? [{ submissionId: submission.id, inMs: change.pollInMs, rarely: change.polledRarely }] : [],
   )
-  if (plans.length > 0) await queue.insert(db, plans)
+  const renewed = effective.filter(({ poll, change }) => poll !== null || 'pollInMs' in change)
+  if (renewed.length > 0)
+    await queue.replace(
+      db,
+      renewed.map(({ submission }) => submission.id),
+      planned,
+    )
 
   const changed = new Set(checked.filter((each, i) => each !== current[i]).map(({ submission }) => submission.id))
   return written.map((step) => ({ ...step, breach: changed.has(step.submissionId) ? 'duplicate_id' : null }))
@@ -156,13 +155,11 @@ async function checkIds(db: Database, transitions: readonly Transition[]): Promi
   return makeDuplicateTransactionsUncertain(transitions, await readTransactionHolders(db, ids))
 }
 
-export interface WritableTransition extends Omit<Transition, 'request'> {
-  nextJobId: string | null
-}
+export type WritableTransition = Omit<Transition, 'request'>
 
 /**
- * Writes steps and events only for submissions that are as the request found them (the fence). After a POST, the
- * attempt of the claim must still be `sending`. After a poll, the job must still be the submission's.
+ * Writes steps and events only for submissions that are as the request found them (the fence): no step was written
+ * since, and after a POST the claim still has the record.
  */
 export async function writeTransitions(
   db: Database,
@@ -171,14 +168,13 @@ export async function writeTransitions(
 ): Promise<Omit<WrittenStep, 'breach'>[]> {
   const { rows } = await db.query<Omit<WrittenStep, 'breach'>>(
     `with step as (
-       select * from json_to_recordset($1) as t(id uuid, "fromState" text, attempt int, "claimId" uuid, "jobId" uuid,
-         state text, "dueInMs" float8, "pollInMs" float8, "nextJobId" uuid, "metPause" text, "metTimes" int,
+       select * from json_to_recordset($1) as t(id uuid, "fromState" text, revision int, "claimId" uuid,
+         state text, "dueInMs" float8, "metPause" text, "metTimes" int,
          "refusedPolls" int, "unknown" boolean, ended boolean, cause text, message text, report boolean, ${recordsetFieldsSql})
      ), written as (
        update outboxd.submission s set
-         state = t.state, revision = revision + 1, claim_id = null, instance_id = null,
+         state = t.state, revision = s.revision + 1, claim_id = null, instance_id = null,
          due_at = clock_timestamp() + t."dueInMs" * interval '1 ms',
-         poll_at = clock_timestamp() + t."pollInMs" * interval '1 ms', job_id = t."nextJobId",
          ${assignColumnsSql('t')},
          -- still on the wire: asks whether it arrived
          probing = t.state = 'sending',
@@ -197,8 +193,8 @@ export async function writeTransitions(
          ended_at = case when t.ended then clock_timestamp() end,
          report_due = s.report_due or t.report
        from step t
-       where s.id = t.id and s.state = t."fromState" and s.attempt = t.attempt
-         and s.claim_id is not distinct from t."claimId" and s.job_id is not distinct from t."jobId"
+       where s.id = t.id and s.state = t."fromState" and s.revision = t.revision
+         and s.claim_id is not distinct from t."claimId"
        returning s.id, s.type, s.state, s.attempt, s.polls, s.fruitless, coalesce(t."refusedPolls", 0) as refusal,
          t."fromState", t.cause, t.message, t."errorCode", t.error, t."transactionId", t."claimId",
          extract(epoch from clock_timestamp() - s.recorded_at)::float8 * 1000 as lifetime_ms
@@ -218,7 +214,7 @@ export async function writeTransitions(
   return rows
 }
 
-function toStep({ submission, change, cause, message, nextJobId }: WritableTransition) {
+function toStep({ submission, change, cause, message }: WritableTransition) {
   const { state } = change
   return {
     // Columns that a change leaves out keep the values that were read, because the fence guarantees these values.
@@ -230,10 +226,8 @@ function toStep({ submission, change, cause, message, nextJobId }: WritableTrans
     metTimes: change.met?.times ?? null,
     id: submission.id,
     fromState: submission.state,
-    attempt: submission.attempt,
+    revision: submission.revision,
     claimId: submission.claimId,
-    jobId: submission.jobId,
-    nextJobId,
     ended: endStates.some((end) => end === state),
     report: state !== submission.state,
   }

@@ -1,39 +1,50 @@
-import { PgBoss } from 'pg-boss'
-import type { MovedPoll, PlannedPoll, PollJob } from '../model.ts'
+import { type Clock, PgBoss } from 'pg-boss'
+import type { MovedPoll, PlannedPoll, PollClaim } from '../model.ts'
 import { createPool, type Database } from '../postgres/database.ts'
-import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
-import { catalogSearchPathSettings, connectionsMax, daemonSessionNames } from '../postgres/sessionSettings.ts'
-import { shortReadPlannerOptions } from './ledgerSessions.ts'
+import { catalogSearchPathSettings } from '../postgres/sessionSettings.ts'
 
-export interface NewPollJob {
-  jobId: string
-  submissionId: string
-  inMs: number
-  /** True if the transaction is far overdue, so that its polls are fetched apart from others. */
-  rarely: boolean
-}
-
-export interface DuePoll {
-  job: PollJob
-  submissionId: string
-}
+/*
+ * pg-boss alone knows when a poll is due. The job of a poll has the id of its record, and lives in these transactions:
+ *
+ *     acceptance   the job is inserted
+ *     claim        the job is fetched: it is active, and outboxd.request names the record and the claim
+ *     outcome      the job is deleted, and inserted anew if the record is to be polled again
+ *     takeover     the jobs that a dead instance had fetched are deleted, and inserted as due
+ *
+ * Who changes an accepted record renews or removes its job in the same transaction. An insert of a job whose id exists
+ * does nothing and does not say so: therefore jobs are deleted first, and the inserted ids are counted.
+ */
 
 export const queueName = 'outboxd_poll'
-export const queueSchemaName = 'outboxd_jobs'
-const rarePriority = -1
+const queueSchemaName = 'outboxd_jobs'
 
-/**
- * With these options, pg-boss never gives up or deletes a poll, because the ledger decides when a transaction is over.
- */
+/** With these options, pg-boss never gives up or deletes a poll, because the ledger decides when a transaction is over. */
 const queueOptions = {
   policy: 'standard',
   retryLimit: 1_000_000,
   retryDelay: 0,
-  expireInSeconds: 3_600,
-  heartbeatSeconds: 10,
+  expireInSeconds: 86_400,
   retentionSeconds: 10 * 365 * 86_400,
-  deleteAfterSeconds: 3_600,
 } as const
+
+/**
+ * pg-boss fetches by priority, not by due time. So a poll's priority is minus the second in which it is due, counted
+ * from 2026, because a priority has four bytes. Polls that are rarely made are 10^9 s lower, so that they can be fetched
+ * apart.
+ */
+const priorityBase = Date.UTC(2026) / 1_000
+const rarePriorityMax = -1_000_000_000
+
+/** All that knows pg-boss's columns. Its conditions are those of pg-boss's index for fetching. */
+const pollViewSql = `
+  create or replace view outboxd.poll as
+  select id as submission_id, start_after as due_at, priority,
+    priority <= ${rarePriorityMax} as is_rare,
+    state >= 'active' as is_under_way,
+    state < 'active' and start_after <= now()
+      and priority >= ${priorityBase} - floor(extract(epoch from now()))::int as is_due,
+    state < 'active' and start_after <= now() and priority <= ${rarePriorityMax} as is_rare_and_due
+  from ${queueSchemaName}.job where name = '${queueName}' and not blocked`
 
 export async function installPollQueue(url: string): Promise<void> {
   // A migration of pg-boss may take long, but must not wait long for locks.
@@ -50,6 +61,7 @@ export async function installPollQueue(url: string): Promise<void> {
     await boss.start()
     if (await boss.getQueue(queueName)) await boss.updateQueue(queueName, updatable(queueOptions))
     else await boss.createQueue(queueName, queueOptions)
+    await pool.query(pollViewSql)
   } finally {
     await boss.stop({ graceful: false })
     await pool.end()
@@ -60,193 +72,180 @@ function updatable({ policy: _, ...options }: typeof queueOptions) {
   return options
 }
 
-/** Must be closed. */
-export type PollQueue = Awaited<ReturnType<typeof openPollQueue>>
+export interface NewPoll {
+  submissionId: string
+  inMs: number
+  /** True if the transaction is far overdue, so that its polls get a small share of the requests. */
+  rarely: boolean
+}
 
-/**
- * Opens the pg-boss queue of polls. A job says only which submission to poll, and when. All else is in the ledger
- * (docs/why/guarantee.md). Methods with `db` work in the caller's transaction.
- *
- * @param onError called if background work of pg-boss failed. pg-boss tries such work again.
- * @throws Error if the queue is missing
- */
-export async function openPollQueue(url: string | DatabaseAddress, onError: (error: Error) => void) {
-  // pg-boss's default pool would wait without limit for a locked job.
-  const pool = createPool({
-    url,
-    name: daemonSessionNames.queue,
-    connections: connectionsMax.queue,
-    onIdleError: onError,
-    settings: { ...catalogSearchPathSettings, ...shortReadPlannerOptions, lock_timeout: '3000' },
-  })
-  const boss = new PgBoss({
-    db: within(pool),
-    schema: queueSchemaName,
-    migrate: false,
-    createSchema: false,
-    schedule: false,
-    supervise: false, // off, because pg-boss would query five times a second
-    monitorIntervalSeconds: 5,
-    maintenanceIntervalSeconds: 60,
-  })
-  boss.on('error', onError)
-  try {
+/** The pg-boss queue of polls. Each method works in the caller's transaction. */
+export class PollQueue {
+  readonly #boss: PgBoss
+
+  private constructor(boss: PgBoss) {
+    this.#boss = boss
+  }
+
+  /** @throws Error if the queue is missing */
+  static async open(db: Database): Promise<PollQueue> {
+    const boss = new PgBoss({
+      db: within(db),
+      schema: queueSchemaName,
+      migrate: false,
+      createSchema: false,
+      schedule: false,
+      supervise: false,
+      clock: clockWithoutTimers,
+    })
+    boss.on('error', () => {}) // the call that fails rejects with the same error
     await boss.start()
     // pg-boss checks only its version. Without the queue, the ledger would refuse the outcome of each tracked record.
     if (!(await boss.getQueue(queueName))) throw new Error(queueMissingMessage)
-  } catch (error) {
-    await boss.stop({ graceful: false })
-    await pool.end()
-    throw error
+    return new PollQueue(boss)
   }
-  return {
-    async fetch(db: Database, limit: number, rarely: boolean): Promise<DuePoll[]> {
-      const jobs = await boss.fetch<Pick<NewPollJob, 'submissionId'>>(queueName, {
-        batchSize: limit,
-        ...(rarely ? { maxPriority: rarePriority } : { minPriority: rarePriority + 1 }),
-        includeMetadata: true,
-        db: within(db),
-      })
-      return jobs.map(({ id, retryCount, data }) => ({ job: { id, retryCount }, submissionId: data.submissionId }))
-    },
-    async complete(db: Database, jobs: readonly PollJob[]): Promise<Set<string>> {
-      // pg-boss 12.35 returns the ids, although its declared type is empty.
-      const response = await boss.complete(queueName, [...jobs], undefined, { db: within(db) })
-      return new Set((response as { settled: string[] }).settled)
-    },
-    async insert(db: Database, plans: readonly NewPollJob[]): Promise<void> {
-      await boss.insert(
-        queueName,
-        plans.map(({ jobId, submissionId, inMs, rarely }) => ({
-          id: jobId,
-          priority: rarely ? rarePriority : 0,
-          data: { submissionId },
-          startAfter: interval(inMs),
-        })),
-        { db: within(db) },
-      )
-    },
-    /** Does nothing while an instance works on the job. */
-    async move(db: Database, jobId: string, inMs: number): Promise<void> {
-      await boss.update(queueName, undefined, { id: jobId, startAfter: interval(inMs), db: within(db) })
-    },
-    async touch(jobs: readonly PollJob[]): Promise<void> {
-      await boss.touch(queueName, [...jobs])
-    },
-    /** Queues jobs again if their instance was silent for 10 s, and deletes old jobs. Works every 5 s at most. */
-    supervise: (): Promise<void> => boss.supervise(queueName),
-    /** True if any instance works on a job, or died while it did. */
-    async hasActiveJobs(): Promise<boolean> {
-      const { rowCount } = await pool.query(
-        `select from ${queueSchemaName}.job where name = $1 and state = 'active' limit 1`,
-        [queueName],
-      )
-      return (rowCount ?? 0) > 0
-    },
-    async close(): Promise<void> {
-      await boss.stop({ graceful: false })
-      await pool.end()
-    },
+
+  /** Fetches due polls, those due longest first. @returns the ids of their records */
+  async fetch(db: Database, limit: number, { rarely }: { rarely: boolean }): Promise<string[]> {
+    const share = rarely ? { maxPriority: rarePriorityMax } : { minPriority: rarePriorityMax + 1 }
+    const jobs = await this.#boss.fetch(queueName, { batchSize: limit, ...share, db: within(db) })
+    return jobs.map(({ id }) => id)
+  }
+
+  /** Plans these polls anew, and removes the other planned polls of `submissionIds`. */
+  async replace(db: Database, submissionIds: readonly string[], polls: readonly NewPoll[]): Promise<void> {
+    const nowSeconds = await removePolls(db, submissionIds)
+    if (polls.length === 0) return
+    const jobs = polls.map(({ submissionId, inMs, rarely }) => {
+      const priority = priorityBase - Math.floor(nowSeconds + inMs / 1_000) + (rarely ? rarePriorityMax : 0)
+      return { id: submissionId, priority, startAfter: toInterval(inMs) }
+    })
+    const inserted = await this.#boss.insert(queueName, jobs, { db: within(db), returnId: true })
+    if (inserted?.length !== polls.length)
+      throw new Error(`${polls.length} polls were planned, but ${inserted?.length ?? 0} jobs were inserted`)
+  }
+
+  /** Makes these records' polls due now, if the records are polled at all. @returns how many polls are due */
+  async makeDue(db: Database, submissionIds: readonly string[]): Promise<number> {
+    const { rows } = await db.query<{ submissionId: string }>(
+      `select id as "submissionId" from outboxd.submission
+       where id = any($1::uuid[]) and (state = 'accepted' or state = 'sending' and probing)
+       order by id for no key update`,
+      [submissionIds],
+    )
+    await this.replace(
+      db,
+      submissionIds,
+      rows.map(({ submissionId }) => ({ submissionId, inMs: 0, rarely: false })),
+    )
+    return rows.length
+  }
+
+  /** Plans a poll for each polled record that has none. @returns how many records had none */
+  async insertMissing(db: Database): Promise<number> {
+    const { rows } = await db.query<{ id: string }>(
+      `select s.id from outboxd.submission s
+       where s.ended_at is null and (s.state = 'accepted' or s.state = 'sending' and s.probing) and not exists (
+         select from outboxd.poll p where p.submission_id = s.id and (not p.is_under_way or exists (
+           select from outboxd.request r where r.submission_id = s.id and r.claim_id is not null
+         ))
+       )`,
+    )
+    return rows.length === 0
+      ? 0
+      : this.makeDue(
+          db,
+          rows.map(({ id }) => id),
+        )
+  }
+
+  /** Moves polls that nobody works on. Runs in a transaction. */
+  async move(db: Database, moves: readonly MovedPoll[]): Promise<void> {
+    const { rows } = await db.query<{ id: string }>(
+      `select s.id from outboxd.submission s join outboxd.poll p on p.submission_id = s.id
+       where s.id = any($1::uuid[]) and s.state = 'accepted' and not p.is_under_way
+       order by s.id for no key update of s skip locked`,
+      [moves.map(({ submissionId }) => submissionId)],
+    )
+    const free = new Set(rows.map(({ id }) => id))
+    const polls = moves.filter(({ submissionId }) => free.has(submissionId))
+    await this.replace(
+      db,
+      [...free],
+      polls.map((poll) => ({ ...poll, rarely: false })),
+    )
+  }
+
+  async close(): Promise<void> {
+    await this.#boss.stop({ graceful: false })
   }
 }
 
 const queueMissingMessage = `the schema ${queueSchemaName} lacks the queue ${queueName}, perhaps because a migration was interrupted or the schema was restored in part. Without the queue, no transaction can be tracked: run \`outboxd migrate\``
 
+/** pg-boss has timers for a cache and for its own workers. The queue needs neither. */
+const clockWithoutTimers: Clock = {
+  now: Date.now,
+  setTimeout: () => 0,
+  setInterval: () => 0,
+  clearTimeout: () => {},
+  clearInterval: () => {},
+}
+
 /** Writes seconds with six decimals, because Postgres does not accept 1e-7 as an interval. */
-const interval = (ms: number) => (ms / 1000).toFixed(6)
+const toInterval = (ms: number) => (ms / 1000).toFixed(6)
 
 function within(db: Database) {
   return { executeSql: (text: string, values?: unknown[]) => db.query(text, values) }
 }
 
-/** Reads polls that are not due yet. Leaves out a poll if the one before had no usable answer. */
-export async function readPlannedPolls(db: Database, limit: number): Promise<PlannedPoll[]> {
-  const { rows } = await db.query<PlannedPoll>(
-    `select id as "submissionId", job_id as "jobId", resource, not_done_ms::float8 as "notDoneMs",
-       extract(epoch from now() - accepted_at)::float8 * 1000 as "ageMs",
-       extract(epoch from poll_at - now())::float8 * 1000 as "inMs"
-     from outboxd.submission
-     where job_id is not null and poll_at > now() and state = 'accepted' and fruitless = 0
-       and not polled_rarely
-     order by poll_at limit $1`,
-    [limit],
+/** @returns the database's time in this transaction, in seconds */
+async function removePolls(db: Database, submissionIds: readonly string[]): Promise<number> {
+  const { rows } = await db.query<{ now: number }>(
+    `with removed as (delete from outboxd.poll where submission_id = any($1::uuid[]))
+     select extract(epoch from now())::float8 as now`,
+    [submissionIds],
   )
-  return rows
+  return (rows[0] as (typeof rows)[0]).now
 }
 
-/** Runs in a transaction. Does not move polls that are due or on which an instance works. */
-export async function reschedulePolls(
-  db: Database,
-  queue: Pick<PollQueue, 'move'>,
-  moves: readonly MovedPoll[],
-): Promise<void> {
-  const ours = await lockFreePollJobs(
-    db,
-    moves.map(({ jobId }) => jobId),
-  )
-  const { rows } = await db.query<{ jobId: string }>(
-    `update outboxd.submission s set poll_at = now() + move."inMs" * interval '1 ms'
-     from json_to_recordset($1) as move("submissionId" uuid, "jobId" uuid, "inMs" float8)
-     where s.id = move."submissionId" and s.job_id = move."jobId" and s.poll_at > now()
-     returning s.job_id as "jobId"`,
-    [JSON.stringify(moves.filter(({ jobId }) => ours.has(jobId)))],
-  )
-  const moved = new Set(rows.map(({ jobId }) => jobId))
-  for (const { jobId, inMs } of moves) if (moved.has(jobId)) await queue.move(db, jobId, inMs)
-}
-
-/*
- * The order of locks in a transaction, to avoid deadlocks:
- *
- * 1  jobs of polls           lockPollJobs. writeOutcomes completes the jobs; moveDueTimesIfClockSetBack moves all jobs
- * 2  ids of transactions     lockTransactionIds
- * 3  submissions             lockSubmissionsAndReadKeys, in the order of their ids
- * 4  keys                    lockKeys
- *
- * A claim never waits for these locks, because it skips locked rows.
- */
-
-export async function lockPollJobs(db: Database, submissions: readonly { id: string }[]): Promise<void> {
-  await db.query(
-    `select from ${queueSchemaName}.job where name = '${queueName}' and id = any(array(
-       select job_id from outboxd.submission where id = any($1::uuid[]) and job_id is not null
-     )) order by id for update`,
-    [submissions.map(({ id }) => id)],
-  )
-}
-
-export async function removePollJobs(db: Database, jobIds: readonly string[]): Promise<void> {
-  await db.query(`delete from ${queueSchemaName}.job where name = '${queueName}' and id = any($1::uuid[])`, [jobIds])
-}
-
-async function lockFreePollJobs(db: Database, jobIds: readonly string[]): Promise<ReadonlySet<string>> {
+/** Ends polls that are under way, so that nobody else can. @returns the ids of the records whose poll it ended */
+export async function endPolls(db: Database, polls: readonly PollClaim[]): Promise<Set<string>> {
   const { rows } = await db.query<{ id: string }>(
-    `select id from ${queueSchemaName}.job where name = '${queueName}' and id = any($1::uuid[]) order by id for update skip locked`,
-    [jobIds],
+    `update outboxd.request r set claim_id = null
+     from unnest($1::bigint[], $2::uuid[]) poll(id, claim_id)
+     where r.id = poll.id and r.claim_id = poll.claim_id returning r.submission_id as id`,
+    [polls.map(({ requestId }) => requestId), polls.map(({ claimId }) => claimId)],
   )
   return new Set(rows.map(({ id }) => id))
 }
 
-/**
- * Creates a poll job for each tracked submission whose job is gone or ended. Makes a job due whose poll is due, because
- * a job that was written while the clock was set back may lie in the future. Runs in a transaction.
- */
-export async function recreateMissingPollJobs(db: Database, queue: Pick<PollQueue, 'insert'>): Promise<number> {
+/** Removes the records' planned polls, and keeps the answers of polls under way from being written. */
+export async function withdrawPolls(db: Database, submissionIds: readonly string[]): Promise<void> {
   await db.query(
-    `update ${queueSchemaName}.job j set start_after = s.poll_at from outboxd.submission s
-     where s.poll_at < clock_timestamp() - interval '5 s' and j.name = '${queueName}' and j.id = s.job_id
-       and j.state in ('created', 'retry') and j.start_after > clock_timestamp()`,
+    'update outboxd.request set claim_id = null where submission_id = any($1::uuid[]) and claim_id is not null',
+    [submissionIds],
   )
-  const { rows } = await db.query<Omit<NewPollJob, 'inMs'>>(
-    `update outboxd.submission s set job_id = gen_random_uuid(), revision = revision + 1
-     where s.job_id is not null and s.poll_at < clock_timestamp() and not exists (
-       select from ${queueSchemaName}.job j where j.id = s.job_id and j.state in ('created', 'retry', 'active')
-     ) returning s.id as "submissionId", s.job_id as "jobId", s.polled_rarely as rarely`,
+  await removePolls(db, submissionIds)
+}
+
+/** Removes all planned polls, and keeps the answers of polls under way from being written. */
+export async function withdrawAllPolls(db: Database): Promise<void> {
+  await db.query('update outboxd.request set claim_id = null where claim_id is not null')
+  await db.query('delete from outboxd.poll')
+}
+
+/** Reads polls that are not due within a second. Leaves out a poll if the one before had no usable answer. */
+export async function readPlannedPolls(db: Database, limit: number): Promise<PlannedPoll[]> {
+  const { rows } = await db.query<PlannedPoll>(
+    `select s.id as "submissionId", s.resource, s.not_done_ms::float8 as "notDoneMs",
+       extract(epoch from now() - s.accepted_at)::float8 * 1000 as "ageMs",
+       extract(epoch from p.due_at - now())::float8 * 1000 as "inMs"
+     from outboxd.poll p join outboxd.submission s on s.id = p.submission_id
+     where not p.is_rare and not p.is_under_way and p.due_at > now() + interval '1 s'
+       and s.state = 'accepted' and s.fruitless = 0
+     order by p.priority desc limit $1`,
+    [limit],
   )
-  if (rows.length > 0)
-    await queue.insert(
-      db,
-      rows.map((each) => ({ ...each, inMs: 0 })),
-    )
-  return rows.length
+  return rows
 }

@@ -49,7 +49,7 @@ export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> 
           where state in ('queued', 'sending') and not probing) as "oldestUnsentMs",
        (select count(*)::int from outboxd.submission where state = 'sending' and probing) as probing,
        (select extract(epoch from min(coalesce(accepted_at, sent_at)))::float8 * 1000 from outboxd.submission
-          where job_id is not null) as "oldestAcceptedMs",
+          where ended_at is null and (state = 'accepted' or state = 'sending' and probing)) as "oldestAcceptedMs",
        (select extract(epoch from min(ended_at))::float8 * 1000 from outboxd.submission
           where state in ('failed', 'rejected')) as "oldestForPersonMs",
        (select coalesce(json_agg(json_build_object('reason', reason, 'detail', detail,
@@ -127,21 +127,20 @@ export async function readLastEventId(db: Database): Promise<string> {
 /**
  * Call this outside a transaction, so that `now()` is the time of the call. (An index scan can use `now()`, but not
  * clock_timestamp().) Counts in the order of an index, because old statistics may make the planner read the whole
- * ledger.
+ * ledger. Polls that are due in one second are in no order, so the next one is the first of several.
  */
 export async function readRequestDemand(db: Database, countMax: number): Promise<RequestDemand> {
   const { rows } = await db.query<RequestDemand>(
     `select
        (select count(*)::int from (select from outboxd.submission
           where state = 'queued' and not held and due_at <= now() order by due_at limit $1) ready) as "submissionsReady",
-       (select count(*)::int from (select from outboxd.submission
-          where job_id is not null and not polled_rarely and poll_at <= now() order by poll_at limit $1) due) as "pollsDue",
-       (select count(*)::int from (select from outboxd.submission
-          where job_id is not null and polled_rarely and poll_at <= now() order by poll_at limit $1) due) as "rarePollsDue",
-       (select coalesce(extract(epoch from now() - min(poll_at))::float8 * 1000, 0) from outboxd.submission
-          where job_id is not null and not polled_rarely and poll_at <= now()) as "pollOverdueMs",
-       (select count(*)::int from (select from outboxd.submission
-          where job_id is not null and not polled_rarely order by poll_at limit 10000) t) as tracked,
+       (select count(*)::int from (select from outboxd.poll where is_due order by priority desc limit $1) due) as "pollsDue",
+       (select count(*)::int from (select from outboxd.poll where is_rare_and_due order by priority desc limit $1) due)
+         as "rarePollsDue",
+       coalesce((select extract(epoch from now() - due_at)::float8 * 1000 from outboxd.poll
+          where is_due order by priority desc limit 1), 0) as "pollOverdueMs",
+       (select count(*)::int from (select from outboxd.poll where not is_under_way and not is_rare
+          order by priority desc limit 10000) t) as tracked,
        coalesce(budget.rate_limit, 0) as limit, coalesce(budget.free, 0) as free,
        extract(epoch from budget.next_free_at - now())::float8 * 1000 as "nextFreeMs",
        (select count(*) filter (where purpose = 'submission')::int from (
@@ -150,10 +149,10 @@ export async function readRequestDemand(db: Database, countMax: number): Promise
        (select extract(epoch from least(
           (select min(due_at) from outboxd.submission
              where state = 'queued' and not held and due_at > now()),
-          (select min(poll_at) from outboxd.submission
-             where job_id is not null and not polled_rarely and poll_at > now()),
-          (select min(poll_at) from outboxd.submission
-             where job_id is not null and polled_rarely and poll_at > now())
+          (select min(due_at) from (select due_at from outboxd.poll
+             where not is_under_way and not is_rare and due_at > now() order by priority desc limit 20) next),
+          (select due_at from outboxd.poll
+             where not is_under_way and is_rare and due_at > now() order by priority desc limit 1)
         ) - now())::float8 * 1000) as "nextDueMs",
        (select coalesce(json_agg(json_build_object('reason', reason,
           'leftMs', extract(epoch from greatest(until, probe_until) - now()) * 1000,
@@ -266,8 +265,7 @@ export async function readDaemonActivity(db: Database, onFailure: KeyOnFailure):
           where state = 'queued' and not held) as "firstDueMs",
        (select extract(epoch from max(due_at))::float8 * 1000 from outboxd.submission
           where state = 'queued' and not held) as "lastDueMs",
-       (select extract(epoch from min(poll_at))::float8 * 1000 from outboxd.submission
-          where job_id is not null and not polled_rarely) as "firstPollDueMs",
+       (select extract(epoch from min(due_at))::float8 * 1000 from outboxd.poll where not is_rare) as "firstPollDueMs",
        ${idleSinceSql(lastEventSql("to_state in ('queued', 'sending')"))} as "idleSinceMs",
        ${idleSinceSql(lastEventSql("to_state = 'sending'"))} as "unclaimedSinceMs",
        ${idleSinceSql("(select max(minute) + interval '1 min' from outboxd.request_count)")} as "unansweredSinceMs",

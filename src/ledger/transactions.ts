@@ -108,7 +108,7 @@ export async function findStuckSubmissionProblems(
     `select probing, count(*)::int as count, (array_agg(outbox_id order by at))[1] as oldest,
        to_char(min(at) at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS"Z"') as since
      from outboxd.submission, lateral (select coalesce(accepted_at, sent_at) as at) asked
-     where job_id is not null and at < clock_timestamp() - $1 * interval '1 ms'
+     where ended_at is null and (state = 'accepted' or probing) and at < clock_timestamp() - $1 * interval '1 ms'
      group by probing order by probing`,
     [stuckAfterMs],
   )

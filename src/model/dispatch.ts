@@ -1,6 +1,6 @@
 import type { Resource } from '../resources.ts'
 import type { Breach, PauseReason, PauseToRaise } from './service.ts'
-import type { PollJob, State, Submission, Transition } from './submission.ts'
+import type { PollClaim, State, Submission, Transition } from './submission.ts'
 
 /** What a request is made for. A question asks for no transaction of ours: a trial, or a request of a command. */
 export type RequestPurpose = 'submission' | 'poll' | 'token' | 'question'
@@ -100,9 +100,8 @@ export interface ClaimedSubmission extends Submission {
 }
 
 export interface ClaimedPoll {
-  requestId: string
   submission: Submission
-  job: PollJob
+  poll: PollClaim
 }
 
 export interface ClaimedRequest {

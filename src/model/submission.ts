@@ -73,8 +73,6 @@ export const submissionColumns = {
   result: { holds: 'text', lasts: 'step' },
   /** True if the record failed or was rejected, but the service may have it. */
   mayHaveArrived: { holds: 'flag', lasts: 'step' },
-  /** True if polls of the transaction get only a small share of the requests. */
-  polledRarely: { holds: 'flag', lasts: 'step' },
 } as const satisfies Record<string, Column>
 
 type Columns = typeof submissionColumns
@@ -87,7 +85,7 @@ type Values = { -readonly [N in keyof Columns]: Held[Columns[N]['holds']] }
 export type KeptColumnValues = Pick<Values, NameOf<Exclude<ColumnValueLifetime, 'step'>>>
 export type StepColumnValues = Pick<Values, NameOf<'step'>>
 
-export interface Submission extends KeptColumnValues, Pick<StepColumnValues, 'polledRarely'> {
+export interface Submission extends KeptColumnValues {
   id: string
   outboxId: string
   type: string
@@ -99,13 +97,14 @@ export interface Submission extends KeptColumnValues, Pick<StepColumnValues, 'po
   sendsOwnId: boolean
   recordedMs: number
   state: State
+  /** Goes up with each step. */
+  revision: number
   attempt: number
   claimId: string | null
   met: PauseStreak | null
   /** True if an operator gave the transaction id. */
   idByPerson: boolean
   probing: boolean
-  jobId: string | null
   /** Time since acceptance, or since probing began, by the database's clock. */
   ageMs: number
   refusedPolls: RefusedPolls
@@ -154,9 +153,11 @@ interface Resubmitted extends Queued, Pick<StepColumnValues, 'errorCode'> {
   error: string
 }
 
-interface Asked extends Progress, Pick<StepColumnValues, 'polledRarely'> {
+interface Asked extends Progress {
   transactionId: string
   pollInMs: number
+  /** True if polls of the transaction get only a small share of the requests. */
+  polledRarely: boolean
   unknown: boolean
 }
 
@@ -200,8 +201,14 @@ export interface SubmissionStep {
 export interface Transition extends Omit<SubmissionStep, 'pause'> {
   submission: Submission
   /** Null after a POST. */
-  job: PollJob | null
+  poll: PollClaim | null
   request: MadeRequest | null
+}
+
+/** A poll under way: `outboxd.request` has both ids until the outcome is written or another instance takes over. */
+export interface PollClaim {
+  requestId: string
+  claimId: string
 }
 
 export interface AttemptResult {
@@ -210,15 +217,8 @@ export interface AttemptResult {
   breach: Breach | null
 }
 
-export interface PollJob {
-  id: string
-  /** Rises if another instance takes over the pg-boss job, so that the former one can no longer complete it. */
-  retryCount: number
-}
-
 export interface PlannedPoll {
   submissionId: string
-  jobId: string
   resource: Resource
   ageMs: number
   /** Null before the first poll. */
@@ -226,4 +226,4 @@ export interface PlannedPoll {
   inMs: number
 }
 
-export type MovedPoll = Pick<PlannedPoll, 'submissionId' | 'jobId' | 'inMs'>
+export type MovedPoll = Pick<PlannedPoll, 'submissionId' | 'inMs'>

@@ -138,7 +138,7 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
       if (forgotten > 0) log.info('ids of deleted outbox rows were deleted from the ledger', { count: forgotten })
       if (emptied > 0) log.info('payloads, bodies and results of old records were deleted', { count: emptied })
     },
-    jobsRecreated(count: number) {
+    missingPollsInserted(count: number) {
       if (count > 0) log.warn('accepted records had no planned poll: the daemon planned new polls', { count })
     },
   }

@@ -91,8 +91,7 @@ export function withOutbox<T>(
 }
 
 export function createOperator({ config, ledger, account }: Databases, actor: WhoAndReason): Operator {
-  const { databaseUrl: url, keyOnFailure } = config
-  return { ledger, url, keyOnFailure, actor: { ...actor, account } }
+  return { ledger, keyOnFailure: config.keyOnFailure, actor: { ...actor, account } }
 }
 
 export const readSessionsBlockingOutboxReads = ({ locks }: Pick<Databases, 'locks'>): Promise<LockingSession[]> =>

@@ -25,7 +25,6 @@ import { readUncapturedRowsLockedByCapture } from '../outbox/lockedRows.ts'
 import { findUndatedWaitingRows } from '../outbox/readRows.ts'
 import { type RowWithTransactionId, readCapturedRowsWithTransactionId } from '../outbox/rowsWithTransactionId.ts'
 import { waitForWriteBack } from '../outbox/writeBack.ts'
-import { inTransaction } from '../postgres/database.ts'
 import { inBatches } from './bulkChange.ts'
 import { findLostRows, makeMissingReportsDue, tryReadRecord } from './compareDatabases.ts'
 import { type Databases, withOutbox } from './databases.ts'
@@ -295,7 +294,7 @@ async function goOnAfter(
     if (!goOn()) return 'interrupted'
   }
   const terms = { queuedBecome: as, seenAtMs: found.atMs, isOutboxInDoubt, alreadyDecided }
-  const queued = await inTransaction(operator.ledger, (db) => finishRecovery(db, terms, operator.actor))
+  const queued = await finishRecovery(operator, terms)
   if (queued === null) return 'changed'
   if (alreadyDecided.arrived > 0) say(`Records that have arrived, now tracked: ${alreadyDecided.arrived}.`)
   if (alreadyDecided.uncertain > 0)

@@ -90,11 +90,10 @@ export const catalogSearchPathSettings = { search_path: 'pg_catalog' } as const
 export const daemonSessionNames = {
   work: 'outboxd',
   outbox: 'outboxd outbox',
-  queue: 'outboxd queue',
   heartbeat: 'outboxd heartbeat',
   listen: 'outboxd listen',
 } as const
 
-export const connectionsMax = { work: 8, outbox: 4, queue: 2, heartbeat: 2, listen: 1 } as const
+export const connectionsMax = { work: 8, outbox: 4, heartbeat: 2, listen: 1 } as const
 
 export const daemonConnectionsMax = Object.values(connectionsMax).reduce((sum, most) => sum + most, 0)

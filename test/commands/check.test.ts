@@ -7,6 +7,7 @@ import { judgeClocks, judgeDisk, judgeDurability, judgeFreeConnections } from '.
 import { judgeUnknownTransactionAnswer } from '../../src/commands/check/service.ts'
 import { command as check } from '../../src/commands/check.ts'
 import { raiseProblems } from '../../src/ledger/problems.ts'
+import { daemonConnectionsMax } from '../../src/postgres/sessionSettings.ts'
 import { type Setup, setup as startSandbox } from '../sandbox/setup.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { createDatabase } from '../support/database.ts'
@@ -511,12 +512,14 @@ test.each([
 const room = (free: number, ours = 0) => ({ free, ours, limit: 'max_connections is 20' })
 
 test('too few free connections for a daemon are a problem, its open ones count as free', () => {
-  expect(judgeFreeConnections(room(17)).mark).toBe('ok')
-  expect(judgeFreeConnections(room(16))).toMatchObject({
+  expect(judgeFreeConnections(room(daemonConnectionsMax)).mark).toBe('ok')
+  expect(judgeFreeConnections(room(daemonConnectionsMax - 1))).toMatchObject({
     mark: 'problem',
-    message: expect.stringContaining('accepts 16 more connections (max_connections is 20); a daemon opens 17'),
+    message: expect.stringContaining(
+      `accepts ${daemonConnectionsMax - 1} more connections (max_connections is 20); a daemon opens ${daemonConnectionsMax}`,
+    ),
   })
-  expect(judgeFreeConnections(room(4, 14)).mark).toBe('ok')
+  expect(judgeFreeConnections(room(4, daemonConnectionsMax - 4)).mark).toBe('ok')
   expect(judgeFreeConnections(null).mark).toBe('not-asked')
 })
 
@@ -552,14 +555,14 @@ test('a server that may lose commits in a power cut is a warning, and check says
 test('a role with fewer connections than a daemon opens is a problem, with its limit', async () => {
   const { pool, url } = fixture.ledger
   const role = `limited_${new URL(url).pathname.slice(6)}`
-  await pool.query(`create role ${role} login password 'x' connection limit 9`)
+  await pool.query(`create role ${role} login password 'x' connection limit 3`)
   onTestFinished(async () => void (await pool.query(`drop role ${role}`)))
   const { code, printed } = await run({
     DATABASE_URL: Object.assign(new URL(url), { username: role, password: 'x' }).href,
   })
   expect(printed).toMatch(
     new RegExp(
-      `^PROBLEM  connections: .* accepts [789] more connections \\(the role ${role} may have 9\\); a daemon opens 17\n {11}Raise`,
+      `^PROBLEM  connections: .* accepts [123] more connections \\(the role ${role} may have 3\\); a daemon opens ${daemonConnectionsMax}\n {11}Raise`,
       'm',
     ),
   )

@@ -91,9 +91,9 @@ describe('an accepted record', () => {
     expect(asked.messages).toContain('The service has accepted 1 record of these and may still complete them')
     expect((await fixture.ledger.row(id)).state).toBe('accepted')
     expect((await run([id], { reason, yes: true })).code).toBe(0)
-    expect(await fixture.ledger.row(id)).toMatchObject({ state: 'discarded', job_id: null, transaction_id: 'tx-1' })
+    expect(await fixture.ledger.row(id)).toMatchObject({ state: 'discarded', transaction_id: 'tx-1' })
     expect((await fixture.ledger.events(id)).at(-1)).toBe('accepted -> discarded: discarded: entered twice')
-    expect(await fixture.ledger.liveJobs()).toEqual([])
+    expect(await fixture.ledger.polled()).toEqual([])
   })
 
   test('stays discarded if the answer to its poll comes later', async () => {
@@ -101,7 +101,7 @@ describe('an accepted record', () => {
     const work = fixture.ledger.dispatch()
     const { polls } = await claim(work, { polls: 1 })
     expect((await run([id], { reason, yes: true })).code).toBe(0)
-    const late = polls.map(({ submission, job }) => transition(submission, { state: 'completed' }, job))
+    const late = polls.map(({ submission, poll }) => transition(submission, { state: 'completed' }, poll))
     expect((await work.writeOutcomes(outcomeBatch({ transitions: late }))).written).toEqual([])
     expect((await fixture.ledger.row(id)).state).toBe('discarded')
   })

@@ -116,9 +116,7 @@ test('erase affects only the given key, asks without --yes, and changes nothing 
 test('show says that a record was erased, and resolve --take-back refuses it', async () => {
   const id = await fixture.end(uncertain, ofPerson('1'))
   await resolve.action(fixture.context(), id, { arrived: 'tx-1', unchecked: true, yes: true })
-  await sql(
-    `update outboxd.submission set state = 'completed', job_id = null, poll_at = null, ended_at = now(), report_due = false`,
-  )
+  await sql(`update outboxd.submission set state = 'completed', ended_at = now(), report_due = false`)
   await run()
   const context = fixture.context()
   await show.action(context, id, {})

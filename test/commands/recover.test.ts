@@ -76,7 +76,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
       ...{ state: 'accepted', transaction_id: 'T-1', id_by_person: true, in_doubt: true, report_due: true },
       ...{ resubmissions: 3, held: false, due_at: null },
     })
-    expect(await fixture.ledger.liveJobs()).toEqual([(await fixture.ledger.row(id)).job_id])
+    expect(await fixture.ledger.polled()).toEqual([id])
     const { rows } = await query(
       `select message, who, detail ->> 'reason' as reason, detail ->> 'transactionId' as transaction
        from outboxd.submission_event where submission_id = $1 order by id desc limit 1`,
@@ -227,7 +227,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     expect((await stateOf(known))[0]).toBe('uncertain')
     expect(await stateOf(uncertain)).toEqual(['uncertain', null, 'no answer'])
     expect((await stateOf(await idOf(ofUncertain)))[0]).toBe('uncertain')
-    expect(await fixture.ledger.liveJobs()).toHaveLength(2)
+    expect(await fixture.ledger.polled()).toHaveLength(2)
   })
 })
 
@@ -339,7 +339,7 @@ test('while waiting rows without a date remain, recover does not finish and the 
     recoverFromLedgerLoss(
       {
         databases,
-        operator: { ledger: databases.ledger, url: fixture.ledger.url, keyOnFailure: 'continue', actor: testActor },
+        operator: { ledger: databases.ledger, keyOnFailure: 'continue', actor: testActor },
         mappings: loadMappings(databases.config.mappingsDir),
         goOn: () => true,
         onTaken() {},
@@ -449,7 +449,7 @@ test('if recover fails halfway, sending stays paused, and a second run settles t
   expect(await fixture.ledger.countStates()).toEqual({ accepted: 100, queued: 1 })
   expect(await recover.action(fixture.context(), { as: 'new', ...erin })).toBe(0)
   expect(await fixture.ledger.countStates()).toEqual({ accepted: 101 })
-  expect(await fixture.ledger.liveJobs()).toHaveLength(101)
+  expect(await fixture.ledger.polled()).toHaveLength(101)
 })
 
 test.each([

@@ -64,7 +64,7 @@ describe('--arrived', () => {
     })
     // accepted_at is the time of sending, because a late poll must not teach that processing is quick.
     expect(row.accepted_at).toEqual(row.sent_at)
-    expect(await fixture.ledger.liveJobs()).toEqual([row.job_id])
+    expect(await fixture.ledger.polled()).toEqual([row.id])
     expect((await fixture.ledger.events(id)).at(-1)).toBe('uncertain -> accepted: resolved: arrived as tx-9')
     const { polls } = await claim(fixture.ledger.dispatch(), { polls: 1 })
     expect(polls.map(({ submission }) => submission.transactionId)).toEqual(['tx-9'])
@@ -74,8 +74,8 @@ describe('--arrived', () => {
     const { env } = await service({ 'tx-9': { transactionId: 'tx-9', status: 'completed' } })
     const id = await fixture.end(uncertain, { tracked: false })
     expect((await run(id, { arrived: 'tx-9' }, { env })).code).toBe(0)
-    expect(await fixture.ledger.row(id)).toMatchObject({ state: 'completed', transaction_id: 'tx-9', job_id: null })
-    expect(await fixture.ledger.liveJobs()).toEqual([])
+    expect(await fixture.ledger.row(id)).toMatchObject({ state: 'completed', transaction_id: 'tx-9' })
+    expect(await fixture.ledger.polled()).toEqual([])
   })
 
   test('the service is asked for an order at the path of orders, and each request counts', async () => {
@@ -101,7 +101,7 @@ describe('--arrived', () => {
       const { code, messages } = await run(id, { arrived }, { env })
       expect(code).toBe(1)
       expect(await fixture.ledger.row(id)).toEqual(before)
-      expect(await fixture.ledger.liveJobs()).toEqual([])
+      expect(await fixture.ledger.polled()).toEqual([])
       return messages
     }
 
@@ -303,10 +303,10 @@ describe('beside uncertain records, resolve settles', () => {
     await run(id, { arrived: 'tx-2', ...unchecked })
     const row = await fixture.ledger.row(id)
     expect(row).toMatchObject({ state: 'accepted', transaction_id: 'tx-2', not_done_ms: null })
-    expect(await fixture.ledger.liveJobs()).toEqual([row.job_id])
+    expect(await fixture.ledger.polled()).toEqual([row.id])
     await run(id, { notArrived: true })
     expect(await fixture.ledger.row(id)).toMatchObject({ state: 'queued', transaction_id: null, id_by_person: false })
-    expect(await fixture.ledger.liveJobs()).toEqual([])
+    expect(await fixture.ledger.polled()).toEqual([])
   })
 
   test('an accepted record that never had a usable answer', async () => {
@@ -435,6 +435,6 @@ test('an operator can settle a record whose id is still being polled, and a reco
   expect(await fixture.ledger.row(arrived)).toMatchObject({ state: 'accepted', probing: false, transaction_id: 'tx-1' })
   const notArrived = await fixture.end({ ...asked, transactionId: 'tx-2' }, { outboxId: '2' })
   expect((await run('outbox:2', { notArrived: true, yes: true })).code).toBe(0)
-  const queued = { state: 'queued', probing: false, job_id: null, transaction_id: null, in_doubt: true }
+  const queued = { state: 'queued', probing: false, transaction_id: null, in_doubt: true }
   expect(await fixture.ledger.row(notArrived)).toMatchObject(queued)
 })

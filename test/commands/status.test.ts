@@ -252,7 +252,7 @@ test('a poll was due, and yet no answer was written for two minutes: not well', 
   await alive()
   await fixture.end({ state: 'accepted', transactionId: 'tx-1', pollInMs: 1 })
   await pool.query(`update outboxd.instance set started_at = now() - interval '5 min'`)
-  await pool.query(`update outboxd.submission set poll_at = now() - interval '150 s'`)
+  await pool.query(`update outboxd.poll set due_at = now() - interval '150 s'`)
   const silent =
     /^No outcome is recorded: polls have been due for up to 2 min 3\d s and requests are free, but no daemon has written an answer to the ledger for 5 min/
   expect((await run()).printed).toMatch(silent)

@@ -39,7 +39,7 @@ function setup({ env = {}, on = {}, dispatch = {} }: Given = {}) {
   const services = createMaintenanceParts(context, {
     dispatch: {
       holds: () => false,
-      pollsInFlight: () => [],
+      holdsPoll: () => false,
       interpretAnswer(_, answer) {
         interpreted.push(answer)
         const change = asChange({ state: 'uncertain', error: 'in doubt', errorCode: null })
@@ -79,13 +79,13 @@ async function end(change: GivenChange): Promise<Submission> {
   return submission as Submission
 }
 
-describe('orphans', () => {
-  /** Gives this instance heartbeats for long enough to judge others. */
-  async function beAlive(): Promise<void> {
-    await writeHeartbeat(ledger.pool, databases.instance)
-    await sql(`update outboxd.instance set started_at = started_at - interval '6 s'`)
-  }
+/** Gives this instance heartbeats for long enough to judge others. */
+async function beAlive(): Promise<void> {
+  await writeHeartbeat(ledger.pool, databases.instance)
+  await sql(`update outboxd.instance set started_at = started_at - interval '6 s'`)
+}
 
+describe('orphans', () => {
   test('a record that a dead instance was sending is treated as if its connection was lost after the request left', async () => {
     const [one, other] = await sendingBy(randomUUID(), 2)
     await beAlive()
@@ -165,61 +165,58 @@ describe('orphans', () => {
   })
 })
 
-test('polls in hand are touched, so that the queue does not give them to others', async () => {
-  const touched: unknown[] = []
-  const queue = { ...databases.queue, touch: async (jobs: readonly unknown[]) => void touched.push(...jobs) }
-  const idle = setup({ on: { queue } })
-  expect(await idle.touch.runOnce()).toBe(3_000)
-  const job = { id: randomUUID() } as never
-  await setup({ on: { queue }, dispatch: { pollsInFlight: () => [job] } }).touch.runOnce()
-  expect(touched).toEqual([job])
+describe('polls of others', () => {
+  /** Accepts records, and lets an instance fetch their polls. */
+  async function pollingBy(instanceId: string, count: number) {
+    for (let n = 0; n < count; n++) await end({ state: 'accepted', transactionId: randomUUID(), pollInMs: 0 })
+    const dispatch = ledger.dispatch({ instance: { id: instanceId, who: 'test' } })
+    return (await claim(dispatch, { polls: count })).polls
+  }
+  const areDue = async () => (await claim(ledger.dispatch(), { polls: 10 })).polls.length
+
+  test('of a dead instance are due again, and its answer comes too late', async () => {
+    const [poll] = await pollingBy(randomUUID(), 1)
+    await beAlive()
+    const { orphans, toldOf } = setup()
+    await orphans.runOnce()
+    expect(toldOf('dispatch was woken')).toHaveLength(1)
+    if (poll === undefined) throw new Error('nothing was fetched')
+    const late = transition(poll.submission, { state: 'completed' }, poll.poll)
+    expect((await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions: [late] }))).written).toEqual([])
+    expect(await areDue()).toBe(1)
+  })
+
+  test('are left to an instance that lives', async () => {
+    const instance = { id: randomUUID(), version: 'test', host: 'test' }
+    await writeHeartbeat(ledger.pool, instance)
+    await pollingBy(instance.id, 1)
+    await setup().orphans.runOnce()
+    expect(await areDue()).toBe(0)
+  })
+
+  test('that this instance fetched and does not have in hand are due again', async () => {
+    const [held] = await pollingBy(databases.instance.id, 2)
+    const holdsPoll = ({ requestId }: { requestId: string }) => requestId === held?.poll.requestId
+    await setup({ dispatch: { holdsPoll } }).orphans.runOnce()
+    expect(await areDue()).toBe(1)
+  })
 })
 
-describe('reconcile', () => {
-  /** Uses a queue that counts how often it looks for polls of silent instances. */
-  function supervised(given: Given = {}) {
-    let supervised = 0
-    const queue = {
-      ...databases.queue,
-      supervise: async () => {
-        supervised += 1
-      },
-    }
-    return { ...setup({ ...given, on: { queue, ...given.on } }), times: () => supervised }
-  }
-
+describe('upkeep', () => {
   /** An accepted submission whose poll the queue has lost. */
   async function loseJob(): Promise<void> {
     await end({ state: 'accepted', transactionId: randomUUID(), pollInMs: 0 })
     await sql('delete from outboxd_jobs.job')
   }
 
-  test('each round does all checks', async () => {
-    const { reconcile, times, time } = supervised()
+  test('records without a poll get one at the start, and not in each round', async () => {
+    const { upkeep } = setup()
     await loseJob()
-    expect(await reconcile.runOnce()).toBe(10_000)
-    expect([times(), (await ledger.liveJobs()).length]).toEqual([1, 1])
+    expect(await upkeep.runOnce()).toBe(10_000)
+    expect(await ledger.polled()).toHaveLength(1)
     await sql('delete from outboxd_jobs.job')
-    time.ms = 30_000
-    await reconcile.runOnce()
-    expect([times(), (await ledger.liveJobs()).length]).toEqual([2, 1])
-  })
-
-  test('polls of silent instances are looked for in each round if a poll is in flight, otherwise every 30 s', async () => {
-    await end({ state: 'accepted', transactionId: randomUUID(), pollInMs: 0 })
-    const { reconcile, times, time } = supervised()
-    const rounds: number[] = []
-    const round = async (atMs: number) => {
-      time.ms = atMs
-      await reconcile.runOnce()
-      rounds.push(times())
-    }
-    for (const atMs of [0, 10_000, 20_000, 30_000]) await round(atMs)
-    expect(rounds).toEqual([1, 1, 1, 2])
-    expect(await databases.queue.fetch(ledger.pool, 1, false)).toHaveLength(1)
-    await round(40_000)
-    await round(50_000)
-    expect(rounds.slice(4)).toEqual([3, 4])
+    await upkeep.runOnce()
+    expect(await ledger.polled()).toEqual([])
   })
 
   test('a failing check does not stop the others, and its error is thrown at the end', async () => {
@@ -228,10 +225,12 @@ describe('reconcile', () => {
       `insert into outboxd.instance (id, version, host, beat_at) values ($1, '1', 'old', now() - interval '2 days')`,
       [randomUUID()],
     )
-    const queue = { ...databases.queue, insert: () => Promise.reject(new Error('lock timeout')) }
-    const { reconcile, toldOf } = setup({ on: { queue } })
-    await expect(reconcile.runOnce()).rejects.toThrow('lock timeout')
-    expect(toldOf('telemetry.jobsRecreated')).toEqual([])
+    const queue = Object.create(databases.queue, {
+      insertMissing: { value: () => Promise.reject(new Error('lock timeout')) },
+    })
+    const { upkeep, toldOf } = setup({ on: { queue } })
+    await expect(upkeep.runOnce()).rejects.toThrow('lock timeout')
+    expect(toldOf('telemetry.missingPollsInserted')).toEqual([])
     const { rowCount } = await sql('select from outboxd.instance')
     expect(rowCount).toBe(0)
   })
@@ -239,20 +238,20 @@ describe('reconcile', () => {
   test('the dispatcher is woken if records were released', async () => {
     await ledger.capture([{ key: 'k' }])
     await sql('update outboxd.submission set held = true')
-    const { reconcile, toldOf } = setup()
-    await reconcile.runOnce()
+    const { upkeep, toldOf } = setup()
+    await upkeep.runOnce()
     expect(toldOf('dispatch was woken')).toHaveLength(1)
     const nothingWaits = setup()
-    await nothingWaits.reconcile.runOnce()
+    await nothingWaits.upkeep.runOnce()
     expect(nothingWaits.toldOf('dispatch was woken')).toEqual([])
   })
 
   test('transactions open for longer than STUCK_AFTER_SECONDS are a problem', async () => {
     await end({ state: 'accepted', transactionId: 'tx-stuck', pollInMs: 60_000 })
     await sql(`update outboxd.submission set accepted_at = now() - interval '3 h'`)
-    await setup({ env: { STUCK_AFTER_SECONDS: '7200' } }).reconcile.runOnce()
+    await setup({ env: { STUCK_AFTER_SECONDS: '7200' } }).upkeep.runOnce()
     expect(await problems('stuck_transaction')).toHaveLength(1)
-    await setup({ env: { STUCK_AFTER_SECONDS: '14400' } }).reconcile.runOnce()
+    await setup({ env: { STUCK_AFTER_SECONDS: '14400' } }).upkeep.runOnce()
     expect(await problems('stuck_transaction')).toEqual([])
   })
 })

@@ -65,7 +65,6 @@ describe('nextPollDelayMs', () => {
 describe('findPollsToMove', () => {
   const planned = {
     submissionId: 's',
-    jobId: 'j',
     resource: 'data' as const,
     ageMs: 5_000,
     notDoneMs: null,
@@ -75,16 +74,16 @@ describe('findPollsToMove', () => {
   const made = planner(...took('data', 8_000))
 
   test('a poll that was planned late moves to where it would be planned now', () => {
-    expect(made.findPollsToMove([planned])).toEqual([{ submissionId: 's', jobId: 'j', inMs: 3_000 }])
+    expect(made.findPollsToMove([planned])).toEqual([{ submissionId: 's', inMs: 3_000 }])
   })
 
   test('a poll that would already have come is due at once', () => {
-    expect(made.findPollsToMove([{ ...planned, ageMs: 9_000 }])).toEqual([{ submissionId: 's', jobId: 'j', inMs: 0 }])
+    expect(made.findPollsToMove([{ ...planned, ageMs: 9_000 }])).toEqual([{ submissionId: 's', inMs: 0 }])
   })
 
   test('the new time counts from when the transaction was last seen pending', () => {
     expect(made.findPollsToMove([{ ...planned, ageMs: 25_000, notDoneMs: 20_000 }])).toEqual([
-      { submissionId: 's', jobId: 'j', inMs: 5_000 },
+      { submissionId: 's', inMs: 5_000 },
     ])
   })
 
@@ -129,7 +128,7 @@ describe('PollPlanUpdates', () => {
     for (let n = 0; n < 5; n++) {
       const id = await fixture.end({ state: 'accepted', transactionId: `t${n}`, pollInMs: 50_000 })
       await fixture.ledger.pool.query(
-        `update outboxd.submission set state = 'completed', job_id = null, poll_at = null, not_done_ms = 10000, done_ms = 14000,
+        `update outboxd.submission set state = 'completed', not_done_ms = 10000, done_ms = 14000,
            ended_at = now() where id = $1`,
         [id],
       )
@@ -172,12 +171,11 @@ describe('PollPlanUpdates', () => {
     made.updatePressure(idle)
     await updates.runOnce()
     expect(woken).toEqual(['dispatch'])
-    const { rows } = await fixture.ledger.pool.query<{ near: boolean; job: boolean }>(
-      `select poll_at < now() + interval '12 s' as near, j.start_after < now() + interval '12 s' as job
-       from outboxd.submission s join outboxd_jobs.job j on j.id = s.job_id where s.id = $1`,
+    const { rows } = await fixture.ledger.pool.query<{ near: boolean }>(
+      `select due_at < now() + interval '12 s' as near from outboxd.poll where submission_id = $1`,
       [id],
     )
-    expect(rows).toEqual([{ near: true, job: true }])
+    expect(rows).toEqual([{ near: true }])
     await updates.runOnce()
     expect(woken).toEqual(['dispatch'])
   })

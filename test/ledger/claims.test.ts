@@ -86,7 +86,7 @@ test('a record of a lost claim is queued again, even if another instance is just
   try {
     await doubting.query('begin')
     const inDoubt = transition(claimed, { state: 'uncertain', error: 'died' })
-    await writeTransitions(doubting, [{ ...inDoubt, nextJobId: null }], 'another instance')
+    await writeTransitions(doubting, [inDoubt], 'another instance')
     const requeued = requeueUnsentClaim(ledger.pool, lost, 'test')
     const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
     await until(

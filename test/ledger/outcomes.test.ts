@@ -4,9 +4,7 @@ import { interpretSubmitAnswer } from '../../src/daemon/submit/submit.ts'
 import { lockBudget } from '../../src/ledger/budget.ts'
 import { readOrphanedSubmissions, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { writeStepsAndReleaseKeys } from '../../src/ledger/outcomes.ts'
-import { recreateMissingPollJobs } from '../../src/ledger/queue.ts'
-import type { PollJob, Submission } from '../../src/model.ts'
-import { inTransaction } from '../../src/postgres/database.ts'
+import type { ClaimedPoll, Submission } from '../../src/model.ts'
 import { readSubmitAnswer } from '../../src/service/readAnswer.ts'
 import { response } from '../support/answers.ts'
 import type { GivenChange } from '../support/change.ts'
@@ -48,9 +46,9 @@ async function due(): Promise<string> {
 }
 
 /** A submission with its poll in hand. */
-async function polling(): Promise<{ submission: Submission; job: PollJob }> {
+async function polling(): Promise<ClaimedPoll> {
   await due()
-  return (await claim(dispatch, { polls: 1 })).polls[0] as { submission: Submission; job: PollJob }
+  return (await claim(dispatch, { polls: 1 })).polls[0] as ClaimedPoll
 }
 
 /** The ledger, the budget and the queue, to compare. */
@@ -61,7 +59,7 @@ async function everything(): Promise<Record<string, unknown>> {
     counts: 'select state, sum(delta) from outboxd.state_delta group by state order by state',
     requests: 'select * from outboxd.request order by id',
     pauses: 'select * from outboxd.pause order by reason',
-    jobs: 'select id, state, retry_count from outboxd_jobs.job order by id',
+    polls: 'select * from outboxd.poll order by submission_id',
   }
   const dumps = Object.entries(queries).map(async ([name, sql]) => [name, (await ledger.pool.query(sql)).rows])
   return Object.fromEntries(await Promise.all(dumps))
@@ -73,24 +71,32 @@ describe('a claim', () => {
     const ids = await ledger.capture([{}, {}])
     const claimed = await claim(dispatch, { submissions: 2, polls: 1 })
     expect(claimed.submissions.map(({ id }) => id)).toEqual(ids)
-    expect(claimed.polls).toMatchObject([{ submission: { id: poll, state: 'accepted' }, job: { retryCount: 0 } }])
+    expect(claimed.polls).toMatchObject([{ submission: { id: poll, state: 'accepted' } }])
     const { rows } = await ledger.pool.query<{ id: string; purpose: string }>(
       'select id, purpose from outboxd.request where over_at > clock_timestamp() order by id desc limit 3',
     )
     expect(Object.fromEntries(rows.map(({ id, purpose }) => [id, purpose]))).toEqual({
       ...Object.fromEntries(claimed.submissions.map(({ requestId }) => [requestId, 'submission'])),
-      ...Object.fromEntries(claimed.polls.map(({ requestId }) => [requestId, 'poll'])),
+      ...Object.fromEntries(claimed.polls.map(({ poll }) => [poll.requestId, 'poll'])),
     })
     expect(claimed.mayLeave()).toBe(true)
   })
 
-  test('takes fewer of both kinds if fewer requests are free than it asked for', async () => {
-    for (let i = 0; i < 3; i++) await due()
+  test('takes fewer records if fewer requests are free than it asked for', async () => {
+    for (let i = 0; i < 2; i++) await due()
     await ledger.capture([{}, {}, {}])
     await ledger.pool.query('truncate outboxd.request')
     await setLimit(ledger.pool, 4)
-    const claimed = await claim(dispatch, { submissions: 3, polls: 3 })
+    const claimed = await claim(dispatch, { submissions: 3, polls: 2 })
     expect([claimed.submissions.length, claimed.polls.length]).toEqual([2, 2])
+  })
+
+  test('leaves its polls to others if they took the requests that it had seen free', async () => {
+    for (let i = 0; i < 3; i++) await due()
+    await ledger.pool.query('truncate outboxd.request')
+    await setLimit(ledger.pool, 2)
+    expect((await claim(dispatch, { polls: 3 })).polls).toEqual([])
+    expect((await claim(dispatch, { polls: 2 })).polls).toHaveLength(2)
   })
 
   test('takes nothing if no request is free', async () => {
@@ -153,7 +159,7 @@ describe('a claim', () => {
   test('lets its requests leave for 3 s', async () => {
     await ledger.capture([{}])
     let ageMs = 0
-    const { mayLeave } = await claim(ledger.dispatch({ clock: { stopwatch: () => () => ageMs } }), { submissions: 1 })
+    const { mayLeave } = await claim(ledger.dispatch({}, { stopwatch: () => () => ageMs }), { submissions: 1 })
     ageMs = 2_999
     expect(mayLeave()).toBe(true)
     ageMs = 3_000
@@ -184,7 +190,7 @@ describe('a claim', () => {
     await due()
     await ledger.capture([{}])
     const before = await everything()
-    const queue = { ...ledger.queue, fetch: () => Promise.reject(new Error('the queue is away')) }
+    const queue = { fetch: () => Promise.reject(new Error('the queue is away')) }
     const commits: unknown[] = []
     const request = { id: randomUUID(), submissions: 1, polls: 1, rarePolls: 0, trial: false }
     await expect(ledger.dispatch({ queue } as object).claim(request, (taken) => commits.push(taken))).rejects.toThrow(
@@ -196,12 +202,9 @@ describe('a claim', () => {
 
   test('deletes polls of submissions that no longer wait for them', async () => {
     const id = await due()
-    await ledger.pool.query(
-      `update outboxd.submission set state = 'discarded', job_id = null, poll_at = null, ended_at = now() where id = $1`,
-      [id],
-    )
+    await ledger.pool.query(`update outboxd.submission set state = 'discarded', ended_at = now() where id = $1`, [id])
     expect((await claim(dispatch, { polls: 5 })).polls).toEqual([])
-    expect(await ledger.liveJobs()).toEqual([])
+    expect(await ledger.polled()).toEqual([])
   })
 
   test('whose answer was lost is given back, and its record can be claimed again', async () => {
@@ -221,36 +224,41 @@ async function pauseThatIsOver(): Promise<void> {
 describe('a batch of outcomes', () => {
   test('enqueues the first poll together with an acceptance', async () => {
     const id = await due()
-    expect(await ledger.liveJobs()).toEqual([(await ledger.read(id)).jobId])
+    expect(await ledger.polled()).toEqual([id])
     expect((await claim(dispatch, { polls: 1 })).polls).toMatchObject([{ submission: { id } }])
   })
 
-  test('completes the job of a pending poll and enqueues the next', async () => {
-    const { submission, job } = await polling()
-    const change: GivenChange = { state: 'accepted', polls: 1, pollInMs: 5_000 }
-    await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, change, job)] }))
-    const { jobId } = await ledger.read(submission.id)
-    expect(jobId).not.toBe(job.id)
-    expect(await ledger.liveJobs()).toEqual([jobId])
+  test('replaces the job of a pending poll', async () => {
+    const { submission, poll } = await polling()
+    const change: GivenChange = { state: 'accepted', polls: 1, pollInMs: 0 }
+    await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, change, poll)] }))
+    expect((await claim(dispatch, { polls: 1 })).polls).toMatchObject([{ submission: { id: submission.id, polls: 1 } }])
   })
 
-  test('completes the job of an ended record and enqueues none', async () => {
-    const { submission, job } = await polling()
+  test('deletes the job of an ended record', async () => {
+    const { submission, poll } = await polling()
     const { written } = await dispatch.writeOutcomes(
-      outcomeBatch({ transitions: [transition(submission, { state: 'completed', polls: 1 }, job)] }),
+      outcomeBatch({ transitions: [transition(submission, { state: 'completed', polls: 1 }, poll)] }),
     )
     expect(written).toMatchObject([{ submissionId: submission.id, state: 'completed', polls: 1 }])
     expect(written[0]?.lifetimeMs).toBeGreaterThan(0)
-    expect(await ledger.liveJobs()).toEqual([])
+    expect(await ledger.polled()).toEqual([])
   })
 
-  test('writes nothing for a poll whose job another instance has taken', async () => {
-    const { submission, job } = await polling()
-    await ledger.pool.query('update outboxd_jobs.job set retry_count = retry_count + 1 where id = $1', [job.id])
+  test('writes nothing for a poll that another instance has taken over', async () => {
+    const { submission, poll } = await polling()
+    await ledger.pool.query('update outboxd.request set claim_id = null where id = $1', [poll.requestId])
     const before = await everything()
-    const late = transition(submission, { state: 'completed' }, job)
+    const late = transition(submission, { state: 'completed' }, poll)
     expect((await dispatch.writeOutcomes(outcomeBatch({ transitions: [late] }))).written).toEqual([])
     expect(await everything()).toEqual(before)
+  })
+
+  test('keeps the request of a poll that never left until its step is written', async () => {
+    const { submission, poll } = await polling()
+    await dispatch.writeOutcomes(outcomeBatch({ unsentRequests: [poll.requestId] }))
+    const unsent = transition(submission, { state: 'accepted', pollInMs: 0 }, poll)
+    expect((await dispatch.writeOutcomes(outcomeBatch({ transitions: [unsent] }))).written).toHaveLength(1)
   })
 
   test('does no more when it is written twice', async () => {
@@ -269,12 +277,12 @@ describe('a batch of outcomes', () => {
 
   test('is not written at all if any part of it is refused', async () => {
     const [good, bad] = [await sending(), await sending()]
-    const { submission, job } = await polling()
+    const { submission, poll } = await polling()
     const before = await everything()
     const refused = outcomeBatch({
       transitions: [
         transition(good, accepted()),
-        transition(submission, { state: 'completed' }, job),
+        transition(submission, { state: 'completed' }, poll),
         transition(bad, { state: 'accepted', pollInMs: 0 }), // without an id
       ],
       pauses: [{ reason: 'throttled', askedMs: null, detail: 'x' }],
@@ -299,7 +307,7 @@ describe('a batch of outcomes', () => {
     expect(step.message?.isWellFormed()).toBe(true)
     const torn = { ...step, message: `${step.message}\ud83d` } // as if a part before had cut it
     const { written } = await dispatch.writeOutcomes(
-      outcomeBatch({ transitions: [{ submission, job: null, request: null, ...torn }] }),
+      outcomeBatch({ transitions: [{ submission, poll: null, request: null, ...torn }] }),
     )
     expect(written).toMatchObject([{ state: 'rejected' }])
   })
@@ -384,48 +392,6 @@ describe('a batch of outcomes', () => {
 describe('maintenance', () => {
   const instance = { id: randomUUID(), version: 'test', host: 'test' }
   const on = () => ({ ledger: ledger.pool, queue: ledger.queue, keyOnFailure: 'continue' as const })
-  const recreate = () => inTransaction(ledger.pool, (db) => recreateMissingPollJobs(db, ledger.queue))
-
-  test('gives a tracked submission whose job was lost a new job that is due at once', async () => {
-    const [lost, kept] = [await due(), await due()]
-    await ledger.pool.query(
-      'delete from outboxd_jobs.job where id = (select job_id from outboxd.submission where id = $1)',
-      [lost],
-    )
-    const before = await ledger.row(kept)
-    expect(await recreate()).toBe(1)
-    expect(await recreate()).toBe(0)
-    expect(await ledger.row(kept)).toEqual(before)
-    expect((await claim(dispatch, { polls: 5 })).polls.map(({ submission }) => submission.id).sort()).toEqual(
-      [lost, kept].sort(),
-    )
-  })
-
-  test('makes a poll due if its job lies later than the poll, as after a clock was set back', async () => {
-    const id = await due()
-    await ledger.pool.query(`update outboxd_jobs.job set start_after = now() + interval '1 h' where state = 'created'`)
-    await ledger.pool.query(`update outboxd.submission set poll_at = now() - interval '1 min' where id = $1`, [id])
-    expect((await claim(dispatch, { polls: 5 })).polls).toEqual([])
-    await recreate()
-    expect((await claim(dispatch, { polls: 5 })).polls.map(({ submission }) => submission.id)).toEqual([id])
-  })
-
-  test('makes no new job for a poll that is in hand or not due yet', async () => {
-    await polling()
-    const submission = await sending()
-    await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, accepted(3_600_000))] }))
-    await ledger.pool.query(`delete from outboxd_jobs.job where state = 'created'`)
-    expect(await recreate()).toBe(0)
-  })
-
-  test('a late answer to a poll whose job was replaced changes nothing', async () => {
-    const { submission, job } = await polling()
-    await ledger.pool.query('delete from outboxd_jobs.job')
-    await recreate()
-    const late = transition(submission, { state: 'completed' }, job)
-    expect((await dispatch.writeOutcomes(outcomeBatch({ transitions: [late] }))).written).toEqual([])
-    expect(await ledger.countStates()).toEqual({ accepted: 1 })
-  })
 
   test('writes a rescue with its next poll, and the outcome of the former owner comes too late', async () => {
     const submission = await sending()
@@ -435,7 +401,7 @@ describe('maintenance', () => {
         transition(submission, probe),
       ]),
     ).toHaveLength(1)
-    expect(await ledger.liveJobs()).toHaveLength(1)
+    expect(await ledger.polled()).toHaveLength(1)
     expect(
       (await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, accepted())] }))).written,
     ).toEqual([])

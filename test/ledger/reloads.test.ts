@@ -11,7 +11,7 @@ afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(() => ledger.reset())
 
 const actor = { who: 'operator test', reason: null, account: 'test@test' }
-const reload = () => requestReload({ ledger: ledger.pool, url: '', keyOnFailure: 'continue', actor })
+const reload = () => requestReload({ ledger: ledger.pool, keyOnFailure: 'continue', actor })
 
 test('each heartbeat returns the requested reload until its instance has answered', async () => {
   const instance = () => ({ id: randomUUID(), version: '1', host: 'erp-1' })

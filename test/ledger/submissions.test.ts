@@ -45,7 +45,7 @@ describe('resetColumnsByLifetimeSql', () => {
     )
     return rows[0]
   }
-  const step = { doneMs: null, errorCode: null, error: null, result: null, mayHaveArrived: false, polledRarely: false }
+  const step = { doneMs: null, errorCode: null, error: null, result: null, mayHaveArrived: false }
   const transaction = { polls: 0, fruitless: 0, notDoneMs: null, repeatedAfter401: false }
   const start = { serverErrors: 0, renewedKeys: 0, resubmissions: 0, met_pause: null, met_times: 0 }
   const kept = { inDoubt: true, transactionId: 'tx' }

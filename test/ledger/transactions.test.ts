@@ -34,9 +34,9 @@ describe('an id that another record has already', () => {
     const { written } = await write(accepted(second))
     expect(written).toMatchObject([{ submissionId: second.id, state: 'uncertain', breach: 'duplicate_id' }])
     const row = await ledger.row(second.id)
-    expect(row).toMatchObject({ state: 'uncertain', transaction_id: null, job_id: null, report_due: true })
+    expect(row).toMatchObject({ state: 'uncertain', transaction_id: null, report_due: true })
     expect(row.error).toContain(`the id tx, which outbox:${first.outboxId} already has`)
-    expect(await ledger.liveJobs()).toHaveLength(1)
+    expect(await ledger.polled()).toHaveLength(1)
   })
 
   test('leaves the record uncertain even if the other is completed', async () => {
@@ -97,9 +97,7 @@ describe('these are no duplicates:', () => {
   test('the same record under its former id, from a service that recognises its key', async () => {
     const [first] = (await sending(1)) as [Submission]
     await write(accepted(first))
-    await ledger.pool.query(
-      `update outboxd.submission set state = 'queued', job_id = null, poll_at = null, due_at = now()`,
-    )
+    await ledger.pool.query(`update outboxd.submission set state = 'queued', due_at = now()`)
     const again = (await claim(ledger.dispatch(), { submissions: 1 })).submissions
     await write(...again.map((each) => accepted(each)))
     expect(await states(again)).toEqual(['accepted'])

@@ -27,27 +27,21 @@ async function sending(claimId = randomUUID()): Promise<Submission> {
 const write = (
   submission: Submission,
   change: GivenChange,
-  nextJobId: string | null = null,
   cause: EventCause = 'asked_again',
   message: string | null = null,
-) =>
-  writeTransitions(
-    ledger.pool,
-    [{ submission, job: null, change: asChange(change), cause, message, nextJobId }],
-    'test',
-  )
+) => writeTransitions(ledger.pool, [{ submission, poll: null, change: asChange(change), cause, message }], 'test')
 
 const acceptance: GivenChange = { state: 'accepted', transactionId: 'tx', pollInMs: 1_000 }
 
 async function accepted(): Promise<Submission> {
   const submission = await sending()
-  await write(submission, acceptance, randomUUID())
+  await write(submission, acceptance)
   return ledger.read(submission.id)
 }
 
 test('a step is written with its event and a new revision, and makes a report due', async () => {
   const submission = await sending()
-  const written = await write(submission, acceptance, randomUUID(), 'accepted')
+  const written = await write(submission, acceptance, 'accepted')
   expect(written).toMatchObject([{ submissionId: submission.id, state: 'accepted', polls: 0 }])
   expect(await ledger.row(submission.id)).toMatchObject({
     state: 'accepted',
@@ -72,7 +66,12 @@ test('columns that a step leaves out stay as they were', async () => {
     who: 'test',
   })
   await write(again as Submission, { state: 'queued', dueInMs: 0 })
-  expect(await ledger.read(submission.id)).toMatchObject({ ...before, attempt: 2, ageMs: expect.any(Number) })
+  expect(await ledger.read(submission.id)).toMatchObject({
+    ...before,
+    revision: before.revision + 2,
+    attempt: 2,
+    ageMs: expect.any(Number),
+  })
 })
 
 test('a step without an error clears the code and the error of the step before', async () => {
@@ -89,18 +88,18 @@ test('a step without an error clears the code and the error of the step before',
 })
 
 describe('a step that comes too late changes nothing and writes no event:', () => {
-  async function refuses(late: Submission, change: GivenChange, nextJobId: string | null = null): Promise<void> {
+  async function refuses(late: Submission, change: GivenChange): Promise<void> {
     const row = await ledger.row(late.id)
     const events = await ledger.events(late.id)
-    expect(await write(late, change, nextJobId)).toEqual([])
+    expect(await write(late, change)).toEqual([])
     expect(await ledger.row(late.id)).toEqual(row)
     expect(await ledger.events(late.id)).toEqual(events)
   }
 
   test('it was written already', async () => {
     const submission = await sending()
-    await write(submission, acceptance, randomUUID())
-    await refuses(submission, acceptance, randomUUID())
+    await write(submission, acceptance)
+    await refuses(submission, acceptance)
   })
 
   test('a later attempt is on the wire', async () => {
@@ -112,12 +111,12 @@ describe('a step that comes too late changes nothing and writes no event:', () =
       limit: 1,
       who: 'test',
     })
-    await refuses(submission, acceptance, randomUUID())
+    await refuses(submission, acceptance)
   })
 
   test('the same attempt belongs to another claim', async () => {
     const submission = await sending()
-    await refuses({ ...submission, claimId: randomUUID() }, acceptance, randomUUID())
+    await refuses({ ...submission, claimId: randomUUID() }, acceptance)
   })
 
   test('its claim was given back', async () => {
@@ -132,9 +131,9 @@ describe('a step that comes too late changes nothing and writes no event:', () =
     await refuses(submission, { state: 'failed', error: 'late' })
   })
 
-  test('its poll belongs to a job that was replaced', async () => {
+  test('another step was written since its poll was claimed', async () => {
     const submission = await accepted()
-    await ledger.pool.query('update outboxd.submission set job_id = $2 where id = $1', [submission.id, randomUUID()])
+    await write(submission, { state: 'accepted', polls: 1, pollInMs: 0 })
     await refuses(submission, { state: 'completed' })
   })
 
@@ -143,7 +142,7 @@ describe('a step that comes too late changes nothing and writes no event:', () =
     await write(submission, { state: 'uncertain' })
     const uncertain = await ledger.read(submission.id)
     await write(uncertain, { state: 'discarded' })
-    await refuses(submission, acceptance, randomUUID())
+    await refuses(submission, acceptance)
     await refuses(uncertain, { state: 'queued', dueInMs: 0 })
   })
 })
@@ -153,11 +152,10 @@ test('in a batch, a step that comes too late does not keep back the others', asy
   await write(late, { state: 'failed' })
   const step = (submission: Submission) => ({
     submission,
-    job: null,
+    poll: null,
     change: asChange({ state: 'failed' }),
     cause: 'asked_again' as const,
     message: null,
-    nextJobId: null,
   })
   const written = await writeTransitions(ledger.pool, [step(late), step(good)], 'test')
   expect(written.map(({ submissionId }) => submissionId)).toEqual([good.id])
@@ -166,7 +164,7 @@ test('in a batch, a step that comes too late does not keep back the others', asy
 test('a poll that finds its transaction pending is counted, and leaves no event', async () => {
   const submission = await accepted()
   const events = await ledger.events(submission.id)
-  await write(submission, { state: 'accepted', polls: 1, pollInMs: 1_000, notDoneMs: 900 }, randomUUID(), 'pending')
+  await write(submission, { state: 'accepted', polls: 1, pollInMs: 1_000, notDoneMs: 900 }, 'pending')
   expect(await ledger.read(submission.id)).toMatchObject({ polls: 1, notDoneMs: 900 })
   expect(await ledger.events(submission.id)).toEqual(events)
 })
@@ -174,7 +172,7 @@ test('a poll that finds its transaction pending is counted, and leaves no event'
 test('the age counts from acceptance through all polls, and a submission that is queued again has none', async () => {
   const submission = await accepted()
   await ledger.pool.query(`update outboxd.submission set accepted_at = accepted_at - interval '20 s'`)
-  await write(submission, { state: 'accepted', pollInMs: 0 }, randomUUID())
+  await write(submission, { state: 'accepted', pollInMs: 0 })
   const polled = await ledger.read(submission.id)
   expect(polled.ageMs).toBeGreaterThanOrEqual(20_000)
   await write(polled, { state: 'queued', dueInMs: 0, transactionId: null })
@@ -183,30 +181,30 @@ test('the age counts from acceptance through all polls, and a submission that is
 
 test('a transaction that a probe found pending is as old as its request', async () => {
   const submission = await sending()
-  await write(submission, { state: 'sending', transactionId: 'tx', pollInMs: 0 }, randomUUID())
+  await write(submission, { state: 'sending', transactionId: 'tx', pollInMs: 0 })
   await ledger.pool.query(`update outboxd.submission set sent_at = sent_at - interval '20 s'`)
   const probing = await ledger.read(submission.id)
   expect(probing.ageMs).toBeGreaterThanOrEqual(20_000)
-  await write(probing, { state: 'accepted', pollInMs: 0, notDoneMs: 20_000 }, randomUUID())
+  await write(probing, { state: 'accepted', pollInMs: 0, notDoneMs: 20_000 })
   expect((await ledger.read(submission.id)).ageMs).toBeGreaterThanOrEqual(20_000)
 })
 
 test('the time since when the service does not know a transaction is kept until an answer knows it', async () => {
   const submission = await accepted()
-  await write(submission, { state: 'accepted', pollInMs: 0, unknown: true }, randomUUID())
+  await write(submission, { state: 'accepted', pollInMs: 0, unknown: true })
   await ledger.pool.query(`update outboxd.submission set unknown_since = unknown_since - interval '9 min'`)
   const unknown = await ledger.read(submission.id)
-  await write(unknown, { state: 'accepted', pollInMs: 0, unknown: true }, randomUUID())
+  await write(unknown, { state: 'accepted', pollInMs: 0, unknown: true })
   const still = await ledger.read(submission.id)
   expect(still.unknownForMs).toBeGreaterThanOrEqual(540_000)
-  await write(still, { state: 'accepted', pollInMs: 0 }, randomUUID())
+  await write(still, { state: 'accepted', pollInMs: 0 })
   expect((await ledger.read(submission.id)).unknownForMs).toBeNull()
 })
 
 test('characters that Postgres cannot store are replaced, and the step is written', async () => {
   const submission = await sending()
   const message = 'a\0b\ud800c'
-  await write(submission, { state: 'failed', error: message, errorCode: message }, null, 'failed', message)
+  await write(submission, { state: 'failed', error: message, errorCode: message }, 'failed', message)
   expect(await ledger.row(submission.id)).toMatchObject({ error: 'a\ufffdb\ufffdc', error_code: 'a\ufffdb\ufffdc' })
   expect((await ledger.events(submission.id)).at(-1)).toBe('sending -> failed: a\ufffdb\ufffdc')
 })
@@ -237,18 +235,16 @@ describe('the database refuses impossible rows:', () => {
     ['one on the wire that is due', 'sending', 'due_at = now()'],
     ['one on the wire that is held', 'sending', 'held = true'],
     ['an accepted one without an id', 'accepted', 'transaction_id = null'],
-    ['an accepted one without a next poll', 'accepted', 'job_id = null'],
     ['an accepted one with a claim', 'accepted', 'claim_id = id, instance_id = id'],
     ['an accepted one that is being probed for', 'accepted', 'probing = true'],
     ['an ended one without an end', 'failed', 'ended_at = null'],
     ['an ended one that is held', 'failed', 'held = true'],
-    ['an ended one with a next poll', 'failed', 'job_id = id, poll_at = now()'],
     ['a state that does not exist', 'failed', `state = 'lost'`],
     ['one that is queued and ended', 'queued', 'ended_at = now()'],
   ])('%s', async (_, state, assignment) => {
     const submission = await sending()
     if (state === 'queued') await requeueUnsentClaim(ledger.pool, submission.claimId ?? '', 'test')
-    if (state === 'accepted') await write(submission, acceptance, randomUUID())
+    if (state === 'accepted') await write(submission, acceptance)
     if (state === 'failed') await write(submission, { state: 'failed' })
     await expect(ledger.pool.query(`update outboxd.submission set ${assignment}`)).rejects.toThrow('check constraint')
   })

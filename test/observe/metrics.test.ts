@@ -55,7 +55,7 @@ test('every metric is there from the start, with every label value at 0', async 
     'outboxd_replays_total',
     ...problemKinds.map((kind) => `outboxd_problems{kind="${kind}"}`),
     ...contractBreaches.map((kind) => `outboxd_contract_breaches_total{kind="${kind}"}`),
-    ...['capture', 'dispatch', 'report', 'heartbeat', 'orphans', 'touch', 'reconcile', 'observe', 'schedule'].map(
+    ...['capture', 'dispatch', 'report', 'heartbeat', 'orphans', 'upkeep', 'observe', 'schedule'].map(
       (loop) => `outboxd_loop_last_success_timestamp_seconds{loop="${loop}"}`,
     ),
   ]

@@ -37,7 +37,7 @@ const worked = (change: GivenChange, answer: Answer | null, given: Partial<Attem
   ...given,
 })
 const captured = (of: object = {}) => ({ id: 'id', outboxId: '1', type: 'data', error: null, ...of })
-const accepted: Partial<Submission> = { state: 'accepted', transactionId: 'tx', claimId: null, jobId: 'job' }
+const accepted: Partial<Submission> = { state: 'accepted', transactionId: 'tx', claimId: null }
 
 describe('requests', () => {
   test.each<[string, Partial<Submission>]>([
@@ -183,12 +183,12 @@ describe('log lines', () => {
     expect(JSON.stringify(lines)).not.toContain('1.234')
   })
 
-  test('about rescued records and recreated jobs are written only if there were any', () => {
+  test('about rescued records and missing polls are written only if there were any', () => {
     const { telemetry, lines } = setup()
     telemetry.orphansRescued(0)
-    telemetry.jobsRecreated(0)
+    telemetry.missingPollsInserted(0)
     telemetry.orphansRescued(2)
-    telemetry.jobsRecreated(3)
+    telemetry.missingPollsInserted(3)
     telemetry.captured(Array.from({ length: 4 }, () => captured()))
     expect(lines.map(({ level, fields }) => [level, fields.count])).toEqual([
       ['warn', 2],

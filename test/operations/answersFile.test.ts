@@ -192,7 +192,7 @@ describe('`resolve --file`', () => {
     expect(messages).toContain('Settled 2 records.')
     expect(code).toBe(0)
     expect(await states()).toEqual(['1 accepted tx-1', '2 queued', '3 uncertain'])
-    expect(await fixture.ledger.liveJobs()).toHaveLength(1)
+    expect(await fixture.ledger.polled()).toHaveLength(1)
   })
 
   test('the service is asked once for each id, and a record whose id it does not know is left alone', async () => {

@@ -42,7 +42,7 @@ async function mistaken(outboxId: string, transactionId: string, verdict: 'compl
       ? ({ kind: 'completed', result: '{"paid":1.10}' } as const)
       : ({ kind: 'failed', code: 'E001', reason: 'no' } as const)
   const { change } = toTrackStep(poll.submission, messages, now)
-  await work.writeOutcomes(outcomeBatch({ transitions: [transition(poll.submission, change, poll.job)] }))
+  await work.writeOutcomes(outcomeBatch({ transitions: [transition(poll.submission, change, poll.poll)] }))
   expect(await fixture.ledger.row(id)).toMatchObject({ state: verdict, id_by_person: true })
   return id
 }

@@ -21,8 +21,7 @@ export async function openAnyRow(): Promise<AnyRow> {
     submission: Submission,
     { change, cause, message }: Pick<SubmissionStep, 'change' | 'cause' | 'message'>,
   ): Promise<unknown> {
-    const nextJobId = 'pollInMs' in change ? randomUUID() : null
-    await writeTransitions(ledger.pool, [{ submission, job: null, change, cause, message, nextJobId }], 'test')
+    await writeTransitions(ledger.pool, [{ submission, poll: null, change, cause, message }], 'test')
     return (await ledger.row(submission.id)).state
   }
 

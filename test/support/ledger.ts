@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { systemClock } from '../../src/clock.ts'
+import { type Clock, systemClock } from '../../src/clock.ts'
 import { emptyOutcome } from '../../src/daemon/dispatch/outcomeWriter.ts'
 import { beginClaimSql, insertRequests, lockBudget, setLimit as setLimitIn } from '../../src/ledger/budget.ts'
 import {
@@ -12,14 +12,14 @@ import {
   stopCaptureOfTypeBriefly,
   withCaptureLock,
 } from '../../src/ledger/capture.ts'
-import { createSubmissionClaimer, type SubmissionClaimer, type SubmissionClaimerDeps } from '../../src/ledger/claims.ts'
+import { Claims } from '../../src/ledger/claims.ts'
 import { createDataLossGuard } from '../../src/ledger/history/createDataLossGuard.ts'
 import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
-import { type WrittenOutcomes, writeOutcomes } from '../../src/ledger/outcomes.ts'
+import { type InstanceLedger, type WrittenOutcomes, writeOutcomes } from '../../src/ledger/outcomes.ts'
 import type { PauseBackoff } from '../../src/ledger/pauses.ts'
-import { openPollQueue, type PollQueue } from '../../src/ledger/queue.ts'
+import { PollQueue } from '../../src/ledger/queue.ts'
 import { submissionColumnsSql } from '../../src/ledger/submissions.ts'
-import type { CapturedRecord, FailedRow, OutcomeBatch, PollJob, Submission, Transition } from '../../src/model.ts'
+import type { CapturedRecord, FailedRow, OutcomeBatch, PollClaim, Submission, Transition } from '../../src/model.ts'
 import type { SourceFailed } from '../../src/outbox/contentQueries.ts'
 import { type Database, inTransaction } from '../../src/postgres/database.ts'
 import { asChange, type GivenChange } from './change.ts'
@@ -27,11 +27,19 @@ import { createDatabase, type TestDatabase } from './database.ts'
 import { openPool } from './postgres.ts'
 import { record } from './record.ts'
 
-type DispatchDeps = SubmissionClaimerDeps & { keyOnFailure: KeyOnFailure; backoff: PauseBackoff }
+type InstanceOn = Omit<InstanceLedger, 'history'> & { history: ConstructorParameters<typeof Claims>[0]['history'] }
 
 /** Claims and writes outcomes, as the dispatcher and the outcome writer do. */
-export interface TestDispatch extends SubmissionClaimer {
-  writeOutcomes(batch: OutcomeBatch): Promise<WrittenOutcomes>
+export class TestDispatch extends Claims {
+  readonly #on: InstanceOn
+  constructor(on: InstanceOn, clock: Pick<Clock, 'stopwatch'>) {
+    super(on, clock)
+    this.#on = on
+  }
+
+  writeOutcomes(batch: OutcomeBatch): Promise<WrittenOutcomes> {
+    return writeOutcomes(this.#on, batch)
+  }
 }
 
 /** A ledger for one test file, with the poll queue, and functions to fill and read it. */
@@ -44,7 +52,7 @@ export interface Ledger extends AsyncDisposable {
   /** Captures records as the daemon does, with defaults for missing fields. @returns the submissions' ids, in order */
   capture(records: readonly Partial<CapturedRecord>[], keyOnFailure?: KeyOnFailure): Promise<string[]>
   /** Makes an instance that claims and writes outcomes. */
-  dispatch(deps?: Partial<Omit<DispatchDeps, 'ledger' | 'queue'>>): TestDispatch
+  dispatch(on?: Partial<Omit<InstanceOn, 'ledger'>>, clock?: Pick<Clock, 'stopwatch'>): TestDispatch
   read(id: string): Promise<Submission>
   /** The row with all its columns. */
   row(id: string): Promise<Record<string, unknown>>
@@ -52,8 +60,8 @@ export interface Ledger extends AsyncDisposable {
   events(id: string): Promise<string[]>
   /** Counts the submissions of each state in their table. */
   countStates(): Promise<Record<string, number>>
-  /** Ids of the jobs that are created, retry or active. */
-  liveJobs(): Promise<string[]>
+  /** Ids of the records that have a job. */
+  polled(): Promise<string[]>
 }
 
 export const pauseBackoff: PauseBackoff = {
@@ -68,7 +76,7 @@ export const pauseBackoff: PauseBackoff = {
 export async function openLedger(migratedUrl?: string): Promise<Ledger> {
   const database = migratedUrl === undefined ? await createDatabase() : given(migratedUrl)
   const { pool, url } = database
-  const queue = await openPollQueue(url, () => {})
+  const queue = await PollQueue.open(pool)
   return {
     pool,
     url,
@@ -103,20 +111,19 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
       if (inserted.leftOutIds.size > 0) throw new Error(`captured before: ${[...inserted.leftOutIds]}`)
       return kept.map(({ id }) => id)
     },
-    dispatch(given = {}) {
-      const deps: DispatchDeps = {
+    dispatch(given = {}, clock = systemClock) {
+      const on: InstanceOn = {
         ledger: pool,
         queue,
         instance: { id: randomUUID(), who: 'test' },
         history: historyOf(pool),
-        clock: systemClock,
         trialLostAfterMs: 60_000,
         requestOverAfterMs: 33_000,
         backoff: pauseBackoff,
         keyOnFailure: 'continue',
         ...given,
       }
-      return { ...createSubmissionClaimer(deps), writeOutcomes: (batch) => writeOutcomes(deps, batch) }
+      return new TestDispatch(on, clock)
     },
     async read(id) {
       const { rows } = await pool.query<Submission>(
@@ -143,9 +150,9 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
       )
       return Object.fromEntries(rows.map(({ state, n }) => [state, n]))
     },
-    async liveJobs() {
+    async polled() {
       const { rows } = await pool.query<{ id: string }>(
-        `select id from outboxd_jobs.job where state in ('created', 'retry', 'active') order by id`,
+        'select submission_id as id from outboxd.poll order by submission_id',
       )
       return rows.map(({ id }) => id)
     },
@@ -170,8 +177,8 @@ export async function claim(
   return dispatch.claim({ id: randomUUID(), submissions, polls, rarePolls, trial }, () => {})
 }
 
-export function transition(submission: Submission, change: GivenChange, job: PollJob | null = null): Transition {
-  return { submission, job, change: asChange(change), cause: 'asked_again', message: null, request: null }
+export function transition(submission: Submission, change: GivenChange, poll: PollClaim | null = null): Transition {
+  return { submission, poll, change: asChange(change), cause: 'asked_again', message: null, request: null }
 }
 
 /** Makes a batch that is empty except for the given fields. */
@@ -193,7 +200,7 @@ export function claimRequests(
 ): Promise<string[]> {
   const claim = async (db: Database) => {
     const free = await lockBudget(db)
-    const purposes = Array.from({ length: Math.min(count, free) }, () => 'question' as const)
+    const purposes = Array.from({ length: Math.min(count, free) }, () => ({ purpose: 'question' as const }))
     return purposes.length === 0 ? [] : insertRequests(db, { instanceId, overAfterMs }, purposes)
   }
   return inTransaction(pool, claim, { openingSql: beginClaimSql })

@@ -14,7 +14,7 @@ export async function setClockBack(pool: pg.Pool, ms: number): Promise<void> {
      from information_schema.columns join information_schema.tables using (table_schema, table_name)
      where table_type = 'BASE TABLE' and data_type = 'timestamp with time zone' and is_generated = 'NEVER' and column_name not in ('recorded_at', 'doubtful_before')
        and (table_schema = 'outboxd' and table_name not in ('submission_event', 'operator_act')
-         or table_schema = 'outboxd_jobs' and table_name in ('job', 'queue'))
+         or table_schema = 'outboxd_jobs' and table_name = 'job')
        and not exists (
          select from information_schema.key_column_usage k
          where (k.table_schema, k.table_name, k.column_name) = (columns.table_schema, columns.table_name, columns.column_name)
@@ -23,8 +23,9 @@ export async function setClockBack(pool: pg.Pool, ms: number): Promise<void> {
   const byTable = Map.groupBy(rows, ({ table }) => table)
   const moves = [...byTable].map(([table, columns]) => {
     const later = columns.map(({ column }) => `"${column}" = "${column}" + interval '${ms} ms'`)
-    const writer = table === 'outboxd.history' ? ['written_by = pg_current_xact_id()'] : [] // whose trigger is off, too
-    return `update ${table} set ${[...later, ...writer].join(', ')};`
+    if (table === 'outboxd.history') later.push('written_by = pg_current_xact_id()') // whose trigger is off, too
+    if (table === 'outboxd_jobs.job') later.push(`priority = priority - ${Math.round(ms / 1_000)}`) // the second when it is due
+    return `update ${table} set ${later.join(', ')};`
   })
   // In one transaction; the trigger that notes when a pause was set would undo half of it.
   const move = `rollback; begin; set local session_replication_role = replica; ${moves.join(' ')} commit`

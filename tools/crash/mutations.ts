@@ -75,8 +75,8 @@ export const mutations = {
     patches: [
       {
         file: 'src/ledger/outcomes.ts',
-        from: `where s.id = t.id and s.state = t."fromState" and s.attempt = t.attempt
-         and s.claim_id is not distinct from t."claimId" and s.job_id is not distinct from t."jobId"`,
+        from: `where s.id = t.id and s.state = t."fromState" and s.revision = t.revision
+         and s.claim_id is not distinct from t."claimId"`,
         to: 'where s.id = t.id',
       },
     ],
@@ -87,18 +87,26 @@ export const mutations = {
     patches: [
       {
         file: 'src/ledger/claims.ts',
-        from: `return inTransaction(deps.ledger, take, { mustSurviveFailover: true, openingSql: beginClaimSql })`,
-        to: `const early = Promise.withResolvers<T>()
-    inTransaction(deps.ledger, async (db) => {
-      early.resolve(await take(db))
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }).catch(early.reject)
-    return early.promise`,
+        from: `    await using transaction = await beginTransaction(this.#on.ledger, {`,
+        to: `    const transaction = await beginTransaction(this.#on.ledger, {`,
+      },
+      {
+        file: 'src/ledger/claims.ts',
+        from: `    if (!(await this.#on.history.mayClaim(transaction.db))) return null
+    const taken = await work(transaction.db)
+    if (taken !== null) await transaction.commit()
+    return taken`,
+        to: `    const taken = (await this.#on.history.mayClaim(transaction.db)) ? await work(transaction.db) : null
+    void new Promise((resolve) => setTimeout(resolve, taken === null ? 0 : 100))
+      .then(() => (taken === null ? undefined : transaction.commit()))
+      .finally(() => transaction[Symbol.asyncDispose]())
+      .catch(() => {})
+    return taken`,
       },
       // Nothing looks for the claim, or writes its outcome, before its COMMIT.
       {
         file: 'src/ledger/claims.ts',
-        from: `if (last !== undefined) await deps.history.rememberClaim(last)`,
+        from: `if (last !== undefined) await this.#on.history.rememberClaim(last)`,
         to: ``,
       },
       {
@@ -142,8 +150,8 @@ export const mutations = {
     patches: [
       {
         file: 'src/ledger/budget.ts',
-        from: `select $1, purpose, clock_timestamp() + $2 * interval '1 ms' from`,
-        to: `select $1, purpose, case purpose when 'poll' then now() - interval '1 d' else clock_timestamp() + $2 * interval '1 ms' end from`,
+        from: `select $1, purpose, clock_timestamp() + $2 * interval '1 ms', submission_id`,
+        to: `select $1, purpose, case purpose when 'poll' then now() - interval '1 d' else clock_timestamp() + $2 * interval '1 ms' end, submission_id`,
       },
     ],
     idempotency: 'ignore',

@@ -1,14 +1,13 @@
 import type { Clock } from '../../clock.ts'
+import type { Claims } from '../../ledger/claims.ts'
 import {
   type Answer,
   type AttemptResult,
-  type Claim,
-  type ClaimedRequest,
   type ClaimedSubmission,
   type ClaimRequest,
   endOfRequest,
   type Outcome,
-  type PollJob,
+  type PollClaim,
   type RequestDemand,
   type Submission,
   type TokenVerdict,
@@ -42,15 +41,10 @@ export interface DispatcherDeps {
   maxInFlight: number
   countDueRequests(countedMax: number): Promise<RequestDemand>
   onDemand(demand: RequestDemand): void
-  /** @param beforeCommit called just before the COMMIT leaves; if it was not called, nothing is claimed */
-  claim(request: ClaimRequest, beforeCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
+  claims: Pick<Claims, 'claim' | 'requeueUnsentClaim' | 'claimTrialRequest'>
   mayClaim(): boolean
   /** Call it before the claim. The result says, until the request leaves, whether it may be sent. */
   watchHeartbeat(): () => boolean
-  /** @returns false if the COMMIT may still take effect, so that the caller must try again */
-  requeueUnsentClaim(claimId: string): Promise<boolean>
-  /** @returns null if another instance has the trial, or no request is free */
-  claimTrialRequest(): Promise<ClaimedRequest | null>
   token(): Promise<TokenVerdict>
   onTokenRefused(accessToken: string): void
   submit(submission: ClaimedSubmission, accessToken: string, isValid: () => boolean): Promise<AttemptResult>
@@ -78,7 +72,7 @@ export const readyRecordsCountedMax = 1_000
 
 export function createDispatcher(deps: DispatcherDeps) {
   const requests = createInFlightTracker(deps)
-  const lost = createLostClaimStore(deps.clock.nowMs, deps.requeueUnsentClaim)
+  const lost = createLostClaimStore(deps.clock.nowMs, deps.claims)
   const seen = { free: 0 }
   const answers = createAnswerHandling(deps, seen)
   let balance: AllocationBalance | null = null
@@ -90,8 +84,6 @@ export function createDispatcher(deps: DispatcherDeps) {
     maxInFlight: deps.maxInFlight,
     inFlight: requests.count(),
     recordsInFlight: requests.sending().length,
-    pollsInFlight: requests.polls().length,
-    rarePollsInFlight: requests.rarePolls(),
     isPausing: answers.isPausing(),
     mayClaim: deps.mayClaim(),
     silentRecords: answers.silentRecords(),
@@ -105,8 +97,8 @@ export function createDispatcher(deps: DispatcherDeps) {
     const withoutLookMs = blockedWaitMs(before)
     if (withoutLookMs !== null) return withoutLookMs
     const pausesBefore = answers.pausesCalled()
-    const { maxInFlight, inFlight, pollsInFlight } = before
-    const demand = await deps.countDueRequests(Math.max(maxInFlight - inFlight, readyRecordsCountedMax) + pollsInFlight)
+    const { maxInFlight, inFlight } = before
+    const demand = await deps.countDueRequests(Math.max(maxInFlight - inFlight, readyRecordsCountedMax))
     if (answers.pausesCalled() > pausesBefore) return retrySoonMs
     deps.onDemand(demand)
     seen.free = demand.free
@@ -141,7 +133,7 @@ export function createDispatcher(deps: DispatcherDeps) {
     const ageMs = deps.clock.stopwatch()
     const request = { id: deps.newId(), ...wanted }
     const maySend = deps.watchHeartbeat()
-    const claim = await deps.claim(request, (taken) => lost.remember(request.id, taken))
+    const claim = await deps.claims.claim(request, (taken) => lost.remember(request.id, taken))
     seen.free -= claim.submissions.length + claim.polls.length
     // A claim that took too long counts as lost: the next round requeues its records unsent.
     const isTimely = maySend()
@@ -159,22 +151,23 @@ export function createDispatcher(deps: DispatcherDeps) {
       const { requestId } = submission
       const mayLeave = claim.isFirstAfterTrial ? mayTrialLeave : claim.mayLeave
       const working = deps.submit(submission, accessToken, () => mayLeave() && maySend())
-      follow({ submission, job: null, trial: claim.isFirstAfterTrial, requestId, accessToken, ageMs }, working)
+      follow({ submission, poll: null, trial: claim.isFirstAfterTrial, requestId, accessToken, ageMs }, working)
     }
-    for (const { submission, job, requestId } of claim.polls) {
+    for (const { submission, poll } of claim.polls) {
       const working = deps.poll(submission, accessToken, wanted.trial ? mayTrialLeave : claim.mayLeave)
-      follow({ submission, job, trial: wanted.trial, requestId, accessToken, ageMs }, working)
+      const { requestId } = poll
+      follow({ submission, poll, trial: wanted.trial, requestId, accessToken, ageMs }, working)
     }
     return claim.submissions.length + claim.polls.length
   }
 
   async function askAndFollow(accessToken: string): Promise<number> {
     const ageMs = deps.clock.stopwatch()
-    const claimed = await deps.claimTrialRequest()
+    const claimed = await deps.claims.claimTrialRequest()
     if (claimed === null) return 0
     const mayLeave = () => claimed.mayLeave() && ageMs() < trialDeadlineMs
     const { requestId } = claimed
-    requests.follow({ submission: null, job: null }, () =>
+    requests.follow({ submission: null, poll: null }, () =>
       answers.harmlessTrialEnded({ requestId, accessToken, ageMs }, mayLeave),
     )
     return 1
@@ -182,7 +175,6 @@ export function createDispatcher(deps: DispatcherDeps) {
 
   return {
     runOnce,
-    pollsInFlight: requests.polls,
     inFlight: requests.count,
     unsettled: () =>
       [...requests.held(), ...lost.list().flatMap(({ submissions }) => submissions)].map(({ id, outboxId }) => ({
@@ -193,6 +185,8 @@ export function createDispatcher(deps: DispatcherDeps) {
     holds: ({ id, claimId }: Pick<Submission, 'id' | 'claimId'>): boolean =>
       (claimId !== null && lost.has(claimId)) ||
       requests.sending().some((each) => each.id === id && each.claimId === claimId),
+    holdsPoll: ({ requestId, claimId }: PollClaim): boolean =>
+      lost.has(claimId) || requests.polls().some((poll) => poll.requestId === requestId),
     lostClaims: lost.list,
     recoverClaims: lost.recover,
     drained: requests.drained,
@@ -214,7 +208,7 @@ function outcomeOfRequest({ requestId }: Sent, answer: Answer | null): Partial<O
 
 interface SentAttempt extends Sent {
   submission: Submission
-  job: PollJob | null
+  poll: PollClaim | null
   /** True if the answer decides whether the pauses are over. */
   trial: boolean
 }
@@ -243,15 +237,15 @@ function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ free: numbe
 
   return {
     async ended(sent: SentAttempt, working: Promise<AttemptResult>): Promise<void> {
-      const { submission, job, trial, accessToken, ageMs } = sent
+      const { submission, poll, trial, accessToken, ageMs } = sent
       const attempted = await working
       deps.onAttempted(submission, attempted, accessToken)
       const { step, answer } = attempted
       const signs = answer === null ? null : deps.judgeAnswer(answer, accessToken)
-      const isJudged = trial && job !== null && step.pause === null && answer !== null && !wasProcessSuspended(answer)
+      const isJudged = trial && poll !== null && step.pause === null && answer !== null && !wasProcessSuspended(answer)
       const judged = isJudged && signs !== null ? signs.judged : null
       const { fingerprint = null, outcome = null } = signs ?? {}
-      const end = { submission, job, trial, attempted, fingerprint, outcome, judged }
+      const end = { submission, poll, trial, attempted, fingerprint, outcome, judged }
       await write(interpretAttempt(end, streaks, circumstances(ageMs)), sent, answer)
     },
     async harmlessTrialEnded(sent: Sent, mayLeave: () => boolean): Promise<void> {

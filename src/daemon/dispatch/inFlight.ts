@@ -1,14 +1,14 @@
-import type { PollJob, Submission } from '../../model.ts'
+import type { Claims } from '../../ledger/claims.ts'
+import type { PollClaim, Submission } from '../../model.ts'
 
 interface InFlight {
   /** Null for a trial that asks for an unknown id. */
   submission: Submission | null
-  job: PollJob | null
+  poll: PollClaim | null
 }
 
 export function createInFlightTracker({ onFailed, onRoom }: { onFailed(error: unknown): void; onRoom(): void }) {
   const running = new Map<InFlight, Promise<void>>()
-  const polls = () => [...running.keys()].filter(({ job }) => job !== null)
   return {
     /** @param finishing resolves when the outcome is written */
     follow(request: InFlight, finishing: () => Promise<void>): void {
@@ -22,10 +22,9 @@ export function createInFlightTracker({ onFailed, onRoom }: { onFailed(error: un
       running.set(request, finished)
     },
     count: (): number => running.size,
-    polls: (): PollJob[] => polls().flatMap(({ job }) => job ?? []),
-    rarePolls: (): number => polls().filter(({ submission }) => submission?.polledRarely).length,
+    polls: (): PollClaim[] => [...running.keys()].flatMap(({ poll }) => poll ?? []),
     sending: (): Submission[] =>
-      [...running.keys()].flatMap(({ submission, job }) => (submission === null || job !== null ? [] : submission)),
+      [...running.keys()].flatMap(({ submission, poll }) => (submission === null || poll !== null ? [] : submission)),
     /** Submissions whose outcome is not written. */
     held: (): Submission[] => [...running.keys()].flatMap(({ submission }) => submission ?? []),
     async drained(): Promise<void> {
@@ -45,7 +44,7 @@ export interface LostClaim {
  * Keeps claims until their COMMIT is known to have succeeded or failed. A COMMIT can hang while a disk or a standby is
  * away, and take effect much later.
  */
-export function createLostClaimStore(nowMs: () => number, requeueUnsentClaim: (claimId: string) => Promise<boolean>) {
+export function createLostClaimStore(nowMs: () => number, claims: Pick<Claims, 'requeueUnsentClaim'>) {
   const lost = new Map<string, LostClaim>()
   return {
     remember: (id: string, submissions: readonly Submission[]) =>
@@ -53,7 +52,7 @@ export function createLostClaimStore(nowMs: () => number, requeueUnsentClaim: (c
     forget: (id: string) => void lost.delete(id),
     has: (id: string): boolean => lost.has(id),
     async recover(): Promise<void> {
-      for (const id of [...lost.keys()]) if (await requeueUnsentClaim(id)) lost.delete(id)
+      for (const id of [...lost.keys()]) if (await claims.requeueUnsentClaim(id)) lost.delete(id)
     },
     list: (): LostClaim[] => [...lost.values()],
   }

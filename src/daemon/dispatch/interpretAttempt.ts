@@ -7,7 +7,7 @@ import {
   meaningOfHttpStatus,
   type Outcome,
   type PauseToRaise,
-  type PollJob,
+  type PollClaim,
   type PostAnswerMeaning,
   type Refusal,
   type RemainingRequests,
@@ -34,7 +34,7 @@ export interface JudgedTrial {
 
 export interface EndedAttempt {
   submission: Submission
-  job: PollJob | null
+  poll: PollClaim | null
   trial: boolean
   attempted: AttemptResult
   fingerprint: string | null
@@ -66,11 +66,11 @@ export function interpretAttempt(
   streaks: FailureStreaks,
   circumstances: AttemptContext,
 ): AttemptInterpretation {
-  const { submission, job, trial, attempted, fingerprint, judged } = attempt
+  const { submission, poll, trial, attempted, fingerprint, judged } = attempt
   const { step, answer } = attempted
   // A refused trial poll raises no pause, because only its transaction may be the cause. The next trial decides.
   const said =
-    trial && job !== null
+    trial && poll !== null
       ? { ...trialResult(judged, streaks), pause: null }
       : { clears: false, ...pauseFor(attempt, streaks, circumstances) }
   return {
@@ -78,15 +78,15 @@ export function interpretAttempt(
       ...emptyOutcome,
       transition: {
         submission,
-        job,
+        poll,
         change: step.change,
         cause: step.cause,
         message: step.message,
         request: madeRequest(attempt),
       },
       pauses: said.pause ? [said.pause] : [],
-      answeredRecords: job === null ? answeredRecordsOfAttempt(submission, attempted, fingerprint) : [],
-      refusals: job === null ? refusalsOfAttempt(submission, attempted, fingerprint) : [],
+      answeredRecords: poll === null ? answeredRecordsOfAttempt(submission, attempted, fingerprint) : [],
+      refusals: poll === null ? refusalsOfAttempt(submission, attempted, fingerprint) : [],
       trialSucceeded: said.clears,
       trialEnded: trial,
       remaining: remainingIn(answer, circumstances),
@@ -97,9 +97,9 @@ export function interpretAttempt(
   }
 }
 
-function madeRequest({ job, attempted: { answer }, outcome }: EndedAttempt): MadeRequest | null {
+function madeRequest({ poll, attempted: { answer }, outcome }: EndedAttempt): MadeRequest | null {
   if (answer === null || outcome === null) return null
-  return { kind: job === null ? 'submit' : 'status', outcome, tookMs: answer.tookMs }
+  return { kind: poll === null ? 'submit' : 'status', outcome, tookMs: answer.tookMs }
 }
 
 export function interpretTrialWithoutRecord(
@@ -151,20 +151,20 @@ function trialResult(
 }
 
 function pauseFor(
-  { job, trial, attempted: { step, answer, breach } }: EndedAttempt,
+  { poll, trial, attempted: { step, answer, breach } }: EndedAttempt,
   streaks: FailureStreaks,
   { maxInFlight }: AttemptContext,
 ): { pause: PauseToRaise | null; streaks: FailureStreaks } {
   if (step.pause !== null || answer === null) return { pause: step.pause, streaks }
   // An answer without an id leaves the record in doubt, too.
   const silent = isSilentAnswer(answer) || breach === 'missing_id'
-  const now = countSilence(silent, job === null, streaks)
+  const now = countSilence(silent, poll === null, streaks)
   const isLong = now.silentRequests >= silentMax || now.silentPosts >= Math.min(silentMax, maxInFlight)
   // For the first record after a pause, one missing answer is enough.
   if (!isLong && !(trial && silent)) return { pause: null, streaks: now }
   const call = answer.kind === 'response' ? answeredInstead(step.message, answer.status) : silence
   return {
-    pause: trial && job === null && !call.answeredByOther ? { ...call, hasLongBackoff: true } : call,
+    pause: trial && poll === null && !call.answeredByOther ? { ...call, hasLongBackoff: true } : call,
     streaks: now,
   }
 }

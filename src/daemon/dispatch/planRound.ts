@@ -13,9 +13,6 @@ export interface InstanceState {
   maxInFlight: number
   inFlight: number
   recordsInFlight: number
-  /** The ledger still counts these polls as due. */
-  pollsInFlight: number
-  rarePollsInFlight: number
   isPausing: boolean
   mayClaim: boolean
   silentRecords: number
@@ -56,12 +53,11 @@ export function planRound(instance: InstanceState, demand: RequestDemand): Round
   const withoutLookMs = blockedWaitMs(instance)
   if (withoutLookMs !== null) return wait(withoutLookMs)
   if (pauses.some(({ leftMs }) => leftMs === null || leftMs > 0)) return wait(untilPauseEnds(pauses))
-  const pollsDue = Math.max(0, demand.pollsDue - (instance.pollsInFlight - instance.rarePollsInFlight))
   if (pauses.length > 0) {
     if (free === 0) return wait(untilFreeMs(nextFreeMs))
     return {
       kind: 'trial',
-      by: !instance.lastTrialWasPoll && pollsDue > 0 ? 'poll' : 'question',
+      by: !instance.lastTrialWasPoll && demand.pollsDue > 0 ? 'poll' : 'question',
       balance: instance.balance,
     }
   }
@@ -72,8 +68,8 @@ export function planRound(instance: InstanceState, demand: RequestDemand): Round
     free,
     inFlightRoom: instance.maxInFlight - instance.inFlight,
     submissionsReady: Math.min(demand.submissionsReady, recordsMax(instance, demand)),
-    pollsDue,
-    rarePollsDue: Math.max(0, demand.rarePollsDue - instance.rarePollsInFlight),
+    pollsDue: demand.pollsDue,
+    rarePollsDue: demand.rarePollsDue,
     oldestPollOverdueMs: demand.pollOverdueMs,
     balance: instance.balance ?? initialAllocationBalance(demand.limit, instance.nowMs),
   })

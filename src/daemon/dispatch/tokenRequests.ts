@@ -1,23 +1,20 @@
-import { type ClaimedRequest, endOfRequest } from '../../model.ts'
-import { emptyOutcome, type OutcomeToWrite } from './outcomeWriter.ts'
-
-export interface TokenRequestsDeps {
-  /** @returns null if fewer than `freeMin` requests are free */
-  claimTokenRequest(freeMin: number): Promise<ClaimedRequest | null>
-  writeOutcome(work: OutcomeToWrite): Promise<void>
-}
+import type { Claims } from '../../ledger/claims.ts'
+import { endOfRequest } from '../../model.ts'
+import { emptyOutcome, type OutcomeWriter } from './outcomeWriter.ts'
 
 /** Below this limit, a token is fetched only if a second request is free to use the token. */
 const smallLimit = 10
 
 /** Makes token requests within the budget. */
 export class TokenRequests {
-  readonly #deps: TokenRequestsDeps
+  readonly #claims: Pick<Claims, 'claimTokenRequest'>
+  readonly #outcomes: Pick<OutcomeWriter, 'add'>
   /** The limit in use, which may be lower than this instance's. */
   limit: number
 
-  constructor(deps: TokenRequestsDeps, limit: number) {
-    this.#deps = deps
+  constructor(claims: Pick<Claims, 'claimTokenRequest'>, outcomes: Pick<OutcomeWriter, 'add'>, limit: number) {
+    this.#claims = claims
+    this.#outcomes = outcomes
     this.limit = limit
   }
 
@@ -32,13 +29,13 @@ export class TokenRequests {
     need: 'missing' | 'renewal',
   ): Promise<Answered | 'not-now'> {
     if (need === 'renewal' && this.isOneAtATime()) return 'not-now'
-    const claimed = await this.#deps.claimTokenRequest(this.limit < smallLimit ? Math.min(2, this.limit) : 1)
+    const claimed = await this.#claims.claimTokenRequest(this.limit < smallLimit ? Math.min(2, this.limit) : 1)
     if (claimed === null) return 'not-now'
     const { requestId } = claimed
     const answered = await request(claimed.mayLeave)
     const end = endOfRequest(answered === null ? null : answered.answer)
-    if (end === 'unsent') void this.#deps.writeOutcome({ ...emptyOutcome, unsentRequests: [requestId] })
-    if (end === 'answered') void this.#deps.writeOutcome({ ...emptyOutcome, answeredRequests: [requestId] })
+    if (end === 'unsent') void this.#outcomes.add({ ...emptyOutcome, unsentRequests: [requestId] })
+    if (end === 'answered') void this.#outcomes.add({ ...emptyOutcome, answeredRequests: [requestId] })
     return answered ?? 'not-now'
   }
 }

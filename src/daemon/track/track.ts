@@ -32,7 +32,11 @@ export async function track(
     idempotencyKey: null,
   }
   const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
-  if (answer === null) return { step: stepOfUnsentPoll(submission, 'its deadline had passed'), answer, breach: null }
+  const { stuckAfterMs } = deps
+  const isStuck = stuckAfterMs !== null && submission.ageMs >= stuckAfterMs
+  const planned = (step: SubmissionStep) => (isStuck ? markPollAsRare(step) : step)
+  if (answer === null)
+    return { step: planned(stepOfUnsentPoll(submission, 'its deadline had passed')), answer, breach: null }
   const verdict = decideTrack(answer, deps.read(answer, submission.resource), {
     transactionId,
     ageMs: submission.ageMs,
@@ -44,8 +48,6 @@ export async function track(
     hasTokenExpired: deps.isRefusedForAge(accessToken, answer),
     unavailableMs: deps.unavailableMs,
   })
-  const { stuckAfterMs } = deps
-  const isStuck = stuckAfterMs !== null && submission.ageMs >= stuckAfterMs
   const plannedMs = deps.nextPollDelayMs(submission.resource, submission.ageMs)
   const step = toTrackStep(submission, verdict, {
     nextPollDelayMs: isStuck ? Math.max(plannedMs, oldTransactionBackoffMaxMs) : plannedMs,
@@ -53,7 +55,7 @@ export async function track(
     ageAskedMs: submission.ageMs,
     ageAnsweredMs: submission.ageMs + answer.tookMs,
   })
-  return { step: isStuck ? markPollAsRare(step) : step, answer, breach: 'breach' in verdict ? verdict.breach : null }
+  return { step: planned(step), answer, breach: 'breach' in verdict ? verdict.breach : null }
 }
 
 const probeUnknownMs = 60_000
@@ -203,7 +205,7 @@ function markPollAsRare(step: SubmissionStep): SubmissionStep {
 
 export function stepOfUnsentPoll(submission: Submission, why: string): SubmissionStep {
   return {
-    change: { ...stayAsked(submission), polledRarely: submission.polledRarely },
+    change: stayAsked(submission),
     cause: 'never_asked',
     message: `never asked: ${why}`,
     pause: null,

@@ -4,7 +4,7 @@ import { type Database, inTransaction } from '../../postgres/database.ts'
 import { unknownDigest } from '../documents.ts'
 import { assertNoDataLost } from '../history/history.ts'
 import { lockSubmissionsAndReadKeys, withKeysLockedThenReleased } from '../keyOrder.ts'
-import { lockPollJobs, removePollJobs } from '../queue.ts'
+import { withdrawPolls } from '../queue.ts'
 import { mayBePrunedSql } from '../retention.ts'
 import { lockTransactionIds, type TransactionRef } from '../transactions.ts'
 import { type Actor, logOperatorAct, type Operator, reasonAndAccountJsonSql, type SeenRecord } from './operator.ts'
@@ -31,7 +31,6 @@ export interface DecidedSubmission {
   id: string
   tracked: boolean
   keptKey: boolean
-  formerJobId: string | null
 }
 
 export const decisionSql = ({ fields, allowed, set, cause, message, detail, amounts }: DecisionSqlFragments): string =>
@@ -50,10 +49,10 @@ export const decisionSql = ({ fields, allowed, set, cause, message, detail, amou
        jsonb_build_object(${detail ?? ''}) || ${reasonAndAccountJsonSql('$3', '$4')}, ${amounts ?? 'null'}
      from written w join former f using (id) join record r using (id) order by f.seq
    )
-   select w.id, w.tracked, w.idempotency_key = f.idempotency_key as "keptKey", f.job_id as "formerJobId"
+   select w.id, w.tracked, w.idempotency_key = f.idempotency_key as "keptKey"
    from written w join former f using (id)`
 
-/** Runs a statement that `decisionSql` made, and removes the records' former polls. The caller has begun a transaction. */
+/** Runs a statement that `decisionSql` made, and withdraws the records' polls. The caller has begun a transaction. */
 export async function writeDecisions(
   db: Database,
   sql: string,
@@ -66,14 +65,17 @@ export async function writeDecisions(
     reason,
     account,
   ])
-  const jobs = rows.flatMap(({ formerJobId }) => formerJobId ?? [])
-  if (jobs.length > 0) await removePollJobs(db, jobs)
+  if (rows.length > 0)
+    await withdrawPolls(
+      db,
+      rows.map(({ id }) => id),
+    )
   return rows
 }
 
 /**
- * Locks these submissions, their polls, keys and transaction ids in the order of queue.ts. Runs `work`, then releases
- * the first record of each key.
+ * Locks these submissions, keys and transaction ids, in the order that docs/why/architecture.md gives. Runs `work`, then
+ * releases the first record of each key.
  *
  * @throws LedgerMayHaveLostData
  */
@@ -87,7 +89,6 @@ export function withSubmissionsLocked<T>(
     // Keeps a loss from being noted before this decision is committed.
     await db.query('select from outboxd.history for share')
     await assertNoDataLost(db)
-    await lockPollJobs(db, seen)
     if (transactions.length > 0) await lockTransactionIds(db, transactions)
     const locked = await lockSubmissionsAndReadKeys(db, seen)
     // A replay can change a record's key, so both keys are locked.
@@ -98,7 +99,7 @@ export function withSubmissionsLocked<T>(
 const discardSql = decisionSql({
   allowed: `s.state in ('failed', 'rejected', 'uncertain', 'accepted')`,
   // The digest keeps a document from being sent again if the service may have the document.
-  set: `state = 'discarded', ended_at = clock_timestamp(), job_id = null, poll_at = null, polled_rarely = false,
+  set: `state = 'discarded', ended_at = clock_timestamp(),
     request_digest = case when s.document is not null and (f.state in ('uncertain', 'accepted') or f.may_have_arrived)
       then coalesce(s.request_digest, '${unknownDigest}') end`,
   cause: 'discarded',

@@ -49,11 +49,8 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
     acts: ['insert', 'update'],
     holds: 'when daemons last found the ledger complete, and who accepted a loss',
   },
-  'outboxd_jobs.job': { acts: all, holds: 'polls that are due' },
-  'outboxd_jobs.job_common': { acts: all, holds: 'the partition with our polls' },
-  'outboxd_jobs.job_dependency': { acts: ['delete'], holds: 'what deleted jobs depended on' },
-  'outboxd_jobs.queue': { acts: ['update'], holds: 'when pg-boss last maintained the queue' },
-  'outboxd_jobs.version': { acts: ['update'], holds: 'until when pg-boss does not count its jobs' },
+  'outboxd.poll': { acts: ['update', 'delete'], holds: 'a view of the jobs, by record' },
+  'outboxd_jobs.job_common': { acts: ['insert', 'update'], holds: 'the jobs: when each poll is due' },
 }
 
 const actsOf = (schema: string) =>

@@ -1,11 +1,9 @@
 import type { Database, Pool } from '../../postgres/database.ts'
 import type { KeyOnFailure } from '../keyOrder.ts'
-import { openPollQueue, type PollQueue } from '../queue.ts'
+import { PollQueue } from '../queue.ts'
 
 export interface Operator {
   readonly ledger: Pool
-  /** Address of the queue's database. */
-  readonly url: string
   readonly keyOnFailure: KeyOnFailure
   readonly actor: Actor
 }
@@ -79,8 +77,8 @@ export async function logOperatorAct(
 export const reasonAndAccountJsonSql = (reasonSql: string, accountSql: string): string =>
   `jsonb_strip_nulls(jsonb_build_object('reason', ${reasonSql}::text, 'account', ${accountSql}::text))`
 
-export async function withOpenQueue<T>({ url }: Operator, work: (queue: PollQueue) => Promise<T>): Promise<T> {
-  const queue = await openPollQueue(url, () => {}) // the statement of `work` that fails reports the error
+export async function withOpenQueue<T>({ ledger }: Operator, work: (queue: PollQueue) => Promise<T>): Promise<T> {
+  const queue = await PollQueue.open(ledger)
   try {
     return await work(queue)
   } finally {

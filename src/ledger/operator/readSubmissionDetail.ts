@@ -85,7 +85,7 @@ export async function readSubmissionDetail(
   const { rows } = await db.query<SubmissionDetail>(
     `select ${listedColumnsSql}, s.error, s.resource, s.payload, s.body, s.result, s.attempt, s.tracked, s.probing,
        s.in_doubt as "inDoubt", s.id_by_person as "idByPerson",
-       s.not_done_ms is not null as answered, s.polled_rarely as "polledRarely", s.held,
+       s.not_done_ms is not null as answered, coalesce(poll.is_rare, false) as "polledRarely", s.held,
        s.key is not null and s.state in (${statesBlockingKeySql[onFailure]}) as blocks, s.polls, s.fruitless, s.refused_polls as "refusedPolls", s.report_due as "reportDue",
        (select p.detail from outboxd.problem p where s.report_due and p.subject = s.outbox_id
           and p.kind in ('report_refused', 'report_locked', 'mark_ineffective', 'row_missing') limit 1) as "reportTrouble",
@@ -93,7 +93,7 @@ export async function readSubmissionDetail(
        ${epochMsSql('case when s.report_due and s.report_put_off = s.revision then s.report_not_before end')} as "reportAgainMs",
        ${epochMsSql(`coalesce(s.ended_at, ${stateSinceSql})`)} as "sinceMs",
        ${epochMsSql('s.emptied_at')} as "emptiedMs", ${epochMsSql('s.erased_at')} as "erasedMs",
-       ${epochMsSql('s.due_at')} as "dueMs", ${epochMsSql('s.poll_at')} as "pollMs", ${epochMsSql('s.unknown_since')} as "unknownSinceMs", ${epochMsSql('clock_timestamp()')} as "nowMs",
+       ${epochMsSql('s.due_at')} as "dueMs", ${epochMsSql('poll.due_at')} as "pollMs", ${epochMsSql('s.unknown_since')} as "unknownSinceMs", ${epochMsSql('clock_timestamp()')} as "nowMs",
        (select json_build_object('id', b.id, 'outboxId', b.outbox_id, 'state', b.state) from outboxd.submission b
           where b.key = s.key and b.seq < s.seq and b.state in (${statesBlockingKeySql[onFailure]})
           order by b.seq limit 1) as blocker,
@@ -105,7 +105,7 @@ export async function readSubmissionDetail(
           'attempt', e.attempt, 'cause', e.cause, 'message', e.message,
           'actor', e.actor, 'who', e.who, 'detail', e.detail) order by e.id)
         from outboxd.submission_event e where e.submission_id = s.id) as events
-     from outboxd.submission s where s.id = $1`,
+     from outboxd.submission s left join outboxd.poll on poll.submission_id = s.id where s.id = $1`,
     [id],
   )
   const detail = rows[0]

@@ -10,7 +10,7 @@ import {
   raiseHistoryProblem,
 } from '../history/history.ts'
 import { lockSubmissionsAndReadKeys, withKeysLockedThenReleased } from '../keyOrder.ts'
-import { lockPollJobs, type PollQueue, queueSchemaName } from '../queue.ts'
+import { type PollQueue, withdrawAllPolls } from '../queue.ts'
 import {
   hasTransactionIdSql,
   lockTransactionIds,
@@ -130,7 +130,6 @@ export function recoverByTransactionsInRows(
   return recoverRecords(operator, async (db, queue) => {
     if (!(await lockSuspectedLossIfUnchanged(db, seenAtMs))) return false
     const trusted = records.filter(({ whyNotBelieved }) => whyNotBelieved === null)
-    await lockPollJobs(db, records)
     const holders = await lockAndFindOtherHolders(db, trusted)
     await lockSubmissionsAndReadKeys(db, records)
     await withKeysLockedThenReleased(db, records, keyOnFailure, async () => {
@@ -177,7 +176,7 @@ async function lockAndFindOtherHolders(
 
 const uncertainSql = (error: string): string =>
   `state = 'uncertain', in_doubt = true, due_at = null, held = false, error = ${error}, ended_at = clock_timestamp(),
-   probing = false, job_id = null, poll_at = null`
+   probing = false`
 
 const doubtSql = decisionSql({
   fields: 'error text',
@@ -230,41 +229,38 @@ export interface RecoveryTerms {
 }
 
 /**
- * Decides the queued records and agrees to the history, so that sending continues. Runs in a transaction.
+ * Decides the queued records and agrees to the history, so that sending continues.
  *
  * A record that is sent again keeps its idempotency key and stays in doubt, so the error E002 makes it uncertain. A
  * polled record is not sent again automatically, because it may have failed and been sent again already. So polled
- * records come first: if the answer to a poll queues one meanwhile, it is decided with the queued records.
+ * records come first: if the answer to a poll queues one meanwhile, it is decided with the queued records. All polls are
+ * planned anew, because the ledger may have lost jobs.
  * @returns the number of queued records decided; null if the operator has seen a different finding
  */
-export async function finishRecovery(
-  db: Database,
+export function finishRecovery(
+  operator: Operator,
   { queuedBecome, seenAtMs, isOutboxInDoubt, alreadyDecided }: RecoveryTerms,
-  actor: Actor,
 ): Promise<number | null> {
-  await db.query("select pg_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int)")
-  if (!(await lockSuspectedLossIfUnchanged(db, seenAtMs))) return null
-  // Waits for claims of polls that are not committed yet.
-  await db.query(
-    `select from ${queueSchemaName}.job where id in (select job_id from outboxd.submission where job_id is not null)
-     order by id for update`,
-  )
-  await db.query(
-    // A new job id makes the fence refuse the answer to a poll that is under way, which would undo this.
-    `update outboxd.submission set in_doubt = true, resubmissions = greatest(resubmissions, 3), revision = revision + 1,
-       job_id = case when job_id in (select id from ${queueSchemaName}.job where state in ('active', 'retry'))
-         then gen_random_uuid() else job_id end
-     where job_id is not null`,
-  )
-  let queued = 0
-  for (let after: string | null = '-1'; after !== null; ) {
-    const taken = await decideQueued(db, { as: queuedBecome, after }, actor)
-    queued += taken.count
-    after = taken.after
-  }
-  await acceptLossAsOperator(db, actor.who, queuedBecome === 'uncertain' && isOutboxInDoubt)
-  await logOperatorAct(db, actor, 'recover', { as: queuedBecome, queued, ...alreadyDecided, isOutboxInDoubt })
-  return queued
+  const { actor } = operator
+  return recoverRecords(operator, async (db, queue) => {
+    if (!(await lockSuspectedLossIfUnchanged(db, seenAtMs))) return null
+    // A new revision makes the fence refuse the answer to a poll that is under way, which would undo this.
+    await db.query(
+      `update outboxd.submission set in_doubt = true, resubmissions = greatest(resubmissions, 3), revision = revision + 1
+       where ended_at is null and (state = 'accepted' or probing)`,
+    )
+    let queued = 0
+    for (let after: string | null = '-1'; after !== null; ) {
+      const taken = await decideQueued(db, { as: queuedBecome, after }, actor)
+      queued += taken.count
+      after = taken.after
+    }
+    await withdrawAllPolls(db)
+    await queue.insertMissing(db)
+    await acceptLossAsOperator(db, actor.who, queuedBecome === 'uncertain' && isOutboxInDoubt)
+    await logOperatorAct(db, actor, 'recover', { as: queuedBecome, queued, ...alreadyDecided, isOutboxInDoubt })
+    return queued
+  })
 }
 
 /** Records that one statement decides, which takes some seconds. */

@@ -75,13 +75,12 @@ const former = `'former', jsonb_strip_nulls(jsonb_build_object('code', f.error_c
   'transactionId', f.transaction_id, 'idempotencyKey', case when f.idempotency_key <> w.idempotency_key then f.idempotency_key end))`
 
 const arrived = {
-  fields: '"transactionId" text, "jobId" uuid',
+  fields: '"transactionId" text',
   // `accepted_at` is the time of sending, because this poll comes late. A short age would teach the schedule that
   // processing is quick.
   set: `state = case when s.tracked then 'accepted' else 'completed' end,
     transaction_id = r."transactionId", id_by_person = true, in_doubt = true, ${resetColumnsByLifetimeSql('transaction')},
     held = false, probing = false, due_at = null, claim_id = null, instance_id = null, accepted_at = coalesce(s.sent_at, clock_timestamp()),
-    job_id = case when s.tracked then r."jobId" end, poll_at = case when s.tracked then clock_timestamp() end,
     ended_at = case when not s.tracked then clock_timestamp() end`,
   detail: `'transactionId', w.transaction_id, ${former}`,
 }
@@ -108,13 +107,10 @@ export async function settleArrivedRecords(
   arrivals: readonly { id: string; revision: number; transactionId: string }[],
   { how, actor }: { how: keyof typeof arrivedSql; actor: Actor },
 ): Promise<DecidedSubmission[]> {
-  const records = arrivals.map((arrival) => ({ ...arrival, jobId: randomUUID() }))
-  const settled = await writeDecisions(db, arrivedSql[how], records, actor)
-  const tracked = new Set(settled.filter((each) => each.tracked).map(({ id }) => id))
-  const polls = records.filter(({ id }) => tracked.has(id))
-  await queue.insert(
+  const settled = await writeDecisions(db, arrivedSql[how], arrivals, actor)
+  await queue.makeDue(
     db,
-    polls.map(({ id, jobId }) => ({ jobId, submissionId: id, inMs: 0, rarely: false })),
+    settled.map(({ id }) => id),
   )
   return settled
 }
@@ -125,7 +121,7 @@ const notArrivedSql = decisionSql({
   set: `state = 'queued', probing = false, held = s.key is not null, due_at = clock_timestamp(),
     idempotency_key = case when ${keepsIdempotencyKeySql('f')} and not r."newKey" then s.idempotency_key else r."idempotencyKey" end,
     in_doubt = true, transaction_id = null, id_by_person = false, ${resetColumnsByLifetimeSql('start')},
-    accepted_at = null, job_id = null, poll_at = null, ended_at = null`,
+    accepted_at = null, ended_at = null`,
   cause: 'resolved',
   message: `'resolved: not arrived'`,
   detail: former,
@@ -138,7 +134,7 @@ const takeBackSql = decisionSql({
     ${resetColumnsByLifetimeSql('transaction', {
       error: "'an operator withdrew the transaction id of this record. The record may still have arrived'",
     })},
-    accepted_at = null, job_id = null, poll_at = null, ended_at = clock_timestamp()`,
+    accepted_at = null, ended_at = clock_timestamp()`,
   cause: 'withdrawn',
   message: `'resolved: taken back that it is ' || f.transaction_id`,
   detail: former,

@@ -302,7 +302,7 @@ describe('the same document again, if its last record is', () => {
   const given: Record<State, string> = {
     queued: `error = null`,
     sending: `claim_id = gen_random_uuid(), instance_id = gen_random_uuid()`,
-    accepted: `transaction_id = 't', accepted_at = now(), job_id = gen_random_uuid(), poll_at = now()`,
+    accepted: `transaction_id = 't', accepted_at = now()`,
     completed: `ended_at = now()`,
     failed: `ended_at = now()`,
     rejected: `ended_at = now()`,
@@ -412,7 +412,7 @@ test('a record captured as uncertain and discarded hides the record before it, b
 })
 
 describe('an older version of a document is not sent after a newer one:', () => {
-  const polled = `transaction_id = 't-1', job_id = gen_random_uuid(), poll_at = now(), attempt = 1`
+  const polled = `transaction_id = 't-1', attempt = 1`
   const olderIs = {
     accepted: `state = 'accepted', accepted_at = now(), ${polled}`,
     probing: `state = 'sending', probing = true, ${polled}`,
@@ -430,8 +430,8 @@ describe('an older version of a document is not sent after a newer one:', () => 
     const second = await note(5)
     await captureAll()
     if (newer !== 'queued') await end(newer, first)
-    const { rows } = await ledger.pool.query<{ id: string; revision: number; job: string }>(
-      'select id, revision, job_id as job from outboxd.submission where outbox_id = $1',
+    const { rows } = await ledger.pool.query<{ id: string; revision: number }>(
+      'select id, revision from outboxd.submission where outbox_id = $1',
       [first],
     )
     const [older] = rows
@@ -439,9 +439,9 @@ describe('an older version of a document is not sent after a newer one:', () => 
     return { older, second }
   }
 
-  const resubmit = async ({ id, job }: { id: string; job: string }, probing = false) => {
+  const resubmit = async ({ id, revision }: { id: string; revision: number }, probing = false) => {
     const state = probing ? 'sending' : 'accepted'
-    const older = submission({ id, key: '5', state, probing, transactionId: 't-1', jobId: job })
+    const older = submission({ id, key: '5', state, probing, transactionId: 't-1', revision })
     const change = {
       state: 'queued',
       dueInMs: 0,
@@ -454,7 +454,7 @@ describe('an older version of a document is not sent after a newer one:', () => 
       change,
       cause: 'resubmitted',
       message: 'failed with E002',
-      job: null,
+      poll: null,
       request: null,
     }
     const [judged] = await inTransaction(ledger.pool, (db) => failResubmissionsOfOvertakenDocuments(db, [transition]))

@@ -117,7 +117,7 @@ function setup(
         submissionsSent: 0,
         tracked: 0,
         submissionsReady: ledger.ready,
-        pollsDue: ledger.due + dispatcher.pollsInFlight().length,
+        pollsDue: ledger.due,
         rarePollsDue: 0,
         pollOverdueMs: 0,
         free: ledger.free,
@@ -127,44 +127,50 @@ function setup(
         proof: ledger.proof,
       }
     },
-    async claim(request, onCommit) {
-      claims.push(request)
-      if (state.statementFails) throw state.statementFails
-      state.nowMs += state.claimTakesMs
-      onCommit([])
-      if (state.claimFails) throw state.claimFails
-      if (state.becomesSilent) state.mayClaim = false
-      if (state.beatsAfterGap) state.heartbeatGaps += 1
-      if (state.othersAreQuicker) [ledger.ready, ledger.due] = [0, 0]
-      const submissions = Math.min(request.submissions, ledger.ready)
-      const polls = Math.min(request.polls, ledger.due)
-      ledger.ready -= submissions
-      ledger.due -= polls
-      ledger.free -= submissions + polls
-      const next = () => submission({ id: String(++ids) })
-      return {
-        submissions: Array.from({ length: submissions }, () => ({ ...next(), requestId: nextRequest(), waitedMs: 7 })),
-        polls: Array.from({ length: polls }, () => {
-          const polled = next()
-          return { submission: polled, job: { id: `job ${polled.id}`, retryCount: 0 }, requestId: nextRequest() }
-        }),
-        mayLeave: deadline(),
-        isFirstAfterTrial: ledger.proof === 'wanted' && submissions > 0,
-      }
-    },
-    async requeueUnsentClaim(id) {
-      unclaimed.push(id)
-      return state.knownWhatBecame
+    claims: {
+      async claim(request, onCommit) {
+        claims.push(request)
+        if (state.statementFails) throw state.statementFails
+        state.nowMs += state.claimTakesMs
+        onCommit([])
+        if (state.claimFails) throw state.claimFails
+        if (state.becomesSilent) state.mayClaim = false
+        if (state.beatsAfterGap) state.heartbeatGaps += 1
+        if (state.othersAreQuicker) [ledger.ready, ledger.due] = [0, 0]
+        const submissions = Math.min(request.submissions, ledger.ready)
+        const polls = Math.min(request.polls, ledger.due)
+        ledger.ready -= submissions
+        ledger.due -= polls
+        ledger.free -= submissions + polls
+        const next = () => submission({ id: String(++ids) })
+        return {
+          submissions: Array.from({ length: submissions }, () => ({
+            ...next(),
+            requestId: nextRequest(),
+            waitedMs: 7,
+          })),
+          polls: Array.from({ length: polls }, () => {
+            const polled = next()
+            return { submission: polled, poll: { requestId: nextRequest(), claimId: request.id } }
+          }),
+          mayLeave: deadline(),
+          isFirstAfterTrial: ledger.proof === 'wanted' && submissions > 0,
+        }
+      },
+      async requeueUnsentClaim(id) {
+        unclaimed.push(id)
+        return state.knownWhatBecame
+      },
+      async claimTrialRequest() {
+        trials += 1
+        state.nowMs += state.claimTakesMs
+        return state.othersAreQuicker ? null : { requestId: nextRequest(), mayLeave: deadline() }
+      },
     },
     mayClaim: () => state.mayClaim,
     watchHeartbeat() {
       const begun = state.heartbeatGaps
       return () => state.mayClaim && state.heartbeatGaps === begun
-    },
-    async claimTrialRequest() {
-      trials += 1
-      state.nowMs += state.claimTakesMs
-      return state.othersAreQuicker ? null : { requestId: nextRequest(), mayLeave: deadline() }
     },
     sendHarmlessTrial: (accessToken, isValid) =>
       new Promise((resolve) => questions.push({ accessToken, isValid, answer: resolve })),
@@ -228,7 +234,7 @@ test('ready submissions and due polls are sent', async () => {
   expect(onWire.map(({ accessToken }) => accessToken)).toEqual(['token', 'token', 'token'])
   expect(onWire.every(({ isValid }) => isValid())).toBe(true)
   expect(dispatcher.inFlight()).toBe(3)
-  expect(dispatcher.pollsInFlight()).toEqual([{ id: 'job 3', retryCount: 0 }])
+  expect(dispatcher.holdsPoll({ requestId: 'request 3', claimId: '' })).toBe(true)
 })
 
 test('the demand is passed on before any decision, even during a pause', async () => {
@@ -237,12 +243,13 @@ test('the demand is passed on before any decision, even during a pause', async (
   expect(demands).toMatchObject([{ limit: 100, submissionsReady: 2 }])
 })
 
-test('an outcome is settled with its poll’s job, and makes room', async () => {
+test('an outcome is settled with its poll, and makes room', async () => {
   const { dispatcher, settled, answer } = setup({ ready: 1, due: 1 })
   await dispatcher.runOnce()
   await answer()
   await answer()
-  expect(settled.map(({ transition }) => transition?.job)).toEqual([null, { id: 'job 2', retryCount: 0 }])
+  const poll = { requestId: 'request 2', claimId: 'claim 0' }
+  expect(settled.map(({ transition }) => transition?.poll)).toEqual([null, poll])
   expect(settled[0]?.transition).toMatchObject({
     submission: { id: '1' },
     change: { state: 'failed' },
@@ -250,7 +257,7 @@ test('an outcome is settled with its poll’s job, and makes room', async () => 
     message: 'test',
   })
   expect(dispatcher.inFlight()).toBe(0)
-  expect(dispatcher.pollsInFlight()).toEqual([])
+  expect(dispatcher.holdsPoll(poll)).toBe(false)
   await dispatcher.drained()
 })
 

@@ -14,30 +14,30 @@ function setup() {
   return { ...inHand, failed, rooms: () => rooms }
 }
 
-const job = { id: 'job', retryCount: 0 }
+const poll = { requestId: '1', claimId: 'claim' }
 
 test('a request is in hand until its outcome is written, and then makes room', async () => {
-  const { follow, count: inFlight, sending, polls: pollsInHand, rarePolls, drained, rooms } = setup()
+  const { follow, count: inFlight, sending, polls: pollsInHand, drained, rooms } = setup()
   const record = submission({ id: 'record' })
   const written = Promise.withResolvers<void>()
-  follow({ submission: record, job: null }, () => written.promise)
-  follow({ submission: submission({ polledRarely: true }), job }, () => written.promise)
-  follow({ submission: null, job: null }, () => written.promise)
-  expect([inFlight(), sending(), pollsInHand(), rarePolls(), rooms()]).toEqual([3, [record], [job], 1, 0])
+  follow({ submission: record, poll: null }, () => written.promise)
+  follow({ submission: submission(), poll }, () => written.promise)
+  follow({ submission: null, poll: null }, () => written.promise)
+  expect([inFlight(), sending(), pollsInHand(), rooms()]).toEqual([3, [record], [poll], 0])
   written.resolve()
   await drained()
-  expect([inFlight(), sending(), pollsInHand(), rarePolls(), rooms()]).toEqual([0, [], [], 0, 3])
+  expect([inFlight(), sending(), pollsInHand(), rooms()]).toEqual([0, [], [], 3])
 })
 
 test('a request is in hand before it begins', () => {
   const { follow, sending } = setup()
-  follow({ submission: submission(), job: null }, async () => expect(sending()).toHaveLength(1))
+  follow({ submission: submission(), poll: null }, async () => expect(sending()).toHaveLength(1))
 })
 
 test('a request that fails is reported, and makes room as well', async () => {
   const { follow, drained, failed, rooms } = setup()
   const mistake = new Error('a mistake of ours')
-  follow({ submission: submission(), job: null }, () => Promise.reject(mistake))
+  follow({ submission: submission(), poll: null }, () => Promise.reject(mistake))
   await drained()
   expect([failed, rooms()]).toEqual([[mistake], 1])
 })

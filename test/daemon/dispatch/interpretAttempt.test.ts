@@ -16,7 +16,7 @@ import { submission } from '../../support/submission.ts'
 const circumstances = { maxInFlight: 8, free: 50, ageMs: () => 0 }
 const silent = noAnswer({ sent: true, cause: 'timeout' })
 const throttled: PauseToRaise = { reason: 'throttled', askedMs: 1_000, detail: 'x' }
-const job = { id: 'job', retryCount: 0 }
+const pollClaim = { requestId: '1', claimId: 'claim' }
 
 const result = (answer: Answer | null, pause: PauseToRaise | null = null, state: State = 'queued'): AttemptResult => ({
   step: { change: { state } as AttemptResult['step']['change'], cause: 'retried', message: 'in words', pause },
@@ -30,7 +30,7 @@ const judge = (answer: Answer, hasTokenExpired = false): JudgedTrial => ({
 
 const record = (answer: Answer | null, given: Partial<EndedAttempt> = {}): EndedAttempt => ({
   submission: submission(),
-  job: null,
+  poll: null,
   trial: false,
   attempted: result(answer),
   fingerprint: null,
@@ -38,7 +38,7 @@ const record = (answer: Answer | null, given: Partial<EndedAttempt> = {}): Ended
   judged: null,
   ...given,
 })
-const poll = (answer: Answer | null, given: Partial<EndedAttempt> = {}) => record(answer, { job, ...given })
+const poll = (answer: Answer | null, given: Partial<EndedAttempt> = {}) => record(answer, { poll: pollClaim, ...given })
 /** A success without an id, as from a gateway or from a service that names its ids differently. */
 const unnamed = record(response(200, {}), {
   attempted: { ...result(response(200, {}), null, 'uncertain'), breach: 'missing_id' },
@@ -225,9 +225,9 @@ test('a 401 drops the token, whatever the request was', () => {
   expect(interpret(record(response(403))).isTokenRefused).toBe(false)
 })
 
-test('the step is written with the job of its poll', () => {
+test('the step is written with the claim of its poll', () => {
   const { work } = interpret(poll(response(200, {})))
-  expect(work.transition).toMatchObject({ job, change: { state: 'queued' }, message: 'in words' })
+  expect(work.transition).toMatchObject({ poll: pollClaim, change: { state: 'queued' }, message: 'in words' })
 })
 
 test('the request is written with its step to be counted, as a submission or a poll, or as null if none was made', () => {

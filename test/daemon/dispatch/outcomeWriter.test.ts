@@ -15,7 +15,7 @@ const work = (id: string | null, given: Partial<Omit<OutcomeBatch, 'transitions'
       ? null
       : {
           submission: submission({ id }),
-          job: null,
+          poll: null,
           change: asChange({ state: 'failed' }),
           cause: 'failed',
           message: '',

@@ -8,8 +8,6 @@ const idle: InstanceState = {
   maxInFlight: 8,
   inFlight: 0,
   recordsInFlight: 0,
-  pollsInFlight: 0,
-  rarePollsInFlight: 0,
   isPausing: false,
   mayClaim: true,
   silentRecords: 0,
@@ -66,12 +64,6 @@ test.each<[string, Partial<InstanceState>, Partial<RequestDemand>, object]>([
   ['pauses that are over', {}, { ...work, pauses: [over] }, { kind: 'trial', by: 'poll' }],
   ['after a poll as trial', { lastTrialWasPoll: true }, { ...work, pauses: [over] }, { kind: 'trial', by: 'question' }],
   ['over, and no poll due', {}, { submissionsReady: 3, pauses: [over] }, { kind: 'trial', by: 'question' }],
-  [
-    'over, and the due polls are in hand',
-    { pollsInFlight: 2, inFlight: 2 },
-    { pollsDue: 2, pauses: [over] },
-    { kind: 'trial', by: 'question' },
-  ],
   ['over, and no free request', {}, { ...work, pauses: [over], free: 0, nextFreeMs: 400 }, waits(400)],
   ['over, and no free request in sight', {}, { ...work, pauses: [over], free: 0 }, waits(1_000)],
   ['over, and a free request far ahead', {}, { ...work, pauses: [over], free: 0, nextFreeMs: 3_600_000 }, waits(1_000)],
@@ -88,13 +80,6 @@ test.each<[string, Partial<InstanceState>, Partial<RequestDemand>, object]>([
   ],
 
   // Nothing to do.
-  ['polls in hand that the ledger counts', { pollsInFlight: 2, inFlight: 2 }, { pollsDue: 2 }, waits(1_000)],
-  [
-    'rare polls in hand that the ledger counts',
-    { pollsInFlight: 1, rarePollsInFlight: 1, inFlight: 1 },
-    { rarePollsDue: 1 },
-    waits(1_000),
-  ],
   ['nothing in sight', {}, {}, waits(1_000)],
   ['something that becomes due', {}, { nextDueMs: 300, nextFreeMs: 20 }, waits(300)],
   ['what should be due already', {}, { nextDueMs: -5 }, waits(1)],

@@ -15,7 +15,9 @@ function setup(limit: number, free = 100) {
         freeMins.push(freeMin)
         return state.free < freeMin ? null : { requestId: '7', mayLeave: () => !state.isLate }
       },
-      async writeOutcome({ answeredRequests, unsentRequests }) {
+    },
+    {
+      async add({ answeredRequests, unsentRequests }) {
         written.push({ answeredRequests, unsentRequests })
       },
     },

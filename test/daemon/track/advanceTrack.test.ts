@@ -14,7 +14,7 @@ const now = {
   ageAnsweredMs: 5_012.6,
 }
 const pause: PauseToRaise = { reason: 'unavailable', askedMs: null, detail: 'E003' }
-const accepted: Partial<Submission> = { state: 'accepted', transactionId: 'tx', claimId: null, jobId: 'job', polls: 2 }
+const accepted: Partial<Submission> = { state: 'accepted', transactionId: 'tx', claimId: null, polls: 2 }
 const probing: Partial<Submission> = {
   ...accepted,
   state: 'sending',

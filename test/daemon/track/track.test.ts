@@ -9,7 +9,6 @@ const accepted: Partial<Submission> = {
   state: 'accepted',
   transactionId: 'tx',
   claimId: null,
-  jobId: 'job',
   ageMs: 5_000,
 }
 

@@ -30,28 +30,6 @@ async function setting({ onTestFinished }: TestContext) {
   }
 }
 
-test.concurrent('a foreign lock on a queue job: heartbeats go on', async (context) => {
-  const { harness, start, lock } = await setting(context)
-  await harness.pool.query(
-    `insert into outboxd_jobs.job (name, state, completed_on) values ('outboxd_poll', 'completed', now() - interval '90 days')`,
-  )
-  const letGo = await lock(`select from outboxd_jobs.job where state = 'completed' for update`)
-  await harness.fault({ kind: 'delay', delayMs: 20_000, endpoint: 'submit', bodyContains: 'slow-' })
-  await start()
-  await harness.insert('slow-')
-  await until(
-    () => harness.outcome('slow-'),
-    ({ state, posts }) => state === 'sending' && posts.length === 1,
-  )
-  await start()
-  await until(
-    () => harness.outcome('slow-'),
-    ({ state }) => state !== 'sending',
-  )
-  await letGo()
-  expect(await harness.becomes('slow-', 'completed', 'uncertain')).toMatchObject({ state: 'completed', posts: [200] })
-})
-
 test.concurrent("a foreign lock on a poll's job: only that record waits", async (context) => {
   const { harness, start, lock } = await setting(context)
   await harness.fault({ kind: 'delay', delayMs: 10_000, endpoint: 'status', times: 1 })

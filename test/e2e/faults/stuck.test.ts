@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openPollQueue } from '../../../src/ledger/queue.ts'
+import { PollQueue } from '../../../src/ledger/queue.ts'
 import type { Daemon } from '../../support/daemon.ts'
 import { scrape } from '../../support/scrape.ts'
 import { statusSays } from '../../support/statusSays.ts'
@@ -16,17 +16,18 @@ let harness: Harness
 let daemon: Daemon
 beforeAll(async () => {
   harness = await setup()
-  const { rows } = await harness.pool.query<{ submissionId: string; jobId: string }>(
+  const { rows } = await harness.pool.query<{ submissionId: string }>(
     `insert into outboxd.submission (id, outbox_id, type, resource, payload, body, recorded_at, state, idempotency_key,
-       transaction_id, sent_at, accepted_at, job_id, poll_at, polled_rarely)
+       transaction_id, sent_at, accepted_at)
      select gen_random_uuid(), 'old ' || n, 'data', 'data', '{}', '{}', now() - interval '2 days', 'accepted',
-       gen_random_uuid(), 'old ' || n, now() - interval '2 days', now() - interval '2 days', gen_random_uuid(), now(), true
-     from generate_series(1, $1) n returning id as "submissionId", job_id as "jobId"`,
+       gen_random_uuid(), 'old ' || n, now() - interval '2 days', now() - interval '2 days'
+     from generate_series(1, $1) n returning id as "submissionId"`,
     [stuck],
   )
-  const queue = await openPollQueue(harness.env.DATABASE_URL ?? '', () => {})
-  await queue.insert(
+  const queue = await PollQueue.open(harness.pool)
+  await queue.replace(
     harness.pool,
+    [],
     rows.map((row) => ({ ...row, inMs: 0, rarely: true })),
   )
   await queue.close()

@@ -18,7 +18,7 @@ test('a record that operators change during the reading is read once, as it was 
   const corrected = await fixture.end({ state: 'uncertain', error: 'no answer', errorCode: null }, { outboxId: '3' })
   expect(await resolve.action(fixture.context(), corrected, { arrived: 'tx-3', unchecked: true, yes: true })).toBe(0)
   await pool.query(
-    `update outboxd.submission set state = 'completed', job_id = null, poll_at = null,
+    `update outboxd.submission set state = 'completed',
     ended_at = clock_timestamp(), report_due = false where id = $1`,
     [corrected],
   )

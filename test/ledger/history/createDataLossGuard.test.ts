@@ -48,13 +48,15 @@ async function acceptRecord() {
   return { id, dispatch }
 }
 
+const operator = () => ({ ledger: ledger.pool, keyOnFailure: 'continue' as const, actor: testActor })
+
 /** Recovers from a loss that was found. */
 async function recoverAs(queuedBecome: 'uncertain' | 'new'): Promise<void> {
   await ledger.pool.query(`update outboxd.history set found_at = now(), found = 'x', found_by = 'y'`)
   const seenAtMs = (await readSuspectedLoss(ledger.pool))?.atMs ?? 0
   const alreadyDecided = { arrived: 0, uncertain: 0, rows: 0 }
   const terms = { queuedBecome, seenAtMs, isOutboxInDoubt: false, alreadyDecided }
-  await inTransaction(ledger.pool, (db) => finishRecovery(db, terms, testActor))
+  await finishRecovery(operator(), terms)
 }
 const pauses = async () => (await ledger.pool.query('select reason, until from outboxd.pause')).rows
 
@@ -134,7 +136,7 @@ test('rows of a backup in the existing tables are a suspected loss until an oper
   const found = await readSuspectedLoss(ledger.pool)
   const alreadyDecided = { arrived: 0, uncertain: 0, rows: 0 }
   const terms = { queuedBecome: 'new', seenAtMs: found?.atMs ?? 0, isOutboxInDoubt: false, alreadyDecided } as const
-  await inTransaction(ledger.pool, (db) => finishRecovery(db, terms, testActor))
+  await finishRecovery(operator(), terms)
   expect(await historyOf().check()).toEqual({ kind: 'stands' })
 })
 
@@ -173,18 +175,12 @@ test('a suspected loss is found once, and recovery applies only to the loss that
   expect(await historyOf().check()).toEqual({ kind: 'waits' })
   expect(await readSuspectedLoss(ledger.pool)).toEqual(found)
   const agreeTo = (seenAtMs: number) =>
-    inTransaction(ledger.pool, (db) =>
-      finishRecovery(
-        db,
-        {
-          queuedBecome: 'uncertain',
-          seenAtMs,
-          isOutboxInDoubt: true,
-          alreadyDecided: { arrived: 0, uncertain: 0, rows: 0 },
-        },
-        testActor,
-      ),
-    )
+    finishRecovery(operator(), {
+      queuedBecome: 'uncertain',
+      seenAtMs,
+      isOutboxInDoubt: true,
+      alreadyDecided: { arrived: 0, uncertain: 0, rows: 0 },
+    })
   expect(await agreeTo((found?.atMs ?? 0) - 10)).toBeNull()
   expect(await agreeTo(found?.atMs ?? 0)).toBe(1)
   expect(await pauses()).toEqual([])
@@ -209,13 +205,12 @@ test('a record that recovery queues as new keeps its idempotency key and gets an
   await ledger.pool.query(`update outboxd.history set found_at = now(), found = 'x', found_by = 'y'`)
   const key = (await ledger.row(id as string)).idempotency_key
   const seenAtMs = (await readSuspectedLoss(ledger.pool))?.atMs ?? 0
-  await inTransaction(ledger.pool, (db) =>
-    finishRecovery(
-      db,
-      { queuedBecome: 'new', seenAtMs, isOutboxInDoubt: true, alreadyDecided: { arrived: 0, uncertain: 0, rows: 0 } },
-      testActor,
-    ),
-  )
+  await finishRecovery(operator(), {
+    queuedBecome: 'new',
+    seenAtMs,
+    isOutboxInDoubt: true,
+    alreadyDecided: { arrived: 0, uncertain: 0, rows: 0 },
+  })
   expect(await ledger.row(id as string)).toMatchObject({ state: 'queued', in_doubt: true, idempotency_key: key })
 })
 
@@ -225,7 +220,7 @@ test('the answer to a poll that was under way during a recovery does not send a 
   if (poll === undefined) throw new Error('no poll was claimed')
   await recoverAs('new')
   const again = { state: 'queued', transactionId: null, dueInMs: 0 } as const
-  await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(poll.submission, again, poll.job)] }))
+  await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(poll.submission, again, poll.poll)] }))
   expect(await ledger.row(id as string)).toMatchObject({ state: 'accepted', in_doubt: true, resubmissions: 3 })
 })
 
@@ -256,7 +251,7 @@ test('a record that a poll’s answer queues while recovery runs becomes uncerta
     ({ rowCount }) => rowCount !== 0,
   )
   await answer.query(
-    `update outboxd.submission set state = 'queued', revision = revision + 1, due_at = now(), job_id = null, poll_at = null,
+    `update outboxd.submission set state = 'queued', revision = revision + 1, due_at = now(),
        transaction_id = null, accepted_at = null where id = $1`,
     [id],
   )

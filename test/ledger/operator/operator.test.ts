@@ -72,7 +72,7 @@ describe('a record that took a step since the operator saw it is left alone', ()
     })
     expect(await resolveAsNotArrived(operator, submission, false)).toBeNull()
     expect(await fixture.ledger.countStates()).toEqual({ uncertain: 1 })
-    expect(await fixture.ledger.liveJobs()).toEqual([])
+    expect(await fixture.ledger.polled()).toEqual([])
   })
 })
 

@@ -58,8 +58,7 @@ export async function fillUnderWay({ pool }: BenchDatabase): Promise<void> {
      )
      update outboxd.submission s set state = t.state, done_ms = null,
        ended_at = case when t.state in ('queued', 'accepted') then null else s.ended_at end,
-       due_at = case when t.state = 'queued' then now() end, error_code = case when t.state = 'failed' then 'E001' end,
-       job_id = case when t.state = 'accepted' then gen_random_uuid() end, poll_at = case when t.state = 'accepted' then now() + interval '1 minute' end
+       due_at = case when t.state = 'queued' then now() end, error_code = case when t.state = 'failed' then 'E001' end
      from state t where s.id = t.id`,
     [
       underWay,

@@ -43,17 +43,13 @@ const steps = {
     ) ${event('s', `'queued'`, 'sending')}`,
   accept: `with s as (
       update outboxd.submission set state = 'accepted', revision = revision + 1, claim_id = null, instance_id = null,
-        transaction_id = 't' || seq, accepted_at = now(), poll_at = now(), job_id = gen_random_uuid(), report_due = true
-      where id = any($1::uuid[]) returning id, job_id
+        transaction_id = 't' || seq, accepted_at = now(), report_due = true
+      where id = any($1::uuid[]) returning id
     ), event as (${event('s', `'sending'`, 'accepted')})
-    insert into outboxd_jobs.job (id, name, data) select job_id, '${queueName}', json_build_object('submissionId', id) from s`,
-  poll: `update outboxd_jobs.job set state = 'active', started_on = now() where name = '${queueName}' and id = any(array(
-      select job_id from outboxd.submission where id = any($1::uuid[])))`,
-  complete: `with done as (
-      update outboxd_jobs.job set state = 'completed', completed_on = now() where name = '${queueName}' and id = any(array(
-        select job_id from outboxd.submission where id = any($1::uuid[])))
-    ), s as (
-      update outboxd.submission set state = 'completed', revision = revision + 1, job_id = null, poll_at = null, polls = 1,
+    insert into outboxd_jobs.job (id, name) select id, '${queueName}' from s`,
+  poll: `update outboxd_jobs.job set state = 'active', started_on = now() where name = '${queueName}' and id = any($1::uuid[])`,
+  complete: `with done as (delete from outboxd_jobs.job where name = '${queueName}' and id = any($1::uuid[])), s as (
+      update outboxd.submission set state = 'completed', revision = revision + 1, polls = 1,
         done_ms = 200, ended_at = now(), result = '{}', report_due = true
       where id = any($1::uuid[]) returning id
     ) ${event('s', `'accepted'`, 'completed')}`,

@@ -1,16 +1,16 @@
 import type { BenchDatabase } from './postgres.ts'
 
 /**
- * The schedules that the learned one is compared with, each as SQL: when to ask next, from the row `new` of a submission
- * whose poll is being planned. `unit` stands for one second of uncompressed time.
+ * The schedules that the learned one is compared with, each as SQL: when to poll the transaction of submission `s` next,
+ * which was polled last `at`. `unit` stands for one second of uncompressed time.
  */
 const schedules = {
-  'every 5 s': `clock_timestamp() + 5 * unit`,
-  'every 10 s': `clock_timestamp() + 10 * unit`,
-  'every 30 s': `clock_timestamp() + 30 * unit`,
-  'doubling 1 to 60 s': `clock_timestamp() + least(60, 2 ^ new.polls) * unit`,
-  'every 60 s': `clock_timestamp() + 60 * unit`,
-  oracle: `(select done_at from sandbox.transactions where id = new.transaction_id)`,
+  'every 5 s': 'at + 5 * unit',
+  'every 10 s': 'at + 10 * unit',
+  'every 30 s': 'at + 30 * unit',
+  'doubling 1 to 60 s': 'at + least(60, 2 ^ s.polls) * unit',
+  'every 60 s': 'at + 60 * unit',
+  oracle: '(select done_at from sandbox.transactions where id = s.transaction_id)',
 } as const
 
 export type ScheduleName = keyof typeof schedules
@@ -44,35 +44,27 @@ export function chooseRuns({ only, times }: { only: string; times: string }): Ch
 }
 
 /**
- * Replaces the daemon's schedule by triggers in the benchmark's database, which change the time of each poll that the
- * daemon plans. So the shipped daemon is compared with itself and needs no switch for it.
+ * Replaces the daemon's schedule by a trigger in the benchmark's database, which changes the time of each poll that the
+ * daemon plans or brings forward. So the shipped daemon is compared with itself and needs no switch for it.
  */
 export async function replaceSchedule({ pool }: BenchDatabase, name: ScheduleName, unitMs: number): Promise<void> {
   const nextPollAt = schedules[name].replaceAll('unit', `interval '${unitMs} ms'`)
   await pool.query(`
     create function public.bench_plan() returns trigger language plpgsql as $$
+    declare
+      s outboxd.submission;
+      at timestamptz;
+      planned timestamptz;
     begin
-      new.poll_at := coalesce(${nextPollAt}, new.poll_at);
+      select * into s from outboxd.submission where id = new.id;
+      at := s.accepted_at + coalesce(s.not_done_ms, 0) * interval '1 ms';
+      planned := ${nextPollAt};
+      if planned is not null then
+        new.priority := new.priority - floor(extract(epoch from planned - new.start_after))::int;
+        new.start_after := planned;
+      end if;
       return new;
     end $$;
-    create trigger bench_plan before update on outboxd.submission for each row
-      when (new.job_id is not null and new.job_id is distinct from old.job_id) execute function public.bench_plan();
-
-    -- The daemon brings polls forward when requests are free: that, too, belongs to its own schedule.
-    create function public.bench_keep() returns trigger language plpgsql as $$
-    begin
-      return null;
-    end $$;
-    create trigger bench_keep before update on outboxd.submission for each row
-      when (new.job_id = old.job_id and new.poll_at < old.poll_at) execute function public.bench_keep();
-
-    create function public.bench_enqueue() returns trigger language plpgsql as $$
-    begin
-      new.start_after := coalesce(
-        (select poll_at from outboxd.submission where id = (new.data ->> 'submissionId')::uuid and job_id = new.id),
-        new.start_after);
-      return new;
-    end $$;
-    create trigger bench_enqueue before insert on outboxd_jobs.job_common for each row execute function public.bench_enqueue();
+    create trigger bench_plan before insert on outboxd_jobs.job_common for each row execute function public.bench_plan();
   `)
 }

@@ -24,10 +24,9 @@ export function learned(windowMs: number): Schedule {
     replan(planned, nowMs) {
       learn(nowMs)
       if (!planner.canMovePolls()) return []
-      const byId = new Map(planned.slice(0, 200).map((each, i) => [String(i), each]))
+      const byId = new Map(planned.slice(0, 1_000).map((each, i) => [String(i), each]))
       const polls = [...byId].map(([submissionId, { transaction, atMs }]) => ({
         submissionId,
-        jobId: submissionId,
         resource: 'data' as const,
         ageMs: nowMs - transaction.acceptedAtMs,
         notDoneMs: transaction.polls === 0 ? null : transaction.notDoneAtMs - transaction.acceptedAtMs,
