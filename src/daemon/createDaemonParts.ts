@@ -1,8 +1,6 @@
 import { answerReload, replaceInstanceProblems, writeHeartbeat } from '../ledger/instances.ts'
 import type { WrittenOutcomes } from '../ledger/outcomes.ts'
-import { readDueReports, readReportsToWriteBack, writeReportResults } from '../ledger/reports.ts'
 import type { LoopName } from '../observe/metricRows.ts'
-import { writeBackRows } from '../outbox/writeBack.ts'
 import type { DaemonContext } from './context.ts'
 import { createCapturePart } from './createCapturePart.ts'
 import { createDispatchPart, type DispatchPart } from './createDispatchPart.ts'
@@ -16,7 +14,7 @@ import {
 import type { LoopPart } from './loop.ts'
 import { createMaintenanceParts } from './maintenance.ts'
 import { PollPlanner, PollPlanUpdates } from './pollPlanner.ts'
-import { createReportRounds, type ReportRounds } from './report/report.ts'
+import { WriteBack } from './writeBack.ts'
 
 export type DaemonParts = ReturnType<typeof createDaemonParts>
 
@@ -25,7 +23,7 @@ export function createDaemonParts(daemon: DaemonContext) {
   const { windowMs } = config.rateLimit
   const planner = new PollPlanner(windowMs)
   const schedule = new PollPlanUpdates(planner, databases, windowMs, wakeups.dispatch.wake)
-  const report = reportingOf(daemon)
+  const report = new WriteBack(daemon)
   const heartbeat = heartbeatOf(daemon)
   const onWritten = (outcomes: WrittenOutcomes) => {
     telemetry.outcomesWritten(outcomes)
@@ -57,23 +55,6 @@ export function createDaemonParts(daemon: DaemonContext) {
     ...maintenance,
   }
   return { rounds, dispatch, problems, stopping }
-}
-
-function reportingOf({ clock, databases, telemetry, wakeups }: DaemonContext): ReportRounds {
-  const { ledger, outbox } = databases
-  return createReportRounds({
-    stopwatch: clock.stopwatch,
-    readDue: (limits) => readDueReports(ledger, limits),
-    writeBack: (due) =>
-      databases.runIfOwnFileInUse(() => writeBackRows(outbox, () => readReportsToWriteBack(databases, due)), {
-        kind: 'busy' as const,
-      }),
-    async writeResults(told) {
-      await writeReportResults(ledger, told)
-      telemetry.reported(told)
-    },
-    wake: wakeups.report.wake,
-  })
 }
 
 function heartbeatOf({ clock, config, databases, files, log, wakeups }: DaemonContext): Heartbeat {

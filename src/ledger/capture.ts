@@ -98,7 +98,7 @@ export async function withCaptureLock<T>(
  * Runs statements on the ledger in a transaction of the outbox's sessions. Their search path is the role's, so that the
  * client's triggers and types work. On the ledger no function of that path may replace the server's.
  */
-async function onLedger<T>(db: Database, work: () => Promise<T>): Promise<T> {
+export async function onLedger<T>(db: Database, work: () => Promise<T>): Promise<T> {
   await db.query(enterLedgerSql)
   const result = await work()
   await db.query(leaveLedgerSql)

@@ -1,6 +1,5 @@
-import type pg from 'pg'
 import type { DueReport, EventActor, Report, ReportResult, State } from '../model.ts'
-import { type Database, inTransaction } from '../postgres/database.ts'
+import type { Database } from '../postgres/database.ts'
 import type { DataLossGuard } from './history/createDataLossGuard.ts'
 import { mayHaveLostDataSql } from './history/history.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
@@ -49,14 +48,16 @@ export async function readReportsToWriteBack(
   return rows
 }
 
-/** Ignores submissions that have taken a step since, because that step has its own report. */
+/** Leaves out submissions that have taken a step since, because that step has its own report. */
 async function writeResults(db: Database, results: readonly ReportResult[]): Promise<ReportResult[]> {
   const { rows } = await db.query<{ id: string }>(
     `update outboxd.submission s set report_due = r."againInMs" is not null,
        report_put_off = case when r."againInMs" is not null then s.revision end,
        report_not_before = clock_timestamp() + r."againInMs" * interval '1 ms',
        report_failures = case when r."againInMs" is null then 0 else r.failures + 1 end
-     from json_to_recordset($1) as r(id uuid, revision int, failures int, "againInMs" float8)
+     from json_to_recordset($1) as r(id uuid, revision int, failures int, "againInMs" float8),
+       -- a step that is being written has its own report
+       lateral (select from outboxd.submission l where l.id = r.id for no key update skip locked) free
      where s.id = r.id and s.revision = r.revision and s.report_due
      returning s.id`,
     [
@@ -118,17 +119,17 @@ export async function readReportedStatesNeedingAttention(
 /** Kinds of problems that end when the row is written back. */
 const rowKinds = ['report_refused', 'report_locked', 'mark_ineffective', 'row_missing', 'row_conflict'] as const
 
-export function writeReportResults(ledger: pg.Pool, results: readonly ReportResult[]): Promise<void> {
-  return inTransaction(ledger, async (db) => {
-    const written = await writeResults(db, results)
-    const before = written.filter(({ report }) => report.failures > 0)
-    for (const kind of rowKinds) {
-      const cleared = before.filter(({ problem }) => problem?.kind !== kind).map(({ report }) => report.outboxId)
-      if (cleared.length > 0) await clearProblems(db, kind, cleared)
-    }
-    await raiseProblems(
-      db,
-      written.flatMap(({ problem }) => problem ?? []),
-    )
-  })
+/** Ticks reports off, or puts them off. Call this in the transaction that wrote them to the rows. */
+export async function writeReportResults(db: Database, results: readonly ReportResult[]): Promise<void> {
+  if (results.length === 0) return
+  const written = await writeResults(db, results)
+  const before = written.filter(({ report }) => report.failures > 0)
+  for (const kind of rowKinds) {
+    const cleared = before.filter(({ problem }) => problem?.kind !== kind).map(({ report }) => report.outboxId)
+    if (cleared.length > 0) await clearProblems(db, kind, cleared)
+  }
+  await raiseProblems(
+    db,
+    written.flatMap(({ problem }) => problem ?? []),
+  )
 }

@@ -73,28 +73,17 @@ export interface RowStatus {
   error: string | null
 }
 
-export type WriteBackResult<R extends RowStatus> =
-  | { kind: 'busy' }
-  | { kind: 'done'; rows: WrittenBackRow<R>[] }
-  /** The table refuses one of the rows, or one is locked. Nothing was written. */
-  | { kind: 'refused'; statuses: R[]; code: string; message: string; why: 'row' | 'lock' }
-  /** The statement took longer than `writeBackMaxMs`. Nothing was written. */
-  | { kind: 'slow'; statuses: R[] }
-
-export type WrittenBackRow<R extends RowStatus> = { status: R } & RowOutcome
-
 export type RowOutcome =
   /** The row was written, or already says completed or discarded. */
-  | { kind: 'written' }
+  | 'written'
   /** The row was deleted, or its partition is detached. */
-  | { kind: 'gone' }
-  | { kind: 'locked'; holder: number | null }
-  /** Another instance of outboxd has locked the row. */
-  | { kind: 'in_hand' }
-  /** The table does not let outboxd change the row. */
-  | { kind: 'ineffective'; why: string }
+  | 'gone'
   /** A different row has the id. */
-  | { kind: 'another' }
+  | 'another'
+  /** Another session has locked the row, or row-level security hides it from updates. */
+  | 'locked'
+  /** A trigger suppressed the update, or set the state back. */
+  | 'unchanged'
 
 export interface FieldFault {
   /** The name in the mapping file, or `payload`. */

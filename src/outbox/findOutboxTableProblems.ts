@@ -75,7 +75,7 @@ function statementsOf(table: OpenTable): NamedStatements {
     ask,
     ...(scan === null ? locking : { ...scan.statements, behindCursor: rowsBehindCursorSql(table) }),
     ...(unknownStatus === null ? {} : { unknownStatus }),
-    ...(writing === null ? {} : { mark: writing.mark, report: writing.report, unheld: writing.unheld }),
+    ...(writing === null ? {} : { mark: writing.mark, report: writing.report, isSame: writing.isSame }),
     ...(underWay === null ? {} : { sliceEnd: sliceEndSql(table.rows), underWay: rowsSql(underWay) }),
     ...(filteredById === null ? {} : { filteredById }),
   }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { boundText } from '../boundText.ts'
-import { endStates, type RowStatus, type State, states } from '../model.ts'
+import { endStates, type RowOutcome, type RowStatus, type State, states } from '../model.ts'
 import { beginTransaction, type Database, quoteIdentifier } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { columnOf, type TableShape } from './columns.ts'
@@ -82,10 +82,10 @@ async function tryStep(
   await db.query('savepoint trial')
   const status = JSON.stringify([{ ...trialStatus(row.outboxId, state), created: row.created }])
   try {
-    const { rows } = await db.query<{ written: boolean }>(writing[by], [status])
+    const { rows } = await db.query<{ written?: boolean; outcome?: RowOutcome }>(writing[by], [status])
     await db.query('set constraints all immediate')
-    const isWritten = rows[0]?.written ?? false
-    const after = await db.query<{ same: boolean }>(writing.unheld, [status])
+    const isWritten = rows[0]?.written === true || rows[0]?.outcome === 'written'
+    const after = await db.query<{ same: boolean }>(writing.isSame, [status])
     const isKnown = after.rows[0]?.same !== false
     const isWaiting = leavesQueue && (await db.query(writing.unmarked, [[row.outboxId]])).rowCount !== 0
     await db.query(keepsRow && isWritten && isKnown && !isWaiting ? 'release trial' : 'rollback to trial')

@@ -5,7 +5,6 @@ import {
   columnOf,
   isJsonColumn,
   literalListSql,
-  literalSql,
   nowForColumnSql,
   prefixedColumnSql,
   type TableShape,
@@ -41,8 +40,8 @@ export function writeBackStatements({ table, shape, rows }: OpenTable) {
      */
     unmarked: `select ${idText} as "outboxId" from ${from} where ${waits} and ${id} = any($1::${type}[])`,
     /**
-     * Writes to rows that are not locked. Returns for each id `held` (we locked the row) and `written` (the row
-     * changed, and no trigger set its state back).
+     * Writes to rows that are not locked, and returns the `RowOutcome` of each id. A row is not written if it already
+     * says that its record has ended.
      */
     report: `with r as materialized (select * from ${rowStatusesSql}),
       held as materialized (
@@ -53,24 +52,20 @@ export function writeBackStatements({ table, shape, rows }: OpenTable) {
         ${set} from held r where ${id} = r."outboxId"::${type}
         returning r."outboxId", r.before is distinct from r.given and ${now} is not distinct from r.before as "isSetBack"
       )
-      select "outboxId", "outboxId" in (select "outboxId" from held) as held,
-        "outboxId" in (select "outboxId" from written where not "isSetBack") as written from r`,
-    /**
-     * Explains why rows were not locked. Returns these flags for each existing row:
-     *
-     * - `open`: the row may be written
-     * - `same`: it is the captured row
-     * - `isOurs`: a daemon has the row locked
-     * - `secured`: row-level security applies
-     */
-    unheld: `select r."outboxId", ${open} as open, ${same} as same, row_security_active(${literalSql(shape.qualified)}::regclass) as secured,
-        holder.pid as holder, holder.application like 'outboxd%' as "isOurs"
-      from json_to_recordset($1) as r("outboxId" text, created text)
-        join ${shape.qualified} o on ${id} = r."outboxId"::${type}
+      select r."outboxId", case
+          when not written."isSetBack" then 'written'
+          when held."outboxId" is not null then 'unchanged'
+          when unheld.same is null then 'gone'
+          when not unheld.same then 'another'
+          when not unheld.open then 'written'
+          else 'locked'
+        end as outcome
+      from r left join held using ("outboxId") left join written using ("outboxId")
         left join lateral (
-          select l.pid, (select application_name from pg_stat_activity a where a.pid = l.pid) as application
-          from (select ${shape.hasSystemColumns ? lockHolderSql : 'null::int'} as pid) l
-        ) holder on true`,
+          select ${open} as open, ${same} as same from ${shape.qualified} o where ${id} = r."outboxId"::${type}
+        ) unheld on held."outboxId" is null`,
+    /** Returns false for a row in $1 that is a different row than the one captured. */
+    isSame: `select ${same} as same from ${rowStatusesSql} join ${shape.qualified} o on ${id} = r."outboxId"::${type}`,
     states: new Set<State>(states.filter((each) => matters(table, each))),
   }
 }

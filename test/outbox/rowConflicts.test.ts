@@ -5,9 +5,9 @@ import { createPeriodicTableComparison } from '../../src/outbox/comparison.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { mayHaveWaitingRows, readWaitingRows } from '../../src/outbox/readRows.ts'
 import { clearOutdatedRowConflicts } from '../../src/outbox/rowConflicts.ts'
-import { writeBackRows } from '../../src/outbox/writeBack.ts'
 import { testActor } from '../support/testActor.ts'
 import { anyRows, openClaim, type Setup, setup, tableOf } from './setup.ts'
+import { writeBackRows } from './writeBackRows.ts'
 
 /** A row with a known id and another created_at is a different row. */
 
@@ -34,7 +34,7 @@ async function complete({ pool, outbox }: Setup) {
     )
   ).rows
   const status = { state: 'completed' as const, transactionId: 't', errorCode: null, error: null }
-  return writeBackRows(outbox, async () => [{ ...first, ...status }])
+  return writeBackRows(outbox, [{ ...first, ...status }])
 }
 
 for (const [name, yaml] of Object.entries(forms)) {
@@ -45,7 +45,7 @@ for (const [name, yaml] of Object.entries(forms)) {
     expect(await capture()).toEqual(['1'])
     await pool.query(`truncate source; ${insert(1, '2026-11-02', 2)}; ${insert(2, '2026-11-02', 3)}`)
     expect(await capture()).toEqual(['2'])
-    expect(await complete(given)).toMatchObject({ kind: 'done', rows: [{ kind: 'another' }] })
+    expect(await complete(given)).toEqual(['another'])
     const { rows } = await pool.query('select id, said from source where id = 1')
     expect(rows).toEqual([{ id: '1', said: null }])
     expect((await pool.query(problems)).rows).toMatchObject([{ kind: 'row_conflict', subject: '1' }])
@@ -130,7 +130,7 @@ test('a ledger belongs to one table and id column, and refuses a different one u
     'the ledger belongs to the outbox public.source with ids in the column id, and the configuration names public.outbox'
   await expect(openClaim(other, anyRows)).rejects.toThrow(why)
   await expect(readBacklog(other)).rejects.toThrow(why)
-  await expect(writeBackRows(other, async () => [])).rejects.toThrow(why)
+  await expect(writeBackRows(other, [])).rejects.toThrow(why)
   await adoptSame(pool, other)
   expect(await readBacklog(other)).toMatchObject({ waiting: 0 })
 })

@@ -1,14 +1,14 @@
 import pg from 'pg'
 import { expect, onTestFinished } from 'vitest'
-import type { ClaimedRows, OutboxRecord, RowStatus, RowsRequest, WriteBackResult } from '../../src/model.ts'
+import type { ClaimedRows, OutboxRecord, RowOutcome, RowStatus, RowsRequest } from '../../src/model.ts'
 import { claimRow, claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { parseOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
-import { writeBackRows } from '../../src/outbox/writeBack.ts'
 import { beginTransaction, type Database } from '../../src/postgres/database.ts'
 import { createDatabase } from '../support/database.ts'
 import { openCaptureLock } from '../support/ledger.ts'
+import { writeBackRows } from './writeBackRows.ts'
 
 export interface Setup {
   url: string
@@ -22,7 +22,7 @@ export interface Setup {
   /** Like `capture`, but returns the records. */
   captureRecords(limit?: number, exceptKeys?: readonly string[]): Promise<OutboxRecord[]>
   /** Writes these states back to their rows. */
-  report(...statuses: RowStatus[]): Promise<WriteBackResult<RowStatus>>
+  report(...statuses: RowStatus[]): Promise<RowOutcome[]>
   /** Opens a separate connection, for a transaction. */
   connect(): Promise<pg.Client>
   /** The same table and ledger, as a daemon with a different outbox.yaml uses them. */
@@ -99,7 +99,7 @@ function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
     return inLedger
   }
 
-  const report = (...statuses: RowStatus[]) => writeBackRows(outbox, async () => statuses)
+  const report = (...statuses: RowStatus[]) => writeBackRows(outbox, statuses)
 
   return {
     outbox,
