@@ -376,7 +376,7 @@ create table outboxd.clock (
 -- trial, it goes on to its next step. For `history` everybody pauses until a person, or the proof that nothing was lost, says that it may go on.
 create table outboxd.pause (
   reason      text        primary key check (reason in
-                ('throttled', 'unavailable', 'unauthorized', 'unreachable', 'operator', 'history')),
+                ('throttled', 'unavailable', 'unauthorized', 'unreachable', 'operator', 'history', 'standby')),
   since       timestamptz not null default clock_timestamp(),
   until       timestamptz,                      -- null: until an operator resumes
   level       integer     not null default 0,   -- step of the backoff, from 0
@@ -384,7 +384,7 @@ create table outboxd.pause (
   probe_until timestamptz,                      -- until then the trial is somebody's
   cleared_at  timestamptz,
   set_at      timestamptz not null default clock_timestamp(),   -- when until or probe_until was set
-  constraint pause_check check (until is not null or reason in ('operator', 'history'))
+  constraint pause_check check (until is not null or reason in ('operator', 'history', 'standby'))
 );
 create function outboxd.note_set_at() returns trigger language plpgsql as $$
 begin

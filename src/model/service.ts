@@ -91,11 +91,21 @@ export const contractBreaches = [
 ] as const
 export type Breach = (typeof contractBreaches)[number]
 
-export const pauseReasons = ['throttled', 'unavailable', 'unauthorized', 'unreachable', 'operator', 'history'] as const
+export const pauseReasons = [
+  'throttled',
+  'unavailable',
+  'unauthorized',
+  'unreachable',
+  'operator',
+  /** The ledger may have lost data. */
+  'history',
+  /** LEDGER_STANDBY is synchronous, but COMMITs wait for no standby. */
+  'standby',
+] as const
 export type PauseReason = (typeof pauseReasons)[number]
 
 export interface PauseToRaise {
-  reason: Exclude<PauseReason, 'operator' | 'history'>
+  reason: Exclude<PauseReason, 'operator' | 'history' | 'standby'>
   /** How long the service asked us to wait. Null if it did not say: the pause then has the usual length. */
   askedMs: number | null
   detail: string

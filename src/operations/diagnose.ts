@@ -1,5 +1,4 @@
 import type { DatabaseConfig } from '../config.ts'
-import { standbyMissingMessage } from '../ledger/history/history.ts'
 import { type PauseReason, type Problem, statesNeedingAttention } from '../model.ts'
 import type { OutboxBacklog } from '../outbox/backlog.ts'
 import { rowsBeforeStartMax } from '../outbox/startPosition.ts'
@@ -62,7 +61,7 @@ export type HealthCondition = keyof typeof healthConditionChecks | typeof lastCo
 const lastCondition = 'waiting rows are captured'
 
 const some = (message: string | null): string[] => (message === null ? [] : [message])
-const isForHistory = ({ reason }: CombinedStatus['pauses'][number]) => reason === 'history'
+const isForHistory = ({ reason }: CombinedStatus['pauses'][number]) => reason === 'history' || reason === 'standby'
 const isOfHistory = ({ kind }: Problem) => kind === 'ledger_history'
 
 export function findUnmetHealthConditions(
@@ -159,10 +158,9 @@ const explains: Record<PauseReason, string> = {
   operator: 'An operator paused sending. `outboxd resume` ends the pause.',
   history:
     'The ledger’s database may not have all that was sent, or may lose it in a failover. `outboxd recover --dry-run` shows what to do.',
+  standby:
+    'COMMITs in the database wait for no synchronous standby. Give its server the standby again, or remove LEDGER_STANDBY.',
 }
-
-const explainsMissingStandby =
-  'COMMITs in the database wait for no synchronous standby. Give its server the standby again, or remove LEDGER_STANDBY.'
 
 const explainsMassRefusal =
   'The service refuses record after record in the same words. `outboxd check` shows if it refuses other requests, too.'
@@ -174,14 +172,9 @@ function paused(
   const first = pauses.find(isForHistory) ?? pauses[0]
   const isMassRefusal = standing.some(({ kind }) => kind === 'mass_refusal')
   return pauses.filter(of).map((pause) => {
-    const { reason, sinceMs, detail } = pause
+    const { reason, sinceMs } = pause
     const what = pause === first ? 'Nothing is sent: paused' : 'Paused'
-    const why =
-      detail === standbyMissingMessage
-        ? explainsMissingStandby
-        : reason === 'unauthorized' && isMassRefusal
-          ? explainsMassRefusal
-          : explains[reason]
+    const why = reason === 'unauthorized' && isMassRefusal ? explainsMassRefusal : explains[reason]
     return `${what} (${reason}) since ${formatInstantAndDistance(sinceMs, nowMs)}. ${why}`
   })
 }

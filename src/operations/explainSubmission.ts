@@ -1,4 +1,3 @@
-import { standbyMissingMessage } from '../ledger/history/history.ts'
 import type { ActivePause, LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { State } from '../model.ts'
 import { pluralize, quoteForShell } from '../plainText.ts'
@@ -245,8 +244,8 @@ function longestPause(pauses: readonly ActivePause[]): ActivePause | null {
 
 const pauseMessage = ({ reason, detail }: ActivePause) => `paused (${reason}): ${detail.replace(/\s+/g, ' ')}`
 
-function pauseNext({ reason, untilMs, detail }: ActivePause, nowMs: number, what: string): string {
-  if (detail === standbyMissingMessage) return `${what} when the ledger’s server has a synchronous standby`
+function pauseNext({ reason, untilMs }: ActivePause, nowMs: number, what: string): string {
+  if (reason === 'standby') return `${what} when the ledger’s server has a synchronous standby`
   if (reason === 'history') return `${what} after \`outboxd recover\``
   if (reason === 'operator' || untilMs === null)
     return `${what} after \`outboxd resume\`${untilMs === null ? '' : `, or after ${formatInstantAndDistance(untilMs, nowMs)}`}`

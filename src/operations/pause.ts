@@ -108,7 +108,7 @@ export function resumeMessages(
     ...standing.map(({ reason, untilMs, detail }) => {
       const until =
         untilMs === null
-          ? pauseEndText({ reason, untilMs, detail }, nowMs)
+          ? pauseEndText({ reason, untilMs }, nowMs)
           : `at least until ${formatInstantAndDistance(untilMs, nowMs)}`
       return `Still paused (${reason}) ${until}: ${truncateToOneLine(detail, 300)}`
     }),

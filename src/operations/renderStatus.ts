@@ -1,4 +1,3 @@
-import { standbyMissingMessage } from '../ledger/history/history.ts'
 import type { ActivePause } from '../ledger/operator/readSubmissionDetail.ts'
 import type { CountsByKind } from '../ledger/requestCounts.ts'
 import { escapeControl, pluralize, truncateToOneLine } from '../plainText.ts'
@@ -126,11 +125,8 @@ function pauseRows({ pauses, nowMs }: StatusReport): Row[] {
   })
 }
 
-export function pauseEndText(
-  { reason, untilMs, detail }: Pick<ActivePause, 'reason' | 'untilMs' | 'detail'>,
-  nowMs: number,
-): string {
-  if (detail === standbyMissingMessage) return 'until the ledger’s server has a synchronous standby'
+export function pauseEndText({ reason, untilMs }: Pick<ActivePause, 'reason' | 'untilMs'>, nowMs: number): string {
+  if (reason === 'standby') return 'until the ledger’s server has a synchronous standby'
   if (untilMs === null) return reason === 'history' ? 'until `outboxd recover`' : 'until `outboxd resume`'
   return untilMs <= nowMs ? 'until one request succeeds' : `until ${formatInstantAndDistance(untilMs, nowMs)}`
 }

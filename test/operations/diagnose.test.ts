@@ -186,7 +186,7 @@ const pause = (reason: PauseReason) => ({ reason, sinceMs: nowMs - 60_000, detai
  * not compile.
  */
 const onlyFalse: Record<HealthCondition, readonly Partial<SystemStatus>[]> = {
-  'no pause for the ledger’s history': [{ pauses: [pause('history')] }],
+  'no pause for the ledger’s history': [{ pauses: [pause('history')] }, { pauses: [pause('standby')] }],
   'the ledger’s history is as agreed': [{ problems: [openProblem('ledger_history')] }],
   'the outbox can be read': [
     { outboxWaiting: null },
@@ -204,7 +204,7 @@ const onlyFalse: Record<HealthCondition, readonly Partial<SystemStatus>[]> = {
     { instances: 0, aliveSinceMs: null, silentDaemon: { lastHeardMs: null, heldUpBy: [] } },
   ],
   'no other pause': pauseReasons
-    .filter((reason) => reason !== 'history')
+    .filter((reason) => reason !== 'history' && reason !== 'standby')
     .map((reason) => ({ pauses: [pause(reason)] })),
   'the service meets its targets': [
     { lastHour: { requests: 10, failed: 10, answered: 10, slow: 0 } },

@@ -216,7 +216,7 @@ export async function raiseHistoryProblem(
   // Before the pause, as claims lock. Instances may have different request timeouts.
   const longestMs = requestOverAfterMs((await readLongestRequestTimeoutMs(db)) ?? 0)
   await countLimitAsSpent(db, Math.max(overAfterMs, longestMs))
-  await raiseHistoryPause(db, `the ledger may have lost committed data: ${detail}`)
+  await raisePause(db, 'history', `the ledger may have lost committed data: ${detail}`)
   const since =
     actor === 'operator'
       ? 'The ledger may not know what was sent since its backup'
@@ -251,7 +251,8 @@ export async function acceptLossAsOperator(db: Database, who: string, isOutboxIn
      from outboxd.history_now() n`,
     [who, isOutboxInDoubt],
   )
-  await endHistoryPause(db, null)
+  await db.query(`delete from outboxd.pause where reason in ('history', 'standby')`)
+  await clearProblems(db, kind, null)
 }
 
 /** The clocks of the ledger and of the hosts that write rows differ by at most this. */
@@ -269,23 +270,21 @@ export async function updateStandbyPause(pool: pg.Pool, isStandbyMissed: boolean
     await db.query(waitForNoStandby)
     const { rowCount } = await db.query('select from outboxd.history where found_at is null for share')
     if (rowCount === 0) return
-    if (!isStandbyMissed) return endHistoryPause(db, [standby])
-    await raiseHistoryPause(db, standbyMissingMessage)
+    if (!isStandbyMissed) {
+      await db.query(`delete from outboxd.pause where reason = 'standby'`)
+      return clearProblems(db, kind, [standby])
+    }
+    await raisePause(db, 'standby', standbyMissingMessage)
     await raiseProblems(db, [{ kind, subject: standby, detail: standbyMissingMessage, retryInMs: null }])
   })
 }
 
-async function raiseHistoryPause(db: Database, detail: string): Promise<void> {
+async function raisePause(db: Database, reason: 'history' | 'standby', detail: string): Promise<void> {
   await db.query(
-    `insert into outboxd.pause (reason, detail) values ('history', $1)
+    `insert into outboxd.pause (reason, detail) values ($1, $2)
      on conflict (reason) do update set detail = excluded.detail`,
-    [boundText(detail)],
+    [reason, boundText(detail)],
   )
-}
-
-async function endHistoryPause(db: Database, subjects: string[] | null): Promise<void> {
-  await db.query(`delete from outboxd.pause where reason = 'history'`)
-  await clearProblems(db, kind, subjects)
 }
 
 export const standbyMissingMessage =

@@ -153,7 +153,9 @@ function anyVerdict(): fc.Arbitrary<SubmitVerdict> {
   const code = fc.option(fc.string())
   const afterMs = fc.double({ min: 0, max: 1e7, noNaN: true })
   const pause = fc.record({
-    reason: fc.constantFrom(...pauseReasons.filter((each) => each !== 'operator' && each !== 'history')),
+    reason: fc.constantFrom(
+      ...pauseReasons.filter((each) => each !== 'operator' && each !== 'history' && each !== 'standby'),
+    ),
     askedMs: fc.option(fc.nat()),
     detail: fc.string(),
   })

@@ -233,7 +233,9 @@ function anyVerdict(): fc.Arbitrary<TrackVerdict> {
       kind: fc.constant('pause' as const),
       refusedPolls: fc.nat(3),
       pause: fc.record({
-        reason: fc.constantFrom(...pauseReasons.filter((each) => each !== 'operator' && each !== 'history')),
+        reason: fc.constantFrom(
+          ...pauseReasons.filter((each) => each !== 'operator' && each !== 'history' && each !== 'standby'),
+        ),
         askedMs: fc.option(fc.nat()),
         detail: fc.string(),
       }),
