@@ -11,7 +11,7 @@ import {
 } from '../ledger/capture.ts'
 import { publishMappedTypes } from '../ledger/instances.ts'
 import { makeReportsDueAgain } from '../ledger/reports.ts'
-import { classifyFieldErrors, mapOutboxRecord } from '../mapping/mapRecord.ts'
+import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import { redactError } from '../observe/redact.ts'
 import { claimRow, claimRows, hasToWaitForKey } from '../outbox/claimRows.ts'
 import { SourceFailed } from '../outbox/contentQueries.ts'
@@ -82,7 +82,7 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
     },
     map(record, id) {
       const mapped = mapOutboxRecord(mappings(), record, id)
-      return mapped.kind === 'mapped' ? mapped : { ...mapped, fieldErrors: classifyFieldErrors(mapped.errors) }
+      return mapped.kind === 'mapped' ? mapped : { ...mapped, fieldErrors: mapped.errors }
     },
     newId: uuidv7,
     newKey: randomUUID,

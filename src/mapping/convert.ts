@@ -63,7 +63,7 @@ function json(text: string): ConversionResult {
 }
 
 function notA(expected: string, value: PayloadValue): Invalid {
-  return invalid(`is ${nameJsonKind(value)}, not ${expected}`)
+  return invalid(`is ${nameJsonKind(value)}, not ${expected}`, 'wrong_type')
 }
 
 /** Reads a text, or a whole number as text, such as a customer number. */
@@ -79,7 +79,7 @@ function stringConverter(lengthMax: number): ConvertValue {
     if (text === null) return notA('text', value)
     const length = text.length > lengthMax ? countCharacters(text) : text.length
     if (length > lengthMax)
-      return invalid(`has ${length} characters, at most ${lengthMax} are allowed: ${quoteForMessage(text)}`)
+      return invalid(`has ${length} characters, at most ${lengthMax} are allowed: ${quoteForMessage(text)}`, 'too_long')
     return json(typeof value === 'string' ? source : JSON.stringify(text))
   }
 }
@@ -97,7 +97,7 @@ function enumConverter(values: readonly string[]): ConvertValue {
     const text = readText(value)
     if (text === null) return notA(`one of ${listed}`, value)
     if (!allowed.has(text))
-      return invalid(`is not one of ${listed}: ${quoteForMessage(text)}${didYouMeanHint(text, values)}`)
+      return invalid(`is not one of ${listed}: ${quoteForMessage(text)}${didYouMeanHint(text, values)}`, 'not_one_of')
     return json(JSON.stringify(text))
   }
 }
@@ -105,7 +105,7 @@ function enumConverter(values: readonly string[]): ConvertValue {
 function convertUuid(value: PayloadValue): ConversionResult {
   if (typeof value !== 'string') return notA('a uuid', value)
   if (!uuid.test(value))
-    return invalid(`is not a uuid like 123e4567-e89b-12d3-a456-426614174000: ${quoteForMessage(value)}`)
+    return invalid(`is not a uuid like 123e4567-e89b-12d3-a456-426614174000: ${quoteForMessage(value)}`, 'no_uuid')
   return json(`"${value.toLowerCase()}"`) // RFC 9562, 4: a uuid is written in lower case
 }
 
@@ -113,7 +113,7 @@ function convertBoolean(value: PayloadValue): ConversionResult {
   if (typeof value === 'boolean') return json(String(value))
   if (value === 'true' || value === 'false') return json(value)
   if (typeof value === 'string')
-    return invalid(`is neither true nor false: ${quoteForMessage(value)}; a lookup can translate it`)
+    return invalid(`is neither true nor false: ${quoteForMessage(value)}; a lookup can translate it`, 'no_boolean')
   return notA('true or false', value)
 }
 
@@ -121,11 +121,11 @@ function integerConverter(asText: boolean): ConvertValue {
   return (value) => {
     const number = readNumber(value)
     if ('kind' in number) return number
-    if (countDecimals(number) > 0) return invalid(`is not a whole number: ${quoteNumber(value)}`)
+    if (countDecimals(number) > 0) return invalid(`is not a whole number: ${quoteNumber(value)}`, 'no_integer')
     const tooLarge = countWholeDigits(number) > 19
     const digits = tooLarge ? '' : writeDecimal(number, 0)
     if (tooLarge || BigInt(digits) < int64.least || BigInt(digits) > int64.most) {
-      return invalid(`is beyond 64 bits: ${quoteNumber(value)}`)
+      return invalid(`is beyond 64 bits: ${quoteNumber(value)}`, 'too_large')
     }
     return json(asText ? `"${digits}"` : digits)
   }
@@ -140,13 +140,16 @@ function decimalConverter(spec: FieldSpec): ConvertValue {
     if ('kind' in exact) return exact
     const decimals = countDecimals(exact)
     if (decimals > scale && rounding === null) {
-      return invalid(`has ${count(decimals, 'decimal')}, ${type} takes ${scale}: ${quoteNumber(value)}`)
+      return invalid(
+        `has ${count(decimals, 'decimal')}, ${type} takes ${scale}: ${quoteNumber(value)}`,
+        'too_many_decimals',
+      )
     }
     const number = rounding === null ? exact : roundDecimal(exact, scale, rounding)
     const whole = countWholeDigits(number)
     if (whole > precision - scale) {
       const held = `${type} takes ${precision - scale}: ${quoteNumber(value)}`
-      return invalid(`has ${count(whole, 'digit')} before the point, ${held}`)
+      return invalid(`has ${count(whole, 'digit')} before the point, ${held}`, 'too_large')
     }
     const written = writeDecimal(number, scale)
     return json(spec.as === 'string' ? `"${written}"` : written)
@@ -160,14 +163,14 @@ function datetimeConverter(zone: string | null): ConvertValue {
 
 function readNumber(value: PayloadValue): Decimal | Invalid {
   if (isExactNumber(value))
-    return parseJsonNumber(value.rawJSON) ?? invalid(`is longer than ${numberCharactersMax} characters`)
+    return parseJsonNumber(value.rawJSON) ?? invalid(`is longer than ${numberCharactersMax} characters`, 'too_long')
   if (typeof value !== 'string') return notA('a number', value)
-  if (value === '') return invalid('is empty, not a number')
+  if (value === '') return invalid('is empty, not a number', 'empty')
   const number = parsePlainNumber(value)
   if (number !== null) return number
-  if (value.length > numberCharactersMax) return invalid(`is longer than ${numberCharactersMax} characters`)
+  if (value.length > numberCharactersMax) return invalid(`is longer than ${numberCharactersMax} characters`, 'too_long')
   const hint = value.includes(',') ? '; write a point for the decimals and nothing between thousands' : ''
-  return invalid(`is not a plain number like 1234.50: ${quoteForMessage(value)}${hint}`)
+  return invalid(`is not a plain number like 1234.50: ${quoteForMessage(value)}${hint}`, 'no_number')
 }
 
 function quoteNumber(value: PayloadValue): string {

@@ -32,15 +32,18 @@ interface Written {
 export function convertToUtc(text: string, zone: string | null): ConversionResult {
   const written = parse(text)
   if (written === null)
-    return invalid(`is not an ISO 8601 date-time like 2026-11-20T23:54:00+01:00: ${quoteForMessage(text)}`)
-  if (written.offset === null && zone === null) return invalid(nameMissingZone(text, written))
+    return invalid(
+      `is not an ISO 8601 date-time like 2026-11-20T23:54:00+01:00: ${quoteForMessage(text)}`,
+      'no_datetime',
+    )
+  if (written.offset === null && zone === null) return invalid(nameMissingZone(text, written), 'no_datetime')
   try {
     return written.offset === null
       ? fromLocal(written, zone as string, text)
       : writeUtc(fromOffset(written, written.offset), written.fraction, text)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    return invalid(`is not a date of the calendar or a time of the day: ${quoteForMessage(text)}`)
+    return invalid(`is not a date of the calendar or a time of the day: ${quoteForMessage(text)}`, 'no_datetime')
   }
 }
 
@@ -97,6 +100,7 @@ function fromLocal(written: Written, zone: string, text: string): ConversionResu
     return repeated
       ? invalid(
           `happens twice in ${zone}: ${quoteForMessage(text)} is ${earlier.toInstant()} or ${later.toInstant()}; send the offset`,
+          'no_datetime',
         )
       : skippedTime(zone, text)
   }
@@ -104,11 +108,11 @@ function fromLocal(written: Written, zone: string, text: string): ConversionResu
 }
 
 const skippedTime = (zone: string, text: string) =>
-  invalid(`does not exist in ${zone}: ${quoteForMessage(text)} falls where the clocks go forward`)
+  invalid(`does not exist in ${zone}: ${quoteForMessage(text)} falls where the clocks go forward`, 'no_datetime')
 
 function writeUtc(instant: Temporal.Instant, fraction: string, text: string): ConversionResult {
   const second = instant.toString()
   if (second.length !== 'yyyy-mm-ddThh:mm:ssZ'.length)
-    return invalid(`is outside the years 0000 to 9999 in UTC: ${quoteForMessage(text)}`)
+    return invalid(`is outside the years 0000 to 9999 in UTC: ${quoteForMessage(text)}`, 'no_datetime')
   return { kind: 'value', json: `"${second.slice(0, -1)}${fraction}Z"` }
 }

@@ -1,4 +1,4 @@
-import type { Amounts, FieldFault, OutboxRecord } from '../model.ts'
+import type { Amounts, OutboxRecord } from '../model.ts'
 import type { Resource } from '../resources.ts'
 import {
   type Invalid,
@@ -9,6 +9,7 @@ import {
   type PayloadValue,
   quoteForMessage,
   readPayload,
+  type ValueFault,
   writeJson,
 } from '../yaml/exactJson.ts'
 import { didYouMeanHint } from '../yaml/nearestWord.ts'
@@ -24,12 +25,13 @@ import type { Field, FieldError, MappedField, Mapping, MappingResult } from './m
 export function mapRecord(mapping: Mapping, payload: string, submissionId: string): MappingResult {
   const read = readPayload(payload)
   if (read.kind === 'invalid')
-    return { kind: 'invalid', errors: [{ field: 'payload', from: '', message: read.message }] }
+    return { kind: 'invalid', errors: [{ field: 'payload', from: '', kind: read.fault, message: read.message }] }
   const fields: MappedField[] = []
   const errors: FieldError[] = []
   for (const field of mapping.fields) {
     const outcome = mapField(field, read.payload)
-    if (outcome.kind === 'invalid') errors.push({ field: field.name, from: field.from ?? '', message: outcome.message })
+    if (outcome.kind === 'invalid')
+      errors.push({ field: field.name, from: field.from ?? '', kind: outcome.fault, message: outcome.message })
     else fields.push({ field: field.name, from: field.from, source: outcome.source, value: outcome.value })
   }
   if (errors.length > 0) return { kind: 'invalid', errors }
@@ -53,7 +55,8 @@ function mapField(field: Field, payload: PayloadObject): FieldOutcome {
   if (read.kind === 'invalid') return read
   const isNull = read.kind === 'found' && read.value === null
   if (read.kind === 'missing' || read.value === null) {
-    if (field.constantOrDefault === null && field.required) return invalid(isNull ? 'is null' : 'is missing')
+    if (field.constantOrDefault === null && field.required)
+      return isNull ? invalid('is null', 'null') : invalid('is missing', 'missing')
     return { kind: 'value', source: isNull ? 'null' : null, value: field.constantOrDefault }
   }
   return convertValue(field, read.value)
@@ -66,18 +69,21 @@ function convertValue(field: Field, found: PayloadValue): FieldOutcome {
     const json = lookUp(field.lookup, value)
     return typeof json === 'string' ? { kind: 'value', source, value: json } : json
   }
-  if (value === '' && field.required) return invalid('is empty')
+  if (value === '' && field.required) return invalid('is empty', 'empty')
   const converted = field.convert(value, value === found ? source : writeJson(value))
   return converted.kind === 'invalid' ? converted : { kind: 'value', source, value: converted.json }
 }
 
 function lookUp(table: ReadonlyMap<string, string>, value: PayloadValue): string | Invalid {
   if (typeof value === 'object' && !isExactNumber(value))
-    return invalid(`is ${nameJsonKind(value)}, which a lookup table cannot hold`)
+    return invalid(`is ${nameJsonKind(value)}, which a lookup table cannot hold`, 'wrong_type')
   const text = isExactNumber(value) ? value.rawJSON : String(value)
   return (
     table.get(text) ??
-    invalid(`is not in the lookup table: ${quoteForMessage(text)}${didYouMeanHint(text, table.keys())}`)
+    invalid(
+      `is not in the lookup table: ${quoteForMessage(text)}${didYouMeanHint(text, table.keys())}`,
+      'not_in_lookup',
+    )
   )
 }
 
@@ -112,6 +118,7 @@ export function mapOutboxRecord(
     return refused(
       null,
       `no mapping file for the type "${record.type}" (there are: ${known.join(', ')})${didYouMeanHint(record.type, known)}`,
+      'no_mapping',
     )
   }
   if ((record.noRecord ?? null) !== null) return refused(mapping, `nothing is sent for this row: ${record.noRecord}`)
@@ -131,41 +138,11 @@ function mapPayload(mapping: Mapping, payload: string, submissionId: string): Ma
   return { kind: 'refused', resource, reason: reason.join('; '), errors: mapped.errors }
 }
 
-function refused(mapping: Mapping | null, reason: string): MappedOrRefusedRecord {
+function refused(mapping: Mapping | null, reason: string, kind: ValueFault = 'invalid'): MappedOrRefusedRecord {
   return {
     kind: 'refused',
     resource: mapping?.endpoint ?? null,
     reason,
-    errors: [{ field: 'payload', from: '', message: reason }],
+    errors: [{ field: 'payload', from: '', kind, message: reason }],
   }
 }
-
-/** Returns what the log may say: each field, and the kind of its error in one word. */
-export function classifyFieldErrors(errors: readonly Pick<FieldError, 'field' | 'message'>[]): FieldFault[] {
-  return errors.map(({ field, message }) => ({
-    field,
-    kind: kinds.find(([beginning]) => beginning.test(message))?.[1] ?? 'invalid',
-  }))
-}
-
-/**
- * Beginnings of error messages, and the word for the log. The messages quote the record, so they are not logged.
- */
-const kinds: readonly (readonly [beginning: RegExp, kind: string])[] = [
-  [/^is missing$/, 'missing'],
-  [/^is null$/, 'null'],
-  [/^is empty/, 'empty'],
-  [/^is not in the lookup table/, 'not_in_lookup'],
-  [/^has \d+ characters|^is longer than/, 'too_long'],
-  [/^is not one of/, 'not_one_of'],
-  [/^is not a uuid/, 'no_uuid'],
-  [/^is neither true nor false/, 'no_boolean'],
-  [/^is not a whole number/, 'no_integer'],
-  [/^is beyond 64 bits|^has .*digits? before the point/, 'too_large'],
-  [/^has .*decimals?, /, 'too_many_decimals'],
-  [/^is not a plain number/, 'no_number'],
-  [/^is not an? (ISO|date)|^is outside the years|^happens twice|^does not exist in/, 'no_datetime'],
-  [/^is not JSON|^begins with/, 'no_json'],
-  [/^is (text|true|false|a number|an array|an object), /, 'wrong_type'],
-  [/^no mapping file/, 'no_mapping'],
-]

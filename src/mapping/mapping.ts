@@ -1,6 +1,6 @@
 import type { Amounts } from '../model.ts'
 import type { Resource } from '../resources.ts'
-import type { Invalid, PayloadObject, PayloadValue } from '../yaml/exactJson.ts'
+import type { Invalid, PayloadObject, PayloadValue, ValueFault } from '../yaml/exactJson.ts'
 import type { FieldSpec } from './mappingSchema.ts'
 
 /** One mapping file, checked and compiled (docs/start/mapping.md). */
@@ -110,5 +110,6 @@ export interface FieldError {
   readonly field: string
   /** The path in the payload; empty for the payload as a whole. */
   readonly from: string
+  readonly kind: ValueFault
   readonly message: string
 }

@@ -31,8 +31,10 @@ const quotedCharactersMax = 60
  * nesting deeper than 100, so that recursion is safe.
  */
 export function readPayload(text: string): { kind: 'payload'; payload: PayloadObject } | Invalid {
-  if (text.length > payloadCharactersMax) return invalid(`is longer than ${payloadCharactersMax} characters`)
-  if (text.startsWith('\uFEFF')) return invalid('begins with a byte order mark (U+FEFF), which JSON does not allow')
+  if (text.length > payloadCharactersMax)
+    return invalid(`is longer than ${payloadCharactersMax} characters`, 'too_long')
+  if (text.startsWith('\uFEFF'))
+    return invalid('begins with a byte order mark (U+FEFF), which JSON does not allow', 'no_json')
   const { tooDeep, keyFlaw } = findJsonFlaws(text, depthMax)
   if (tooDeep.length > 0) return invalid(`is nested deeper than ${depthMax} levels`)
   let value: PayloadValue
@@ -40,10 +42,10 @@ export function readPayload(text: string): { kind: 'payload'; payload: PayloadOb
     value = JSON.parse(text, keepDigits) as PayloadValue
   } catch (error) {
     // Cleans the message, because V8 quotes the text around the error and may cut a surrogate pair.
-    return invalid(`is not JSON: ${boundText((error as Error).message, 200)}`)
+    return invalid(`is not JSON: ${boundText((error as Error).message, 200)}`, 'no_json')
   }
   if (keyFlaw !== null) return invalid(keyFlaw.message)
-  if (!isObject(value)) return invalid(`is ${nameJsonKind(value)}, not an object`)
+  if (!isObject(value)) return invalid(`is ${nameJsonKind(value)}, not an object`, 'wrong_type')
   return { kind: 'payload', payload: value }
 }
 
@@ -162,14 +164,35 @@ function unescapeKey(quoted: string): string {
   }
 }
 
+/** What is wrong with a value. Unlike the message, this word does not quote the value, so the log may say it. */
+export type ValueFault =
+  | 'missing'
+  | 'null'
+  | 'empty'
+  | 'not_in_lookup'
+  | 'too_long'
+  | 'not_one_of'
+  | 'no_uuid'
+  | 'no_boolean'
+  | 'no_integer'
+  | 'too_large'
+  | 'too_many_decimals'
+  | 'no_number'
+  | 'no_datetime'
+  | 'no_json'
+  | 'wrong_type'
+  | 'no_mapping'
+  | 'invalid'
+
 /** `message` continues a sentence that begins with the field's name. Quoted values in `message` are cut. */
 export interface Invalid {
   readonly kind: 'invalid'
+  readonly fault: ValueFault
   readonly message: string
 }
 
-export function invalid(message: string): Invalid {
-  return { kind: 'invalid', message }
+export function invalid(message: string, fault: ValueFault = 'invalid'): Invalid {
+  return { kind: 'invalid', fault, message }
 }
 
 /**
