@@ -2,7 +2,9 @@ import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { exampleMappingsDir, readDatabaseConfig, readDirForNewMappings } from '../config.ts'
 import { loadMappingsOrEmptyIfBroken } from '../mapping/loadMappings.ts'
-import { parseTableName, proposeFilesForTable } from '../outbox/propose/proposeFilesForTable.ts'
+import { describeCandidate } from '../outbox/propose/catalogTable.ts'
+import { type DescribedTable, proposeFilesForTable } from '../outbox/propose/proposeFilesForTable.ts'
+import type { Reference } from '../outbox/propose/relatedTables.ts'
 import { escapeControlInLines, pluralize } from '../plainText.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { resourceNames } from '../resources.ts'
@@ -17,18 +19,20 @@ export const command = defineCommand({
   arguments: [['<table>', 'TABLE or SCHEMA.TABLE, spelled as in the catalog']],
   options: [
     ['--endpoint <name>', `where the records go: ${resourceNames.join(' or ')} (default: chosen by fields and lines)`],
+    ['--capture', 'propose the SQL that captures changes of the table, in place of outbox.yaml'],
     ['--write', 'write the files into MAPPINGS_DIR, unless one of them exists'],
     ['--json', 'print JSON'],
   ],
-  help: `Reads the catalog of DATABASE_URL, values of text columns, and the field names of some payloads. It changes nothing.
-For a header with lines it follows foreign keys to the lines, the customer and the articles. It proposes a query that reads
-them, and the SQL that makes change capture watch them. What only you can know is marked FILL IN, with
-the choices. The files load only after you filled that in.
+  help: `Reads the catalog of DATABASE_URL, counts values, and reads the field names of some payloads. It changes nothing.
+It shows the table's columns, the foreign keys from and to the table, and tables that may be related by their names. It fills
+in what follows from keys and types. What only you can know is marked FILL IN, with the columns that fit: which rows to send,
+what says that a row was sent, and each value. The files load only after you filled that in.
 If something would keep the daemon from reading the table, a warning on stderr says so.
 
 Examples:
   outboxd describe sales_order             look first
-  outboxd describe sales_order --write     then fill in, and outboxd check`,
+  outboxd describe sales_order --write     then fill in, and outboxd check
+  outboxd describe sales_order --capture   a header with lines, whose changes triggers capture`,
   /** @returns 3 if the user sees no such table, 1 if outboxd cannot read it or `--write` meets an existing file */
   async action(context, table, options): Promise<number> {
     const { databaseUrl: url } = readDatabaseConfig(context.env)
@@ -51,7 +55,7 @@ Examples:
     const described = await inspectDatabase({
       of: 'outbox',
       url,
-      read: (pool) => proposeFilesForTable(pool, name, mapped, endpoint),
+      read: (pool) => proposeFilesForTable(pool, name, mapped, { endpoint, isCaptured: options.capture ?? false }),
     })
     if (described.kind === 'denied') {
       if (options.json) printJson(context, { table: null, denied: described.problem })
@@ -72,9 +76,15 @@ Examples:
     const written = options.write && present.length === 0 ? writeFiles(mappingsDir, files) : []
     const places = files.flatMap(({ file, text }) => findFillInPlaces(text).map((place) => ({ file, ...place })))
     if (options.json)
-      printJson(context, { table: described.table, files, fillIn: places, warnings: described.warnings, written })
-    else if (!options.write)
-      context.stdout.write(files.map(({ file, text }) => `# --- ${file} ---\n${text}`).join('\n'))
+      printJson(context, { ...tableForJson(described), files, fillIn: places, warnings: described.warnings, written })
+    else {
+      context.stdout.write(
+        `${describeTableLines(described)
+          .map((line) => escapeControlInLines(`# ${line}`))
+          .join('\n')}\n`,
+      )
+      if (!options.write) context.stdout.write(files.map(({ file, text }) => `\n# --- ${file} ---\n${text}`).join(''))
+    }
     for (const warning of described.warnings) context.stderr.write(`${escapeControlInLines(`warning: ${warning}`)}\n`)
     for (const { file, line, what } of places)
       context.stderr.write(`${escapeControlInLines(`to fill in: ${file}:${line} ${what}`)}\n`)
@@ -88,6 +98,56 @@ Examples:
     return exitCodes.done
   },
 })
+
+type Described = Extract<DescribedTable, { kind: 'described' }>
+
+function tableForJson({ table, related: { refersTo, referredBy, guesses } }: Described) {
+  const columns = table.columns.map(({ name, exactType, notNull, sample }) => {
+    const counts = sample && { rows: sample.rows, filled: sample.filled, different: sample.different }
+    return { name, type: exactType, notNull, sample: counts }
+  })
+  return { table: `${table.schema}.${table.name}`, columns, refersTo, referredBy, guesses }
+}
+
+function describeTableLines({ table, related: { refersTo, referredBy, guesses } }: Described): string[] {
+  const rows = table.columns.find(({ sample }) => sample !== null)?.sample?.rows
+  const width = Math.max(...table.columns.map(({ name }) => name.length))
+  const columns = table.columns.map((column) => {
+    const { name, notNull, sample } = column
+    const facts = [describeCandidate(column).slice(name.length + 2, -1)]
+    if (table.primaryKey.includes(name)) facts.push('primary key')
+    else if (notNull) facts.push('not null')
+    if (sample !== null && sample.filled > 0)
+      facts.push(`${sample.different} different, ${sample.rows - sample.filled} NULL`)
+    return `  ${name.padEnd(width)}  ${facts.join(', ')}`
+  })
+  const match = ({ columns: from, toColumns }: Reference) => `(${from.join(', ')}) = (${toColumns.join(', ')})`
+  return [
+    `${table.schema}.${table.name}: ${rows === undefined ? 'no row was read' : `${pluralize(rows, 'row')} read`}`,
+    ...columns,
+    ...refersTo.map((each) => `refers to ${each.to}: ${match(each)}`),
+    ...referredBy.map((each) => `${each.from} refers to it: ${match(each)}`),
+    ...guesses.map(
+      (each) =>
+        `a guess by names: ${each.from} ${each.columns.length === 0 ? 'has a similar name' : `may refer to it: ${match(each)}`}`,
+    ),
+  ]
+}
+
+/** Without quotes. */
+interface TableName {
+  readonly schema: string | null
+  readonly table: string
+}
+
+function parseTableName(text: string): TableName | null {
+  const found = /^(?:("(?:[^"]|"")+"|[^".]+)\.)?("(?:[^"]|"")+"|[^".]+)$/.exec(text.trim())
+  if (found === null) return null
+  const [, schema, table = ''] = found
+  return { schema: schema === undefined ? null : unquote(schema), table: unquote(table) }
+}
+
+const unquote = (part: string) => (part.startsWith('"') ? part.slice(1, -1).replaceAll('""', '"') : part)
 
 /** Judges a missing folder by its nearest existing parent. */
 function isInPackage(dir: string): boolean {

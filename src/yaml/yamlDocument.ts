@@ -1,6 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument, type Scalar } from 'yaml'
 import type { PayloadValue } from './exactJson.ts'
-import { findFillInPlaces } from './yamlLines.ts'
+import { type FillInPlace, findFillInPlaces } from './yamlLines.ts'
 
 const fileCharactersMax = 1_000_000
 const depthMax = 100
@@ -21,13 +21,15 @@ export class YamlDocument {
   /** Offsets of refused values, so that a missing value there is not a second problem. */
   readonly #refused = new Set<number>()
   readonly #offsets = new Map<string, { value: number; key: number }>()
-  /** What the user must fill in after `outboxd describe`, by line. */
-  readonly #toFillIn: ReadonlyMap<number, string>
+  /** What the user must fill in after `outboxd describe`. */
+  readonly #toFillIn: readonly FillInPlace[]
 
   constructor(file: string, text: string) {
     this.file = file
-    this.#toFillIn = new Map(findFillInPlaces(text).map(({ line, what }) => [line, what]))
+    this.#toFillIn = findFillInPlaces(text)
     this.content = this.#read(text)
+    for (const { line, column, what } of this.#toFillIn)
+      this.problems.push({ file, line, column, message: `FILL IN is still there: ${what}` })
   }
 
   /** Notes a problem with the value at `path`, or with the nearest existing value around `path`. */
@@ -52,15 +54,12 @@ export class YamlDocument {
 
   #reportAt(offset: number, message: string): void {
     const problem = this.#problem(offset, message)
-    const isKnown = this.#toFillIn.has(problem.line) && this.problems.some(({ line }) => line === problem.line)
-    if (!isKnown) this.problems.push(problem)
+    if (!this.#toFillIn.some(({ line }) => line === problem.line)) this.problems.push(problem)
   }
 
   #problem(offset: number, message: string): FileProblem {
     const { line, col } = this.#lines.linePos(offset)
-    const what = this.#toFillIn.get(line)
-    const told = what === undefined ? message : `FILL IN is still there: ${what}`
-    return { file: this.file, line: Math.max(line, 1), column: Math.max(col, 1), message: told }
+    return { file: this.file, line: Math.max(line, 1), column: Math.max(col, 1), message }
   }
 
   #read(text: string): PayloadValue | undefined {

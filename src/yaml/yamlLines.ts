@@ -2,10 +2,8 @@ export interface YamlLine {
   /** The line without its comment; empty if the line is only a comment. */
   readonly text: string
   readonly comment?: string
-  /** Says what the user has to fill in here before the file can be loaded. */
+  /** Says what the user has to put in place of the word FILL_IN in `text`. */
   readonly fillIn?: string
-  /** Replaces the line if the file is tried before it is filled in. If absent, the line is left out. */
-  readonly placeholder?: string
 }
 
 const commentColumn = 45
@@ -17,20 +15,25 @@ export function writeYamlLines(lines: readonly YamlLine[]): string {
   return lines.map((line) => `${writeLine(line)}\n`).join('')
 }
 
-export function writeYamlWithPlaceholders(lines: readonly YamlLine[]): string {
-  return lines
-    .flatMap(({ text, fillIn, placeholder }) => (fillIn === undefined ? [text] : (placeholder ?? [])))
-    .join('\n')
+export interface FillInPlace {
+  /** Both count from 1. */
+  readonly line: number
+  readonly column: number
+  readonly what: string
 }
 
-export function findFillInPlaces(text: string): { line: number; what: string }[] {
+/** Finds the lines that have the word FILL_IN outside of a comment, in YAML or SQL. */
+export function findFillInPlaces(text: string): FillInPlace[] {
   return text.split('\n').flatMap((line, i) => {
-    const what = placeForm.exec(line)?.[1]
-    return what === undefined ? [] : [{ line: i + 1, what }]
+    const at = placeForm.exec(line)?.[1]?.length
+    if (at === undefined) return []
+    return [{ line: i + 1, column: at + 1, what: noteForm.exec(line)?.[1] ?? 'a value in place of FILL_IN' }]
   })
 }
 
-const placeForm = new RegExp(`(?:#|--) ${mark}: (.*)$`)
+/** The text before FILL_IN, without a comment. */
+const placeForm = /^((?:(?!(?:^|\s)(?:#|--)).)*?)\bFILL_IN\b/
+const noteForm = new RegExp(`(?:#|--) ${mark}: (.*)$`)
 
 /** Adds quotes if YAML could read the text as something else. */
 export function quoteForYaml(text: string): string {

@@ -12,6 +12,8 @@ import { type Installation, install } from './installation.ts'
 const payload = (field2: string) =>
   `{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": 1234.5, "field2": "${field2}"}`
 
+type FillIn = [file: string, place: RegExp, text: string]
+
 /**
  * Describes a table, fills in the open places, and runs a daemon with these files.
  *
@@ -20,11 +22,11 @@ const payload = (field2: string) =>
 async function sentBy(
   { url, mappingsDir, startInstance, pool, arrivals }: Installation,
   table: string,
-  { completed, fillIn = [] }: { completed: number; fillIn?: [file: string, place: RegExp, text: string][] },
+  { completed, fillIn = [], places = fillIn.length }: { completed: number; fillIn?: FillIn[]; places?: number },
 ): Promise<string[]> {
   const context = testContext({ DATABASE_URL: url, MAPPINGS_DIR: mappingsDir })
   expect(await describe.action(context, table, { write: true })).toBe(0)
-  expect(context.messages().match(/^to fill in: /gm) ?? []).toHaveLength(fillIn.length)
+  expect(context.messages().match(/^to fill in: /gm) ?? []).toHaveLength(places)
   for (const [file, place, text] of fillIn) {
     const before = await readFile(join(mappingsDir, file), 'utf8')
     expect(before).toMatch(place)
@@ -40,25 +42,41 @@ async function sentBy(
 
 const field2s = (bodies: readonly string[]) => bodies.map((body) => /"field2":"([^"]*)"/.exec(body)?.[1])
 
-test('the standard table works with the proposed files', async () => {
+test('the standard table works with the proposed files, which have nothing to fill in', async () => {
   const installation = await install({})
-  await installation.pool.query(`insert into outbox (type, payload) values ('data', '${payload('a')}')`)
+  await installation.pool.query(
+    `insert into outbox (type, payload) values ('data', '${payload('a').replace('}', ', "field1": "value2"}')}')`,
+  )
   const bodies = await sentBy(installation, 'outbox', { completed: 1 })
   expect(bodies[0]).toContain('"total_amount":1234.50')
+  expect(bodies[0]).toContain('"field1":"value2"')
   await until(
     async () => (await installation.pool.query('select status, transaction_id from outbox')).rows[0],
     ({ status, transaction_id: id }) => status === 'completed' && id !== null,
   )
 })
 
-test('Debezium’s outbox works with the proposed files', async () => {
+const constant: FillIn = ['data.yaml', /field1: { from: FILL_IN, required: true/, 'field1: { constant: value1']
+
+test('Debezium’s outbox works with the proposed files, once the rest is filled in', async () => {
   const installation = await install({})
   await installation.pool.query(exampleDdl.debezium)
   for (const field2 of ['a', 'b'])
     await installation.pool.query(
       `insert into outbox values (gen_random_uuid(), 'data', 'C1', 'Changed', '${payload(field2)}')`,
     )
-  expect(field2s(await sentBy(installation, 'outbox', { completed: 2 }))).toEqual(['a', 'b'])
+  const bodies = await sentBy(installation, 'outbox', {
+    completed: 2,
+    fillIn: [
+      ['outbox.yaml', /^type: FILL_IN.*/m, 'type: aggregatetype'],
+      ['outbox.yaml', /^payload: FILL_IN.*/m, 'payload: payload'],
+      ['outbox.yaml', /^filter: FILL_IN.*\n/m, ''],
+      ['outbox.yaml', /^state: FILL_IN.*/m, 'state: none'],
+      ['outbox-record.yaml', /^type: FILL_IN.*/m, 'type: data'],
+      ['outbox-record.yaml', constant[1], constant[2]],
+    ],
+  })
+  expect(field2s(bodies).sort()).toEqual(['a', 'b'])
 })
 
 test('MassTransit’s outbox works with the proposed files, which read fields in the envelope', async () => {
@@ -70,45 +88,22 @@ test('MassTransit’s outbox works with the proposed files, which read fields in
      values (now(), gen_random_uuid(), 'application/vnd.masstransit+json', $1, $2)`,
     [type, `{"messageId": "x", "messageType": ["${type}"], "message": ${payload('a')}}`],
   )
-  expect(field2s(await sentBy(installation, 'OutboxMessage', { completed: 1 }))).toEqual(['a'])
+  const bodies = await sentBy(installation, 'OutboxMessage', {
+    completed: 1,
+    fillIn: [
+      ['outbox.yaml', /^created_at: FILL_IN.*/m, 'created_at: SentTime'],
+      ['outbox.yaml', /^type: FILL_IN.*/m, 'type: MessageType'],
+      ['outbox.yaml', /^payload: FILL_IN.*/m, 'payload: Body'],
+      ['outbox.yaml', /^filter: FILL_IN.*\n/m, ''],
+      ['outbox.yaml', /^state: FILL_IN.*/m, 'state: none'],
+      ['OutboxMessage.yaml', /^type: FILL_IN.*/m, `type: ${type}`],
+      ['OutboxMessage.yaml', constant[1], constant[2]],
+    ],
+  })
+  expect(field2s(bodies)).toEqual(['a'])
 })
 
-test('Eventuate’s outbox works with the proposed files, which mark rows as published on capture', async () => {
-  const installation = await install({})
-  await installation.pool.query(exampleDdl.eventuate)
-  await installation.pool.query(
-    `insert into eventuate.message values ('0000018b-1', 'erp.data', '{}', $1, 0, 1, 1763629200123)`,
-    [payload('a')],
-  )
-  expect(field2s(await sentBy(installation, 'eventuate.message', { completed: 1 }))).toEqual(['a'])
-  const { rows } = await installation.pool.query('select published from eventuate.message')
-  expect(rows).toEqual([{ published: 1 }])
-  const { rows: recorded } = await installation.pool.query('select recorded_at from outboxd.submission')
-  expect(recorded).toEqual([{ recorded_at: new Date(1_763_629_200_123) }])
-})
-
-test('pg-transactional-outbox works with the proposed files, and rows become processed or abandoned', async () => {
-  const installation = await install({})
-  const { pool } = installation
-  await pool.query(exampleDdl.pgTransactionalOutbox)
-  for (const field2 of ['a', 'fail:E001'])
-    await pool.query(
-      `insert into outbox (id, aggregate_type, aggregate_id, message_type, segment, payload)
-       values (gen_random_uuid(), 'customer', 'C1', 'data_changed', 'C1', '${payload(field2)}')`,
-    )
-  expect(field2s(await sentBy(installation, 'outbox', { completed: 1 }))).toEqual(['a', 'fail:E001'])
-  await until(
-    async () =>
-      (
-        await pool.query(
-          'select processed_at is not null as processed, abandoned_at is not null as abandoned from outbox order by created_at',
-        )
-      ).rows,
-    ([first, second]) => first.processed && !first.abandoned && !second.processed && second.abandoned,
-  )
-})
-
-test('a business table works with the proposed files after the filter is filled in', async () => {
+test('a business table works with the proposed files, once the rest is filled in', async () => {
   const installation = await install({})
   const { pool } = installation
   await pool.query(exampleDdl.salesOrder)
@@ -116,7 +111,15 @@ test('a business table works with the proposed files after the filter is filled 
     ('C1', 'released', 99999999.90, 'a', '2026-11-20 10:00:00.25+01'), ('C1', 'draft', 1, 'later', now())`)
   const bodies = await sentBy(installation, 'sales_order', {
     completed: 1,
-    fillIn: [['outbox.yaml', /^filter:.*$/m, "filter: status = 'released'"]],
+    fillIn: [
+      ['outbox.yaml', /^filter: FILL_IN.*/m, "filter: status = 'released'"],
+      ['outbox.yaml', /^state: FILL_IN.*/m, 'state: { timestamp: synced_at, set: [completed] }'],
+      ['sales_order.yaml', /(customer_id: { from: )FILL_IN/, '$1customer_no'],
+      ['sales_order.yaml', /(order_date: { from: )FILL_IN/, '$1ordered_at'],
+      ['sales_order.yaml', /(total_amount: { from: )FILL_IN/, '$1net_amount'],
+      ['sales_order.yaml', constant[1], constant[2]],
+      ['sales_order.yaml', /(field2: { from: )FILL_IN/, '$1reference'],
+    ],
   })
   expect(field2s(bodies)).toEqual(['a'])
   expect(bodies[0]).toContain('"order_date":"2026-11-20T09:00:00.25')
@@ -128,22 +131,31 @@ test('a business table works with the proposed files after the filter is filled 
   )
 })
 
-test('a table with quoted names, a composite key and times without zone works after two places are filled in', async () => {
+test('a header with lines and the customer in other tables works, once the query is filled in from its candidates', async () => {
   const installation = await install({})
   const { pool } = installation
-  await pool.query(`create table "Sales Order" (
-    "Company" int, "Order No" int, "Customer No" text not null, "Total" numeric(14,4) not null, "Ordered At" timestamp not null,
-    "Reference" text not null, "Synced At" timestamptz, primary key ("Company", "Order No"))`)
-  await pool.query(`alter table "Sales Order" add column "Outbox Id" bigint generated always as identity`)
-  await pool.query(`insert into "Sales Order" values (1, 7, 'C1', 12.3400, '2026-11-20 10:00', 'a', null)`)
-  await pool.query(`create unique index on "Sales Order" ("Outbox Id")`)
-  const bodies = await sentBy(installation, 'Sales Order', {
+  await pool.query(`create table "Customer" (tenant int, no int, uuid uuid, primary key (tenant, no));
+    create table "Order" (id uuid primary key default gen_random_uuid(), tenant int, customer int, sent boolean not null default false,
+      made timestamptz not null default now(), foreign key (tenant, customer) references "Customer");
+    create table "Line" (no int generated always as identity primary key, "order" uuid references "Order", article text, deleted boolean);
+    insert into "Customer" values (1, 7, '7b0e6c3e-2f5d-4b43-9d5a-0f6f3c1c9a11');
+    with o as (insert into "Order" (tenant, customer) values (1, 7) returning id)
+    insert into "Line" ("order", article, deleted) select id, article, article = 'x' from o, unnest(array['a', 'x', 'b']) article`)
+  const bodies = await sentBy(installation, 'Order', {
     completed: 1,
     fillIn: [
-      ['outbox.yaml', /^created_at:.*$/m, 'created_at: Ordered At'],
-      ['Sales_Order.yaml', /timezone: "", (.*)$/m, 'timezone: Europe/Berlin, $1'],
+      ['outbox.yaml', /^filter: FILL_IN.*\n/m, ''],
+      ['outbox.yaml', /^state: FILL_IN.*/m, 'state: { flag: sent, new: false, set: [queued] }'],
+      [
+        'Order.yaml',
+        /FILL_IN as items.*\n {4}-- (\(select.*'NAME', l\.)FILL_IN(.*)\n {4}-- (.*)FILL_IN\)/,
+        '$1article$2 $3not deleted) as items',
+      ],
+      ['Order.yaml', /h\.\*,/, 'h.*, r1.uuid as "customerId",'],
+      ['Order.yaml', /-- left join/, 'left join'],
+      ['Order.yaml', /from: FILL_IN/, 'from: customerId'],
     ],
+    places: 4,
   })
-  expect(bodies[0]).toContain('"order_date":"2026-11-20T09:00:00')
-  expect(bodies[0]).toContain('"total_amount":12.34')
+  expect(bodies).toEqual(['{"customerId":"7b0e6c3e-2f5d-4b43-9d5a-0f6f3c1c9a11","items":[{"NAME":"a"},{"NAME":"b"}]}'])
 })

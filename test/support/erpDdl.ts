@@ -4,17 +4,16 @@ export interface Erp {
   /** The header, as `describe` takes it. */
   readonly table: string
   readonly ddl: string
-  /** The result of the proposed query for the document that `ddl` inserts. */
-  readonly order: { readonly id: unknown; readonly customerId?: unknown; readonly items: readonly object[] }
-  readonly data: Readonly<Record<string, unknown>>
+  /** The id of the document that `ddl` inserts. */
+  readonly id: unknown
+  /** The number of its lines, headings and notes included. */
+  readonly lines: number
   /** The document as change capture names it. */
   readonly document: string
   /** The name that `children` of change capture must have. */
   readonly child: string
   /** Changes a line of the document. */
   readonly touch: string
-  /** The workflow's column, as the condition names it; null if `describe` cannot find it by name. */
-  readonly workflow: string | null
 }
 
 export const erps: readonly Erp[] = [
@@ -47,18 +46,11 @@ export const erps: readonly Erp[] = [
         shipment_state, state, total_amount_cache) values (1, 1, 'order', 'none', '7', 1, '2026-11-20', 'order', 'none', 'draft', 24.6900);
       insert into sale_line (sale, sequence, type, product, quantity, unit, unit_price, description)
         values (1, 2, 'line', 1, 2, 1, 12.345, 'later'), (1, 1, 'line', 1, 1, 1, 0.00, 'first'), (1, 3, 'comment', null, null, null, null, 'x');`,
-    order: {
-      id: 1,
-      items: [
-        { article: 'A1', description: 'first', quantity: 1, unit: 'Unit', unitPrice: 0 },
-        { article: 'A1', description: 'later', quantity: 2, unit: 'Unit', unitPrice: 12.345 },
-      ],
-    },
-    data: { id: 1, customerId: 'C17', orderDate: '2026-11-20', amount: 24.69, reference: '7' },
+    id: 1,
+    lines: 3,
     document: 'public.sale_sale',
     child: 'public.sale_line.sale',
     touch: 'update sale_line set quantity = 3 where sequence = 1',
-    workflow: 'n.state',
   },
   {
     name: 'Odoo 17',
@@ -84,15 +76,11 @@ export const erps: readonly Erp[] = [
         amount_total, date_order, create_date) values (1, 1, 1, 1, 'S00042', 'draft', 20, 4, 24.00, '2026-11-20 09:30:00', now());
       insert into sale_order_line (order_id, sequence, product_id, display_type, name, product_uom_qty, price_unit, price_subtotal)
         values (1, 10, 1, null, 'Chair', 2.0, 10.0, 20.00), (1, 5, null, 'line_section', 'Heading', 0, 0, 0);`,
-    order: {
-      id: 1,
-      items: [{ article: 'A1', description: 'Chair', quantity: 2, unitPrice: 10, amount: 20 }],
-    },
-    data: { id: 1, customerId: 'C17', orderDate: '2026-11-20T09:30:00', amount: 24, reference: 'S00042' },
+    id: 1,
+    lines: 2,
     document: 'public.sale_order',
     child: 'public.sale_order_line.order_id',
     touch: 'update sale_order_line set product_uom_qty = 3',
-    workflow: 'n.state',
   },
   {
     name: 'SAP Business One, without foreign keys',
@@ -116,15 +104,11 @@ export const erps: readonly Erp[] = [
         values (5, 1005, '2026-11-20', '2026-12-20', 'C17', 24.690000, 3.94);
       insert into dbo."INV1" values (5, 0, 'O', 'A1', 'Chair', 2.000000, 2, 12.345000, 'EUR', 24.690000, 'pc');
       insert into dbo."RDR1" values (5, 0, 'other', 1);`,
-    order: {
-      id: 5,
-      items: [{ article: 'A1', description: 'Chair', quantity: 2, unit: 'pc', unitPrice: 12.345, amount: 24.69 }],
-    },
-    data: { id: 5, customerId: 'C17', orderDate: '2026-11-20T00:00:00', amount: 24.69, reference: 1005 },
+    id: 5,
+    lines: 1,
     document: 'dbo."OINV"',
     child: 'dbo."INV1"."DocEntry"',
     touch: 'update dbo."INV1" set "Quantity" = 3',
-    workflow: 'n."DocStatus"',
   },
   {
     name: 'Dynamics 365 (Dataverse)',
@@ -144,22 +128,11 @@ export const erps: readonly Erp[] = [
         values ('00000000-0000-4000-8000-000000000001', 'ORD-1', '00000000-0000-4000-8000-000000000017', '2026-11-20 09:30Z', 24.69, 4);
       insert into salesorderdetail values ('00000000-0000-4000-8000-0000000000d1', '00000000-0000-4000-8000-000000000001', 1,
         '00000000-0000-4000-8000-0000000000a1', 'Chair', 2, 12.345, 24.69, 24.69, 4);`,
-    order: {
-      id: '00000000-0000-4000-8000-000000000001',
-      customerId: '00000000-0000-4000-8000-000000000017',
-      items: [{ article: 'A1', description: 'Chair', quantity: 2, unitPrice: 12.345, amount: 24.69 }],
-    },
-    data: {
-      id: '00000000-0000-4000-8000-000000000001',
-      customerId: 'C17',
-      orderDate: '2026-11-20T09:30:00+00:00',
-      amount: 24.69,
-      reference: 'ORD-1',
-    },
+    id: '00000000-0000-4000-8000-000000000001',
+    lines: 1,
     document: 'public.salesorder',
     child: 'public.salesorderdetail.salesorderid',
     touch: 'update salesorderdetail set quantity = 3',
-    workflow: 'n.statecode',
   },
   {
     name: 'Dynamics NAV, without foreign keys',
@@ -174,15 +147,11 @@ export const erps: readonly Erp[] = [
         "Unit Price" numeric(38,20), "Amount" numeric(38,20), "Amount Including VAT" numeric(38,20), primary key ("Document No_", "Line No_"));
       insert into nav."Sales Invoice Header" values ('R-1', 'C17', 'C17', '2026-11-20', '2026-11-21', '2026-12-21', '2026-11-21', null, 24.69);
       insert into nav."Sales Invoice Line" values ('R-1', 10000, 'C17', 2, 'A1', 'Chair', 'PCS', 2, 12.345, 24.69, 29.38);`,
-    order: {
-      id: 'R-1',
-      items: [{ article: 'A1', description: 'Chair', quantity: 2, unit: 'PCS', unitPrice: 12.345, amount: 24.69 }],
-    },
-    data: { id: 'R-1', customerId: 'C17', orderDate: '2026-11-20T00:00:00', amount: 24.69, reference: 'R-1' },
+    id: 'R-1',
+    lines: 1,
     document: 'nav."Sales Invoice Header"',
     child: 'nav."Sales Invoice Line"."Document No_"',
     touch: 'update nav."Sales Invoice Line" set "Quantity" = 3',
-    workflow: null,
   },
   {
     name: 'Sage 200',
@@ -200,12 +169,11 @@ export const erps: readonly Erp[] = [
       insert into "SOPOrderReturn" ("SOPOrderReturnID", "DocumentNo", "DocumentDate", "CustomerID", "TotalNetValue", "TotalGrossValue")
         values (9, '0000000123', '2026-11-20', 3, 20, 24.69);
       insert into "SOPOrderReturnLine" values (1, 9, 1, 'A1', 'Chair', 2, 12.345, 24.69);`,
-    order: { id: 9, items: [{ article: 'A1', description: 'Chair', quantity: 2, unitPrice: 12.345, amount: 24.69 }] },
-    data: { id: 9, customerId: 'C17', orderDate: '2026-11-20T00:00:00', amount: 24.69, reference: '0000000123' },
+    id: 9,
+    lines: 1,
     document: 'public."SOPOrderReturn"',
     child: 'public."SOPOrderReturnLine"."SOPOrderReturnID"',
     touch: 'update "SOPOrderReturnLine" set "LineQuantity" = 3',
-    workflow: null,
   },
   {
     name: 'a German legacy schema in quoted capitals',
@@ -224,17 +192,10 @@ export const erps: readonly Erp[] = [
       insert into "FIBU"."AUFTRAGSKOPF" values (100, 4711, '2026-11-20', null, 24.69, 4.69, 'F', now(), 'x');
       insert into "FIBU"."AUFTRAGSPOSITION" values (100, 2, 'A2', 'Tisch', 1, 'ST', 1, 1), (100, 1, 'A1', 'Stuhl', 2.000, 'ST', 12.3450, 24.69);
       insert into "FIBU"."LAGERBEWEGUNG" values (1, 100, 'A1', 2);`,
-    order: {
-      id: 100,
-      items: [
-        { article: 'A1', description: 'Stuhl', quantity: 2, unit: 'ST', unitPrice: 12.345, amount: 24.69 },
-        { article: 'A2', description: 'Tisch', quantity: 1, unit: 'ST', unitPrice: 1, amount: 1 },
-      ],
-    },
-    data: { id: 100, customerId: 4711, orderDate: '2026-11-20', amount: 24.69, reference: 100 },
+    id: 100,
+    lines: 2,
     document: '"FIBU"."AUFTRAGSKOPF"',
     child: '"FIBU"."AUFTRAGSPOSITION"."AUFTRAGSNR"',
     touch: 'update "FIBU"."AUFTRAGSPOSITION" set "MENGE" = 3',
-    workflow: 'n."STATUS"',
   },
 ]

@@ -119,23 +119,35 @@ export async function runErp({ customers, sales, sellers, kills, pairs, say }: E
 /** Writes two files with `outboxd describe` and fills them in: the lines as an order, and the header as data. */
 async function describeSales(env: Record<string, string>, mappingsDir: string): Promise<void> {
   const other = `${mappingsDir}-data`
-  await runCommand(['describe', 'sale_sale', '--write'], env)
-  await runCommand(['describe', 'sale_sale', '--endpoint', 'data', '--write'], { ...env, MAPPINGS_DIR: other })
+  await runCommand(['describe', 'sale_sale', '--capture', '--write'], env)
+  const asData = ['describe', 'sale_sale', '--capture', '--endpoint', 'data', '--write']
+  await runCommand(asData, { ...env, MAPPINGS_DIR: other })
   await mkdir(mappingsDir, { recursive: true })
   await cp(join(other, 'sale_sale.yaml'), join(mappingsDir, 'sale_data.yaml'))
   await edit(join(mappingsDir, 'sale_sale.yaml'), [
-    [/c\.code as "customerId"/, 'md5(c.code)::uuid as "customerId"'],
-    [/(customer_id: \{ from: )""(.*?)# FILL IN.*/, '$1customerId$2'],
+    [/h\.\*/, 'h.*, (select md5(p.code)::uuid from public.party_party p where p.id = h.party) as customer'],
+    [/FILL_IN as items.*/, `(select ${lines}) as items`],
+    [/from: FILL_IN/, 'from: customer'],
   ])
   await edit(join(mappingsDir, 'sale_data.yaml'), [
+    [/h\.\*/, 'h.*, (select p.code from public.party_party p where p.id = h.party) as customer'],
     [/^type: sale_sale/m, 'type: sale_data'],
-    [/h\.\w+ as reference/, 'h.number as reference'],
-    [/(timezone: )""(.*?)# FILL IN.*/, '$1UTC$2'],
+    [/(customer_id: \{ from: )FILL_IN/, '$1customer'],
+    [/(order_date: \{ from: )FILL_IN/, '$1sale_date, timezone: UTC'],
+    [/(total_amount: \{ from: )FILL_IN/, '$1total_amount_cache'],
+    [/field1: \{ from: FILL_IN, required: true/, 'field1: { constant: value1'],
+    [/(field2: \{ from: )FILL_IN/, '$1number'],
   ])
   await edit(join(mappingsDir, 'sale_sale.capture.sql'), [
+    [/array\[FILL_IN\]/, `array['public.sale_line.sale']`],
     [/FILL_IN,.*/, () => `$$n.state in ('confirmed', 'processing', 'done')$$,`],
   ])
 }
+
+const lines = `jsonb_agg(jsonb_build_object('article', a.code, 'description', l.description, 'quantity', l.quantity,
+      'unitPrice', l.unit_price) order by l.sequence, l.id)
+      from public.sale_line l left join public.product_product a on a.id = l.product
+      where l.sale = h.id and l.type = 'line'`
 
 async function edit(file: string, changes: readonly [RegExp, string | (() => string)][]): Promise<void> {
   let text = await readFile(file, 'utf8')

@@ -37,6 +37,8 @@ import { openDatabasesOf } from '../terminal/operator.ts'
 import { type Finding, type FindingMark, makeFinding, makeUncheckedFinding } from './finding.ts'
 import { missingTimeLimitsMessage } from './ledger.ts'
 import { judgeWaitingRecords } from './mappings.ts'
+import { checkMoney } from './money.ts'
+import { checkIndexOfWaitingRows } from './waitingIndex.ts'
 
 export async function checkOutboxAndTypes(config: DatabaseConfig): Promise<Finding[]> {
   const table = loadOutboxFile(config.mappingsDir) ?? standardOutboxTable(config.outboxTable)
@@ -54,6 +56,7 @@ export async function checkOutboxAndTypes(config: DatabaseConfig): Promise<Findi
   const [mark, message] = await readOutbox(open)
   return [
     makeFinding('outbox', mark, mark === 'ok' ? `PostgreSQL ${version}, ${message}${wakes}` : message),
+    ...(await checkIndexOfWaitingRows(open.erp, table)),
     ...(await checkMappedRows(open, config, table)),
   ]
 }
@@ -206,18 +209,17 @@ async function checkMappedRows(
       ? makeFinding('types', rejected.length > 0 ? 'problem' : 'warning', ...unmapped)
       : makeFinding('types', 'ok', names === '' ? 'no row waits' : `each type has a mapping file: ${names}`),
     ...(lines.length > 0 ? [makeFinding('queries', mark, ...lines)] : []),
-    ...(problems.length > 0 ? [] : await checkWaitingRows(databases, mappings)),
+    ...(problems.length > 0 ? [] : await checkWaitingRows(databases, mappings, table)),
   ]
 }
 
 const triedMax = 100
 
-async function checkWaitingRows(databases: Databases, mappings: Mappings): Promise<Finding[]> {
+async function checkWaitingRows(databases: Databases, mappings: Mappings, table: OutboxTable): Promise<Finding[]> {
   try {
-    return judgeWaitingRecords(
-      mappings,
-      await withOutbox(databases, (outbox) => readFirstWaitingRecordsThatFit(outbox, mappings, triedMax)),
-    )
+    const waiting = await withOutbox(databases, (outbox) => readFirstWaitingRecordsThatFit(outbox, mappings, triedMax))
+    const money = await checkMoney(databases.erp, table, mappings, waiting.records)
+    return [...judgeWaitingRecords(mappings, waiting), ...money]
   } catch (error) {
     if (error instanceof SourceFailed) return [] // the finding `queries` says why
     throw error

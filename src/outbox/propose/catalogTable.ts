@@ -1,31 +1,43 @@
-import { type Database, quoteIdentifier } from '../../postgres/database.ts'
+import type { Database } from '../../postgres/database.ts'
 import { baseTypeJoinSql } from '../columns.ts'
 
 export interface CatalogColumn {
   readonly name: string
+  /** The name in SQL, quoted if it must be. */
+  readonly sql: string
   /** The base type without a length: character varying, numeric, or the name of an enum. */
   readonly type: string
   /** As in character varying(20). */
   readonly exactType: string
   readonly notNull: boolean
-  readonly isGenerated: boolean
-  /** SQL, such as 'new'::text. */
+  /** SQL, such as now(). */
   readonly default: string | null
-  /**
-   * The values that an enum or a CHECK allows, or else the few that rows have. Empty if none are known, null if rows
-   * have many.
-   */
-  readonly knownValues: readonly string[] | null
-  /** True if an enum or a CHECK allows only certain values. */
-  readonly isClosed: boolean
+  /** The values that an enum or a CHECK allows; null if neither says. */
+  readonly allowed: readonly string[] | null
   /** True if a unique index without a condition has only this column. */
   readonly isUnique: boolean
   readonly isReadable: boolean
+  /** The quoted table to which a foreign key of the column leads; null if none does. */
+  readonly refersTo: string | null
+  /** Null if the column was not read. */
+  readonly sample: ColumnSample | null
+}
+
+/** Counts of the rows that were read. Their values are never kept. */
+interface ColumnSample {
+  readonly rows: number
+  readonly filled: number
+  /** Different values, without those above 500 bytes. */
+  readonly different: number
+  /** Texts that begin like a JSON object. */
+  readonly objects: number
 }
 
 export interface CatalogTable {
   readonly schema: string
   readonly name: string
+  /** The name in SQL with its schema, quoted where it must be. */
+  readonly sql: string
   /** pg_class.relkind: r table, p partitioned, v view, m materialized view, f foreign table. */
   readonly kind: string
   readonly hasHeirs: boolean
@@ -33,54 +45,45 @@ export interface CatalogTable {
   readonly columns: readonly CatalogColumn[]
 }
 
-export const isTimeColumn = ({ type }: CatalogColumn) => /^(timestamp with(out)? time zone|date)$/.test(type)
-export const isIntegerOrNumericColumn = ({ type }: CatalogColumn) => /^(smallint|integer|bigint|numeric)$/.test(type)
-export const isTextColumn = ({ type }: CatalogColumn) => /^(text|character varying|character|citext)$/.test(type)
+export const isTime = ({ type }: CatalogColumn) => /^(timestamp with(out)? time zone|date)$/.test(type)
+export const isInteger = ({ type }: CatalogColumn) => /^(smallint|integer|bigint)$/.test(type)
+export const isText = ({ type }: CatalogColumn) => /^(text|character varying|character|citext)$/.test(type)
 
-type Named = Pick<CatalogTable, 'schema' | 'name'>
+/** True for a column that may have a JSON document: by its type, or because its texts begin like one. */
+export const mayHoldJson = ({ type, sample }: CatalogColumn): boolean =>
+  /^(jsonb?|bytea)$/.test(type) || (sample !== null && sample.objects > 0 && sample.objects === sample.filled)
 
-export const qualifiedTableSql = ({ schema, name }: Named) => [schema, name].map(quoteIdentifier).join('.')
+const fewMax = 12
+const rowsJudgedMin = 50
 
-export const quoteNameIfNeeded = (name: string): string =>
-  /^[a-z_][a-z0-9_]*$/.test(name) && !reservedWords.has(name) ? name : quoteIdentifier(name)
+/** True for a column that may sort rows into groups, such as a status. */
+export function mayBeStatus(column: CatalogColumn): boolean {
+  const { allowed, sample, isUnique, refersTo } = column
+  if (allowed !== null) return true
+  if (isUnique || refersTo !== null || !(isText(column) || isInteger(column))) return false
+  if (sample === null || sample.rows < rowsJudgedMin) return true
+  return sample.different <= fewMax
+}
 
-export const quoteTableIfNeeded = ({ schema, name }: Named): string =>
-  `${quoteNameIfNeeded(schema)}.${quoteNameIfNeeded(name)}`
-
-/**
- * All reserved words, also those that may name a function or type.
- *
- * @see https://www.postgresql.org/docs/18/sql-keywords-appendix.html
- */
-const reservedWords = new Set(
-  `all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation column
-  concurrently constraint create cross current_catalog current_date current_role current_schema current_time
-  current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign freeze from
-  full grant group having ilike in initially inner intersect into is isnull join lateral leading left like limit localtime
-  localtimestamp natural not notnull null offset on only or order outer overlaps placing primary references returning right
-  select session_user similar some symmetric system_user table tablesample then to trailing true union unique user using
-  variadic verbose when where window with`.split(/\s+/),
-)
-
-/** @param qualifiedName quoted, with or without a schema */
-export async function readCatalogTable(db: Database, qualifiedName: string): Promise<CatalogTable | null> {
-  const { rows } = await db.query<Omit<CatalogTable, 'columns'>>(tableSql, [qualifiedName])
+/** @param sql the table's name, quoted, with or without a schema */
+export async function readCatalogTable(db: Database, sql: string): Promise<CatalogTable | null> {
+  const { rows } = await db.query<Omit<CatalogTable, 'columns'>>(tableSql, [sql])
   const [table] = rows
   if (table === undefined) return null
-  const { rows: columns } = await db.query<
-    Omit<CatalogColumn, 'knownValues'> & { labels: string[] | null; checks: string[] | null }
-  >(columnsSql, [qualifiedTableSql(table)])
-  return {
-    ...table,
-    columns: columns.map(({ labels, checks, ...column }) => {
-      const allowed = labels ?? valuesOfChecks(checks)
-      return { ...column, knownValues: allowed ?? [], isClosed: allowed !== null }
-    }),
-  }
+  const { rows: columns } = await db.query<CatalogColumn & { labels: string[] | null; checks: string[] | null }>(
+    columnsSql,
+    [table.sql],
+  )
+  const read = columns.map(({ labels, checks, ...column }) => ({
+    ...column,
+    allowed: labels ?? valuesOfChecks(checks),
+    sample: null,
+  }))
+  return { ...table, columns: read }
 }
 
 const tableSql = `
-  select n.nspname as schema, c.relname as name, c.relkind as kind,
+  select n.nspname as schema, c.relname as name, format('%I.%I', n.nspname, c.relname) as sql, c.relkind as kind,
     exists (select from pg_inherits h where h.inhparent = c.oid) and c.relkind <> 'p' as "hasHeirs",
     coalesce((select json_agg(a.attname order by k.place)
       from pg_index i cross join unnest(i.indkey) with ordinality k (number, place)
@@ -90,9 +93,12 @@ const tableSql = `
   where c.oid = to_regclass($1)::oid and c.relkind in ('r', 'p', 'v', 'm', 'f')`
 
 const columnsSql = `
-  select a.attname as name, format_type(base.type, null) as type, format_type(a.atttypid, a.atttypmod) as "exactType",
-    a.attnotnull as "notNull", a.attgenerated <> '' as "isGenerated", pg_get_expr(d.adbin, d.adrelid) as default,
+  select a.attname as name, quote_ident(a.attname) as sql, format_type(base.type, null) as type,
+    format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull", pg_get_expr(d.adbin, d.adrelid) as default,
     has_column_privilege(a.attrelid, a.attnum, 'select') as "isReadable",
+    (select min(format('%I.%I', n.nspname, c.relname)) from pg_constraint k join pg_class c on c.oid = k.confrelid
+      join pg_namespace n on n.oid = c.relnamespace
+      where k.conrelid = a.attrelid and k.contype = 'f' and a.attnum = any(k.conkey)) as "refersTo",
     (select json_agg(enumlabel order by enumsortorder) from pg_enum where enumtypid = base.type) as labels,
     (select json_agg(pg_get_constraintdef(k.oid)) from pg_constraint k
       where k.conrelid = a.attrelid and k.contype = 'c' and k.conkey = array[a.attnum]) as checks,
@@ -109,47 +115,81 @@ function valuesOfChecks(checks: readonly string[] | null): string[] | null {
   return [...list.matchAll(/'((?:[^']|'')*)'/g)].map(([, value = '']) => value.replaceAll("''", "'"))
 }
 
-/** A column with more different values has no list of known values. */
-const wordsMax = 12
-const rowsLookedAt = 2_000
+const rowsReadMax = 2_000
 
-export async function addKnownValuesFromRows(db: Database, table: CatalogTable): Promise<CatalogTable> {
-  const asked = table.columns.filter((each) => isTextColumn(each) && !each.isClosed && each.isReadable)
-  if (asked.length === 0) return table
-  // Does not read long values, because they are not states or types, and Postgres stores them elsewhere.
-  const texts = asked.map(({ name }, i) => {
-    const column = quoteIdentifier(name)
-    return `case when pg_column_size(${column}) <= 500 then ${column}::text end as w${i}`
+/** Counts in some rows which columns are empty, and how many different values they have. */
+export async function addSamples(db: Database, table: CatalogTable): Promise<CatalogTable> {
+  const readable = table.columns.filter(({ isReadable }) => isReadable)
+  if (readable.length === 0) return table
+  const counts = readable.map((each) => {
+    const { sql } = each
+    const objects = isText(each) ? `count(*) filter (where left(${sql}, 1) = '{')` : '0'
+    // A long value is not read: it is no status, and Postgres stores it elsewhere.
+    return `json_build_array(count(${sql}), count(distinct case when pg_column_size(${sql}) <= 500 then ${sql}::text end), ${objects})`
   })
-  const lists = asked.map(
-    (_, i) => `(array_agg(distinct w${i}) filter (where length(w${i}) <= 100))[1:${wordsMax + 1}]::text[] as w${i}`,
+  const { rows } = await db.query<{ rows: number; counts: [number, number, number][] }>(
+    `select count(*)::int as rows, array[${counts.join(', ')}] as counts
+     from (select ${readable.map(({ sql }) => sql).join(', ')} from ${table.sql} limit $1) looked_at`,
+    [rowsReadMax],
   )
-  const { rows } = await db.query<Record<string, string[] | null>>(
-    `select ${lists.join(', ')} from (select ${texts.join(', ')} from ${qualifiedTableSql(table)} limit $1) looked_at`,
-    [rowsLookedAt],
+  const read = rows[0]
+  const samples = new Map(
+    readable.map(({ name }, i) => {
+      const [filled, different, objects] = read?.counts[i] ?? [0, 0, 0]
+      return [name, { rows: read?.rows ?? 0, filled, different, objects }]
+    }),
   )
-  const found = new Map(asked.map(({ name }, i) => [name, rows[0]?.[`w${i}`] ?? []]))
-  const wordsOf = (name: string, known: CatalogColumn['knownValues']) => {
-    const words = found.get(name) ?? known
-    return words !== null && words.length > wordsMax ? null : words
-  }
-  return {
-    ...table,
-    columns: table.columns.map((each) =>
-      each.isClosed ? each : { ...each, knownValues: wordsOf(each.name, each.knownValues) },
-    ),
-  }
+  return { ...table, columns: table.columns.map((each) => ({ ...each, sample: samples.get(each.name) ?? null })) }
 }
 
-const payloadsLookedAt = 20
-
-/** Reads some payloads for their keys. Values are never printed. */
-export async function readSamplePayloads(db: Database, table: CatalogTable, column: string): Promise<string[]> {
-  const name = quoteIdentifier(column)
-  const { rows } = await db.query<{ payload: string }>(
-    `select ${name}::text as payload from ${qualifiedTableSql(table)}
-     where ${name} is not null and octet_length(${name}::text) < 100000 limit $1`,
-    [payloadsLookedAt],
-  )
-  return rows.map(({ payload }) => payload)
+export interface SamplePayloads {
+  /** Null if rows do not show a type. */
+  readonly type: string | null
+  readonly payloads: readonly string[]
 }
+
+const typesMax = 12
+const payloadsMax = 20
+
+/**
+ * Reads payloads for the names of their fields. Values are never printed.
+ *
+ * @param typeSql the column with the type, or null
+ */
+export async function readSamplePayloads(
+  db: Database,
+  { sql }: CatalogTable,
+  column: CatalogColumn,
+  typeSql: 'type' | 'null',
+): Promise<SamplePayloads[]> {
+  const { rows } = await db.query<SamplePayloads>(
+    `select type, (array_agg(payload))[1:$1] as payloads
+     from (select ${typeSql}::text as type, ${column.sql}::text as payload from ${sql}
+       where pg_column_size(${column.sql}) < 100000 limit $2) part
+     group by type order by type limit $3`,
+    [payloadsMax, rowsReadMax, typesMax],
+  )
+  return rows
+}
+
+/** Describes a column for a list of candidates: its type, and what is known of its values. */
+export function describeCandidate({ name, exactType, type, allowed, refersTo, sample }: CatalogColumn): string {
+  const facts = [
+    exactType,
+    /^(real|double precision|money)$/.test(type) ? 'not exact' : null,
+    type === 'character' ? 'add trim: true' : null,
+    allowed === null ? null : allowed.map((value) => quoteLiteral(value)).join(' | '),
+    refersTo === null ? null : `an id of ${refersTo}`,
+    sample !== null && sample.rows > 0 && sample.filled === 0 ? 'NULL in each row read' : null,
+  ]
+  return `${name} (${facts.filter((fact) => fact !== null).join(', ')})`
+}
+
+/** True for a column by which a condition may choose the rows to send. */
+export const mayChooseRows = (column: CatalogColumn): boolean =>
+  column.type === 'boolean' || (isTime(column) && !column.notNull) || mayBeStatus(column)
+
+export const listOf = (columns: readonly CatalogColumn[]): string =>
+  columns.length === 0 ? '' : `; one of: ${columns.map(describeCandidate).join(', ')}`
+
+export const quoteLiteral = (text: string) => `'${text.replaceAll("'", "''")}'`

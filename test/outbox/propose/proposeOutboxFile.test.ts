@@ -3,66 +3,121 @@ import { expect, test } from 'vitest'
 import type { CatalogColumn, CatalogTable } from '../../../src/outbox/propose/catalogTable.ts'
 import { proposeOutboxFile } from '../../../src/outbox/propose/proposeOutboxFile.ts'
 import { parseOutboxFile } from '../../../src/outbox/readOutboxFile.ts'
-import { findFillInPlaces, writeYamlLines, writeYamlWithPlaceholders } from '../../../src/yaml/yamlLines.ts'
+import { findFillInPlaces, writeYamlLines } from '../../../src/yaml/yamlLines.ts'
 
 const names = [
-  ...[
-    'id',
-    'ID',
-    'type',
-    'key',
-    'payload',
-    'data',
-    'created_at',
-    'status',
-    'sync_status',
-    'processed',
-    'synced_at',
-    'sent',
-  ],
+  ...['id', 'ID', 'type', 'key', 'payload', 'data', 'created_at', 'status', 'sync_status', 'processed', 'synced_at'],
   ...['transaction_id', 'error', 'sync_error', 'error_code', 'abandoned_at', 'updated_at', 'customer no', 'deleted_at'],
   ...['yes', 'null', '007', 'a: b', '# x', '"quoted"', 'ümlaut', 'a\nb', '{x}', 'o’clock', '-', '*', 'true'],
 ]
 const types = ['bigint', 'integer', 'text', 'character varying', 'jsonb', 'uuid', 'bytea', 'boolean', 'numeric', 'date']
 const times = ['timestamp with time zone', 'timestamp without time zone', 'double precision', 'point', 'money']
 
-const word = fc.constantFrom('new', 'OPEN', 'busy', 'queued', 'sent', 'done', 'draft', 'error', 'yes', "it's", '1', '')
+const word = fc.constantFrom('new', 'OPEN', 'busy', 'sent', 'draft', 'yes', "it's", '1', '', 'a\nb', '# FILL IN: x')
 const column = fc.record({
   name: fc.constantFrom(...names),
   type: fc.constantFrom(...types, ...times),
   notNull: fc.boolean(),
-  isGenerated: fc.boolean(),
-  default: fc.constantFrom(null, "'new'::text", "'queued'::text", 'now()', "'it''s'::text"),
-  knownValues: fc.option(fc.uniqueArray(word, { maxLength: 6 })),
-  isClosed: fc.boolean(),
+  default: fc.constantFrom(null, "'new'::text", 'now()', 'CURRENT_TIMESTAMP', "'it''s'::text"),
+  allowed: fc.option(fc.uniqueArray(word, { maxLength: 6 })),
   isUnique: fc.boolean(),
   isReadable: fc.boolean(),
+  refersTo: fc.constantFrom(null, 'public.other', '"a\nb"."#"'),
+  sample: fc.option(
+    fc.record({ rows: fc.nat(99), filled: fc.nat(99), different: fc.nat(20), objects: fc.constantFrom(0, 1) }),
+  ),
 })
 const tables: fc.Arbitrary<CatalogTable> = fc.record({
   schema: fc.constantFrom('public', 'Erp 1', 'no'),
   name: fc.constantFrom(...names),
+  sql: fc.constant('public.t'),
   kind: fc.constantFrom('r', 'p'),
   hasHeirs: fc.boolean(),
   primaryKey: fc.subarray(['id', 'key', 'status'] as string[]),
   columns: fc
     .uniqueArray(column, { minLength: 1, maxLength: 12, selector: ({ name }) => name })
-    .map((all) => all.map((each): CatalogColumn => ({ ...each, exactType: each.type }))),
+    .map((all) => all.map((each): CatalogColumn => ({ ...each, sql: each.name, exactType: each.type }))),
+})
+const sources = fc.record({
+  type: fc.constantFrom(null, 'sale', 'a: b'),
+  hasQuery: fc.boolean(),
+  currencies: fc.subarray(['cur', 'a\nb']),
 })
 
-test('the proposed file of any table loads, at once or after its places are filled in, and uses its columns', () => {
+/** Puts a value in each place, as a user would. */
+function fillIn(text: string, id: string): string {
+  const values: Record<string, string> = {
+    'id:': `id: ${JSON.stringify(id)}`,
+    'id_unique:': 'id_unique: promised',
+    'type:': 'type: { constant: sale }',
+    'payload:': 'payload: { columns: all }',
+    'filter:': 'filter: "true"',
+    'state:': 'state: none',
+    'created_at:': '',
+  }
+  const lines = text.split('\n')
+  for (const { line } of findFillInPlaces(text)) {
+    const old = lines[line - 1] ?? ''
+    lines[line - 1] = values[old.split(' ')[0] ?? ''] ?? ''
+  }
+  return lines.join('\n')
+}
+
+test('the proposed file of any table loads once its places are filled in, not before, and uses its columns', () => {
   fc.assert(
-    fc.property(tables, (table) => {
-      const { lines } = proposeOutboxFile(table)
-      const text = writeYamlLines(lines)
-      const tried = parseOutboxFile('outbox.yaml', writeYamlWithPlaceholders(lines))
-      expect(tried.problems).toEqual([])
-      expect(tried.table).toMatchObject({ schema: table.schema, table: table.name })
-      expect(table.columns.map(({ name }) => name)).toContain(tried.table?.id)
+    fc.property(tables, sources, (table, source) => {
+      const text = writeYamlLines(proposeOutboxFile(table, source))
       const asItIs = parseOutboxFile('outbox.yaml', text)
-      expect(asItIs.problems.length > 0).toBe(findFillInPlaces(text).length > 0)
-      if (asItIs.table !== null) expect(asItIs.table).toEqual(tried.table)
+      const places = findFillInPlaces(text)
+      expect(asItIs.problems.map(({ line, message }) => [line, message])).toEqual(
+        places.map(({ line, what }) => [line, `FILL IN is still there: ${what}`]),
+      )
+      const [{ name: first = '' } = {}] = table.columns
+      const { table: loaded, problems } = parseOutboxFile('outbox.yaml', fillIn(text, first))
+      expect(problems).toEqual([])
+      expect(loaded).toMatchObject({ schema: table.schema, table: table.name, filter: 'true', state: null })
+      expect(table.columns.map(({ name }) => name)).toContain(loaded?.id)
     }),
     { numRuns: 500 },
+  )
+})
+
+test('what decides about content is never filled in: the filter, the state, a document among the columns', () => {
+  fc.assert(
+    fc.property(tables, sources, (table, source) => {
+      const keys = proposeOutboxFile(table, source).map(({ text }) => text.split('\n')[0] ?? '')
+      expect(keys).toContain('filter: FILL_IN')
+      expect(keys).toContain('state: FILL_IN')
+      expect(keys.filter((text) => /^(key|write|cursor|sequence):/.test(text))).toEqual([])
+      const hasDocument = table.columns.some(({ type }) => /^(jsonb|bytea)$/.test(type))
+      if (hasDocument && !source.hasQuery) expect(keys).toContain('payload: FILL_IN')
+    }),
+  )
+})
+
+const time = {
+  ...{ sql: 'x', type: 'timestamp with time zone', exactType: 'timestamptz', notNull: true, default: 'now()' },
+  ...{ allowed: null, isUnique: false, isReadable: true, refersTo: null, sample: null },
+}
+const id = { ...time, name: 'id', type: 'bigint', exactType: 'bigint', isUnique: true, default: null }
+const tableOf = (...columns: CatalogColumn[]): CatalogTable => ({
+  ...{ schema: 'public', name: 't', sql: 'public.t', kind: 'r', hasHeirs: false, primaryKey: ['id'] },
+  columns: [id, ...columns],
+})
+const createdAtOf = (...columns: CatalogColumn[]) =>
+  proposeOutboxFile(tableOf(...columns), { type: 't', hasQuery: false, currencies: [] }).find(({ text }) =>
+    text.startsWith('created_at'),
+  )
+
+test('created_at is filled in only if Postgres sets exactly one time at the insert', () => {
+  const made = { ...time, name: 'made' }
+  const ordered = { ...time, name: 'ordered', default: null }
+  expect(createdAtOf(made, ordered)?.text).toBe('created_at: made')
+  expect(createdAtOf(made, { ...time, name: 'changed' })?.text).toBe('created_at: FILL_IN')
+  expect(createdAtOf(ordered)?.text).toBe('created_at: FILL_IN')
+  expect(createdAtOf({ ...made, notNull: false })?.text).toBe('created_at: FILL_IN')
+  expect(createdAtOf({ ...made, type: 'timestamp without time zone' })?.text).toBe(
+    'created_at: { column: made, timezone: FILL_IN }',
   )
 })
 
@@ -71,28 +126,12 @@ test('a comment stays on one line, even with line breaks in a column’s name', 
   const text = writeYamlLines([
     { text: 'id: no', comment },
     { text: '', comment },
-    { text: 'key:', fillIn: comment },
+    { text: 'key: FILL_IN', fillIn: comment },
   ])
   expect(text.match(/^.*$/gm)?.map((line) => line.replace(/ *#/, ' #'))).toEqual([
     'id: no # not grown by: it',
     ' # not grown by: it',
-    'key: # FILL IN: not grown by: it',
+    'key: FILL_IN # FILL IN: not grown by: it',
     '',
   ])
-})
-
-test('describe does not propose to write into the id column', () => {
-  const time = { name: 'synced_at', type: 'date', exactType: 'date', isUnique: true, isReadable: true }
-  const column = { ...time, isGenerated: false, default: null, knownValues: [], isClosed: false }
-  const table = {
-    schema: 'public',
-    name: 't',
-    kind: 'r',
-    hasHeirs: false,
-    primaryKey: [],
-  }
-  for (const notNull of [true, false]) {
-    const { lines } = proposeOutboxFile({ ...table, columns: [{ ...column, notNull }] })
-    expect(parseOutboxFile('outbox.yaml', writeYamlWithPlaceholders(lines)).problems).toEqual([])
-  }
 })

@@ -1,0 +1,203 @@
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { parse } from 'yaml'
+import { command } from '../../../src/commands/describe.ts'
+import { loadMappings } from '../../../src/mapping/loadMappings.ts'
+import { loadOutboxFile } from '../../../src/outbox/readOutboxFile.ts'
+import { asInstaller, installCapture } from '../../support/changeCapture.ts'
+import { testContext } from '../../support/context.ts'
+import { createDatabase } from '../../support/database.ts'
+import { erps } from '../../support/erpDdl.ts'
+
+async function erp(ddl: string) {
+  const database = await createDatabase()
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  await database.pool.query(ddl)
+  const run = async (table: string, options: { endpoint?: string; capture?: boolean } = {}) => {
+    const mappingsDir = mkdtempSync(join(tmpdir(), 'outboxd-describe-'))
+    const context = testContext({ DATABASE_URL: database.url, MAPPINGS_DIR: mappingsDir })
+    expect(await command.action(context, table, { write: true, ...options })).toBe(0)
+    const texts = Object.fromEntries(
+      readdirSync(mappingsDir).map((name) => [name, readFileSync(join(mappingsDir, name), 'utf8')]),
+    )
+    const mappingName = Object.keys(texts).find((name) => name.endsWith('.yaml') && name !== 'outbox.yaml') ?? ''
+    const captureName = Object.keys(texts).find((name) => name.endsWith('.capture.sql')) ?? ''
+    return {
+      ...{ mappingsDir, messages: context.messages(), printed: context.printed(), outbox: texts['outbox.yaml'] ?? '' },
+      ...{ mapping: texts[mappingName] ?? '', capture: texts[captureName] ?? '' },
+      write: (text: string) => writeFileSync(join(mappingsDir, mappingName), text),
+    }
+  }
+  return { pool: database.pool, run }
+}
+
+/** In each of them, the names or the foreign keys suggest something wrong. */
+const misleading: Record<string, { table: string; ddl: string }> = {
+  'amount is net, and the gross amount has another name': {
+    table: 'invoice',
+    ddl: `create table invoice (id serial primary key, customer_id varchar(10) not null, order_date timestamptz not null,
+        amount numeric(12,2), amount_incl numeric(12,2), status text default 'draft', field1 text, field2 text);
+      insert into invoice (customer_id, order_date, amount, amount_incl) values ('C1', now(), 100, 119)`,
+  },
+  'the names of the interface in an ERP that has them for its own ids and net amounts': {
+    table: 'Order',
+    ddl: `create table "Customer" (id serial primary key, name text);
+      create table "Order" (id serial primary key, "customerId" int references "Customer", "orderDate" timestamptz, amount numeric,
+        items jsonb, field1 text, "createdAt" timestamptz not null default now())`,
+  },
+  'the price is no longer written, and the new price has another name': {
+    table: 'sale',
+    ddl: `create table sale (id serial primary key, customer varchar(10), total numeric(10,2), total_v2 numeric(10,2));
+      create table sale_line (id serial primary key, sale_id int references sale, sku text, qty numeric, unit_price numeric, price2 numeric);
+      insert into sale (customer, total_v2) values ('C1', 5); insert into sale_line (sale_id, sku, qty, price2) values (1, 'A', 1, 5)`,
+  },
+  'only the taxes have a foreign key, and the lines have none': {
+    table: 'bill',
+    ddl: `create table bill (id serial primary key, customer varchar(10), total numeric);
+      create table bill_tax (id serial primary key, bill_id int references bill, item text, quantity numeric, amount numeric);
+      create table bill_rows (id serial primary key, bill_id int, item text, quantity numeric, amount numeric)`,
+  },
+  'deleted lines and documents stay in the tables': {
+    table: 'doc',
+    ddl: `create table doc (id serial primary key, customer varchar(10), total numeric, deleted_at timestamptz);
+      create table doc_line (id serial primary key, doc_id int references doc, article text, quantity numeric, deleted_at timestamptz)`,
+  },
+  'a document in another currency than euro': {
+    table: 'ventes',
+    ddl: `create table ventes (id serial primary key, client varchar(10), amount numeric(10,2), devise char(3), processed boolean, sent_at timestamptz);
+      insert into ventes (client, amount, devise) values ('C1', 500, 'CHF'), ('C2', 5, 'EUR')`,
+  },
+  'a status of the ERP whose words look like those of an outbox': {
+    table: 'job',
+    ddl: `create table job (id serial primary key, customer varchar(10), amount numeric, payload jsonb, type text,
+        status text check (status in ('new', 'sent', 'done')), synced_at timestamptz, created_at timestamptz not null default now())`,
+  },
+}
+
+const all = [
+  ...Object.entries(misleading),
+  ...erps.map((of): [string, { table: string; ddl: string }] => [of.name, of]),
+]
+const ways = [{}, { endpoint: 'data' }, { endpoint: 'orders' }, { capture: true }]
+
+describe.each(all)('%s', (_, { table, ddl }) => {
+  test('no value is filled in by its name, and nothing loads', async () => {
+    const { run } = await erp(ddl)
+    for (const way of ways) {
+      const { outbox, mapping, capture, mappingsDir } = await run(table, way)
+      const { fields, source, endpoint } = parse(mapping)
+      for (const [name, field] of Object.entries<Record<string, unknown>>(fields)) {
+        const isOfQuery = name === 'items' && source !== undefined
+        expect(field.from).toBe(isOfQuery ? 'items' : 'FILL_IN')
+        expect(field).not.toHaveProperty('constant')
+        expect(field).not.toHaveProperty('default')
+      }
+      const used = `${source ?? ''}`.split('\n').filter((line) => line !== '' && !line.trimStart().startsWith('--'))
+      if (source !== undefined)
+        expect(used.filter((line) => !/^(select|from .* h$|where h\..* = any\(\$1\))|^ {2}h\./.test(line))).toEqual(
+          endpoint === 'orders' ? [expect.stringMatching(/^ {2}FILL_IN as items -- FILL IN: /)] : [],
+        )
+      expect(() => loadMappings(mappingsDir)).toThrow('FILL IN is still there: ')
+      if (way.capture)
+        expect(capture).toMatch(/children {2}=> array\[FILL_IN\].*\n *condition => FILL_IN, -- FILL IN: /)
+      else {
+        expect(parse(outbox)).toMatchObject({ filter: 'FILL_IN', state: 'FILL_IN' })
+        expect(parse(outbox)).not.toHaveProperty('key')
+        expect(parse(outbox)).not.toHaveProperty('write')
+        expect(() => loadOutboxFile(mappingsDir)).toThrow('FILL IN is still there: ')
+      }
+    }
+  })
+})
+
+test('the candidates say what the user has to know: empty columns, types that are not exact, ids, currencies', async () => {
+  const { run } = await erp(`create table party (id int primary key, no text);
+    create table sale (id serial primary key, party int references party, old numeric, price double precision, total numeric(10,2), cur text,
+      state text check (state in ('open', 'paid')));
+    insert into sale (price, total, cur) values (1, 2, 'CHF'), (1, 2, 'EUR')`)
+  const { mapping, outbox, printed } = await run('sale')
+  expect(mapping).toMatch(/total_amount: .*one of: .*old \(numeric, NULL in each row read\), total \(numeric\(10,2\)\)/)
+  expect(mapping).toMatch(/customer_id: .*party \(integer, an id of public\.party, NULL in each row read\)/)
+  expect(outbox).toMatch(/^filter: .*Leave out currencies other than euro \(cur\).*state \(text, 'open' \| 'paid'/m)
+  expect(printed).toMatch(/^# {3}price +double precision, not exact, 1 different, 0 NULL$/m)
+  expect(printed + mapping + outbox).not.toContain('CHF')
+})
+
+test('foreign keys in both directions, of several columns too, and similar names as guesses are shown', async () => {
+  const { run } = await erp(`create table tenant (id int primary key);
+    create table kopf (tenant int references tenant, no int, outbox_id bigint generated always as identity unique, primary key (tenant, no));
+    create table pos (t int, n int, line int, text text, primary key (t, n, line), foreign key (t, n) references kopf);
+    create table kopf_text (tenant int, no int, text text)`)
+  const { printed, mapping, outbox } = await run('kopf', { endpoint: 'orders' })
+  expect(printed).toContain('# refers to public.tenant: (tenant) = (id)\n')
+  expect(printed).toContain('# public.pos refers to it: (t, n) = (tenant, no)\n')
+  expect(printed).toContain('# a guess by names: public.kopf_text has a similar name\n')
+  expect(outbox).toMatch(/^id: outbox_id +# bigint, unique and not null$/m)
+  expect(mapping).toContain('-- left join public.tenant r1 on r1.id = h.tenant\n')
+  expect(mapping).toContain('where l.t = h.tenant and l.n = h.no and FILL_IN)\n')
+  expect(mapping).toMatch(/order by l\.t, l\.n, l\.line\) from public\.pos l$/m)
+  expect(mapping).toMatch(/where l\.FILL_IN = h\.FILL_IN and FILL_IN\) -- a guess: no foreign key$/m)
+  expect(mapping).toContain('where h.outbox_id = any($1)\n')
+})
+
+test.each(erps)('$name: filled in from its candidates, the query returns the document with its lines', async (of) => {
+  const { pool, run } = await erp(of.ddl)
+  const { mapping, mappingsDir, capture, write } = await run(of.table, { endpoint: 'orders', capture: true })
+  const [, childTable = '', childColumn = ''] = /^(.*)\.([^.]*)$/.exec(of.child) ?? []
+  const block = mapping
+    .split('-- (select ')
+    .find((each) => each.includes(` from ${childTable} l\n`))
+    ?.split('\n')
+    .slice(0, 2)
+    .join(' ')
+    .replaceAll(/ -- a guess.*| {2,}--/g, '')
+  const items = `(select ${block}`
+    .replace(`'NAME', l.FILL_IN`, () => `'line', l.${childColumn}`)
+    .replace('l.FILL_IN = h.FILL_IN', () => `l.${childColumn} = h."No_"`)
+    .replace('and FILL_IN', 'and true')
+  write(
+    mapping
+      .replace(/FILL_IN as items.*/, () => `${items} as items, md5('x')::uuid as customer`)
+      .replace('from: FILL_IN', 'from: customer'),
+  )
+  const [order] = loadMappings(mappingsDir).values()
+  const { rows } = await pool.query(`select to_jsonb(r) as row from (${order?.source?.sql}) r`, [[of.id]])
+  expect(rows).toHaveLength(1)
+  expect(rows[0].row).toMatchObject({ id: of.id, items: Array(of.lines).fill({ line: of.id }) })
+
+  await installCapture(pool)
+  const child = `'${of.child}'`
+  await asInstaller(pool, capture.replace('array[FILL_IN]', `array[${child}]`).replace('FILL_IN,', 'null,'))
+  await pool.query(of.touch)
+  const captured = await pool.query('select type, payload from outbox')
+  expect(captured.rows[0]).toEqual({ type: order?.type, payload: { document: of.document, id: of.id } })
+  expect(capture.includes(child)).toBe(!/FIBU|OINV|Sales/.test(of.table)) // those have no foreign keys
+})
+
+test('a sample payload with the names of the interface fills in the mapping, but not which rows are sent', async () => {
+  const { run } = await erp(`create table shop_event (id bigint primary key, kind text, body text not null);
+    insert into shop_event values (1, 'x', '{"customerId": "C1", "orderDate": "2026-11-20", "amount": 1, "field1": "value2", "net": 2}')`)
+  const { mapping, outbox } = await run('shop_event')
+  const { fields, type } = parse(mapping)
+  expect(type).toBe('FILL_IN')
+  expect(Object.values<{ from: string }>(fields).map(({ from }) => from)).toEqual([
+    ...['customerId', 'orderDate', 'amount', 'field1', 'FILL_IN'],
+  ])
+  expect(mapping).toMatch(/field2: .*one of: .*customerId/)
+  expect(parse(outbox)).toMatchObject({ payload: 'FILL_IN', type: 'FILL_IN', state: 'FILL_IN', filter: 'FILL_IN' })
+  expect(outbox).toMatch(/^payload: FILL_IN .*one of: body \(text\)$/m)
+})
+
+test('a name of the interface that a payload has twice is left to fill in', async () => {
+  const { run } = await erp(`create table event (id bigint primary key, body jsonb);
+    insert into event values (1, '{"net": {"amount": 1}, "gross": {"amount": 2}}')`)
+  const { mapping } = await run('event')
+  expect(mapping).toMatch(/total_amount: { from: FILL_IN, .*one of: net\.amount, gross\.amount/)
+})
+
+test('an unknown endpoint exits with 2', async () => {
+  const context = testContext({ DATABASE_URL: 'postgres://x/y', MAPPINGS_DIR: tmpdir() })
+  expect(await command.action(context, 't', { endpoint: 'invoices' })).toBe(2)
+})
