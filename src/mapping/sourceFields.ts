@@ -5,21 +5,11 @@ export interface SourceField {
   readonly name: string
   readonly path: string
   readonly kind: 'text' | 'number' | 'boolean' | 'time' | 'localTime' | 'uuid' | 'array' | 'other'
-  /** The column's type, for messages; empty if the field is known from sample payloads. */
-  readonly columnType: string
 }
 
-/**
- * @param type without a length
- * @param exactType with its length
- */
-export function sourceFieldOfColumn(name: string, type: string, exactType: string): SourceField {
-  return {
-    name,
-    path: stepOf(name),
-    kind: kinds.find(([types]) => types.test(type))?.[1] ?? 'other',
-    columnType: exactType,
-  }
+/** @param type without a length */
+export function sourceFieldOfColumn(name: string, type: string): SourceField {
+  return { name, path: stepOf(name), kind: kinds.find(([types]) => types.test(type))?.[1] ?? 'other' }
 }
 
 const kinds: readonly [RegExp, SourceField['kind']][] = [
@@ -51,7 +41,7 @@ function fieldsOf(object: PayloadObject, prefix: string, depth: number): SourceF
     const step = stepOf(name)
     const path = prefix === '' || step.startsWith('[') ? `${prefix}${step}` : `${prefix}.${step}`
     if (isObject(value)) return depth < depthMax ? fieldsOf(value, path, depth + 1) : []
-    return value === null ? [] : [{ name, path, kind: kindOf(value), columnType: '' }]
+    return value === null ? [] : [{ name, path, kind: kindOf(value) }]
   })
 }
 

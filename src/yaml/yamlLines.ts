@@ -1,19 +1,11 @@
-export interface YamlLine {
-  /** The line without its comment; empty if the line is only a comment. */
-  readonly text: string
-  readonly comment?: string
-  /** Says what the user has to put in place of the word FILL_IN in `text`. */
-  readonly fillIn?: string
-}
+const commentColumn = 44
 
-const commentColumn = 45
-const widthMax = 130
-const mark = 'FILL IN'
+/** A line with a comment. A name from the Postgres catalog may contain a line break, which would end the comment. */
+export const withComment = (text: string, comment: string): string =>
+  `${text.padEnd(commentColumn)} # ${comment.replace(/[\s\p{Cc}]+/gu, ' ')}`
 
-/** A short comment stands at the end of its line, a long comment above it. */
-export function writeYamlLines(lines: readonly YamlLine[]): string {
-  return lines.map((line) => `${writeLine(line)}\n`).join('')
-}
+/** A line with the word FILL_IN in place of what the user has to put there. A file with such a line does not load. */
+export const withFillIn = (text: string, what: string): string => withComment(text, `FILL IN: ${what}`)
 
 export interface FillInPlace {
   /** Both count from 1. */
@@ -33,32 +25,10 @@ export function findFillInPlaces(text: string): FillInPlace[] {
 
 /** The text before FILL_IN, without a comment. */
 const placeForm = /^((?:(?!(?:^|\s)(?:#|--)).)*?)\bFILL_IN\b/
-const noteForm = new RegExp(`(?:#|--) ${mark}: (.*)$`)
+const noteForm = /(?:#|--) FILL IN: (.*)$/
 
 /** Adds quotes if YAML could read the text as something else. */
 export function quoteForYaml(text: string): string {
   const isPlain = /^[A-Za-z_][\w-]*$/.test(text) && !/^(true|false|null|yes|no|on|off|y|n)$/i.test(text)
   return isPlain ? text : JSON.stringify(text)
-}
-
-function writeLine({ text, comment = '', fillIn }: YamlLine): string {
-  const note = onOneLine(fillIn === undefined ? comment : `${mark}: ${fillIn}`)
-  if (note === '') return text
-  const indent = ' '.repeat(text.length - text.trimStart().length)
-  if (text === '') return wrap(note, '')
-  const beside = `${text.padEnd(commentColumn - 1)} # ${note}`
-  return beside.length <= widthMax || fillIn !== undefined ? beside : `${wrap(note, indent)}\n${text}`
-}
-
-/** Removes line breaks, which would end the comment: a name from the Postgres catalog may contain one. */
-const onOneLine = (note: string): string => note.replace(/[\s\p{Cc}]+/gu, ' ')
-
-function wrap(note: string, indent: string): string {
-  const lines: string[] = []
-  for (const word of note.split(' ')) {
-    const last = lines.at(-1)
-    if (last === undefined || last.length + word.length + 1 > widthMax) lines.push(`${indent}# ${word}`)
-    else lines[lines.length - 1] = `${last} ${word}`
-  }
-  return lines.join('\n')
 }

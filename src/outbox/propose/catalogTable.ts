@@ -70,16 +70,8 @@ export async function readCatalogTable(db: Database, sql: string): Promise<Catal
   const { rows } = await db.query<Omit<CatalogTable, 'columns'>>(tableSql, [sql])
   const [table] = rows
   if (table === undefined) return null
-  const { rows: columns } = await db.query<CatalogColumn & { labels: string[] | null; checks: string[] | null }>(
-    columnsSql,
-    [table.sql],
-  )
-  const read = columns.map(({ labels, checks, ...column }) => ({
-    ...column,
-    allowed: labels ?? valuesOfChecks(checks),
-    sample: null,
-  }))
-  return { ...table, columns: read }
+  const { rows: columns } = await db.query<CatalogColumn>(columnsSql, [table.sql])
+  return { ...table, columns }
 }
 
 const tableSql = `
@@ -92,6 +84,7 @@ const tableSql = `
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where c.oid = to_regclass($1)::oid and c.relkind in ('r', 'p', 'v', 'm', 'f')`
 
+/** A check that allows certain values reads `CHECK ((status = ANY (ARRAY['new'::text, 'sent'::text])))`. */
 const columnsSql = `
   select a.attname as name, quote_ident(a.attname) as sql, format_type(base.type, null) as type,
     format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull", pg_get_expr(d.adbin, d.adrelid) as default,
@@ -99,21 +92,16 @@ const columnsSql = `
     (select min(format('%I.%I', n.nspname, c.relname)) from pg_constraint k join pg_class c on c.oid = k.confrelid
       join pg_namespace n on n.oid = c.relnamespace
       where k.conrelid = a.attrelid and k.contype = 'f' and a.attnum = any(k.conkey)) as "refersTo",
-    (select json_agg(enumlabel order by enumsortorder) from pg_enum where enumtypid = base.type) as labels,
-    (select json_agg(pg_get_constraintdef(k.oid)) from pg_constraint k
-      where k.conrelid = a.attrelid and k.contype = 'c' and k.conkey = array[a.attnum]) as checks,
+    coalesce((select json_agg(enumlabel order by enumsortorder) from pg_enum where enumtypid = base.type),
+      (select json_agg(replace(value[1], '''''', '''')) from pg_constraint k,
+          regexp_matches(pg_get_constraintdef(k.oid), '''((?:[^'']|'''')*)''', 'g') value
+        where k.conrelid = a.attrelid and k.contype = 'c' and k.conkey = array[a.attnum]
+          and pg_get_constraintdef(k.oid) like '%= ANY (%ARRAY[%')) as allowed,
     exists (select from pg_index i where i.indrelid = a.attrelid and i.indisunique and i.indisvalid and i.indpred is null
-      and i.indnkeyatts = 1 and i.indkey[0] = a.attnum) as "isUnique"
+      and i.indnkeyatts = 1 and i.indkey[0] = a.attnum) as "isUnique", null::json as sample
   from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
     ${baseTypeJoinSql}
   where a.attrelid = to_regclass($1)::oid and a.attnum > 0 and not a.attisdropped order by a.attnum`
-
-/** Reads the values of a check such as `CHECK ((status = ANY (ARRAY['new'::text, 'sent'::text])))`. */
-function valuesOfChecks(checks: readonly string[] | null): string[] | null {
-  const list = checks?.find((check) => /= ANY \(+ARRAY\[/.test(check))
-  if (list === undefined) return null
-  return [...list.matchAll(/'((?:[^']|'')*)'/g)].map(([, value = '']) => value.replaceAll("''", "'"))
-}
 
 const rowsReadMax = 2_000
 
@@ -129,43 +117,34 @@ export async function addSamples(db: Database, table: CatalogTable): Promise<Cat
   })
   const { rows } = await db.query<{ rows: number; counts: [number, number, number][] }>(
     `select count(*)::int as rows, array[${counts.join(', ')}] as counts
-     from (select ${readable.map(({ sql }) => sql).join(', ')} from ${table.sql} limit $1) looked_at`,
+     from (select ${readable.map(({ sql }) => sql).join(', ')} from ${table.sql} limit $1) part`,
     [rowsReadMax],
   )
-  const read = rows[0]
-  const samples = new Map(
-    readable.map(({ name }, i) => {
-      const [filled, different, objects] = read?.counts[i] ?? [0, 0, 0]
-      return [name, { rows: read?.rows ?? 0, filled, different, objects }]
-    }),
-  )
-  return { ...table, columns: table.columns.map((each) => ({ ...each, sample: samples.get(each.name) ?? null })) }
+  const columns = table.columns.map((each) => {
+    const [filled, different, objects] = rows[0]?.counts[readable.indexOf(each)] ?? []
+    if (filled === undefined || different === undefined || objects === undefined) return each
+    return { ...each, sample: { rows: rows[0]?.rows ?? 0, filled, different, objects } }
+  })
+  return { ...table, columns }
 }
 
-export interface SamplePayloads {
-  /** Null if rows do not show a type. */
-  readonly type: string | null
-  readonly payloads: readonly string[]
-}
+/** The type is null if rows do not show it. */
+export type SamplePayloads = { readonly type: string | null; readonly payloads: readonly string[] }
 
 const typesMax = 12
 const payloadsMax = 20
 
-/**
- * Reads payloads for the names of their fields. Values are never printed.
- *
- * @param typeSql the column with the type, or null
- */
+/** Reads payloads, by type if the table has the columns of migrations/outbox.sql. Their values are never printed. */
 export async function readSamplePayloads(
   db: Database,
-  { sql }: CatalogTable,
-  column: CatalogColumn,
+  table: CatalogTable,
+  { sql }: CatalogColumn,
   typeSql: 'type' | 'null',
 ): Promise<SamplePayloads[]> {
   const { rows } = await db.query<SamplePayloads>(
     `select type, (array_agg(payload))[1:$1] as payloads
-     from (select ${typeSql}::text as type, ${column.sql}::text as payload from ${sql}
-       where pg_column_size(${column.sql}) < 100000 limit $2) part
+     from (select ${typeSql}::text as type, ${sql}::text as payload from ${table.sql}
+       where pg_column_size(${sql}) < 100000 limit $2) part
      group by type order by type limit $3`,
     [payloadsMax, rowsReadMax, typesMax],
   )

@@ -3,7 +3,6 @@ import type { Mappings } from '../../mapping/loadMappings.ts'
 import { proposeMapping } from '../../mapping/proposeMapping.ts'
 import { sourceFieldOfColumn, sourceFieldsOfPayloads } from '../../mapping/sourceFields.ts'
 import type { Resource } from '../../resources.ts'
-import { writeYamlLines } from '../../yaml/yamlLines.ts'
 import { findCurrencyColumns } from '../currencyColumns.ts'
 import * as problems from '../findTableProblems.ts'
 import { findSchemaPermissionProblem } from '../outboxGrants.ts'
@@ -64,28 +63,25 @@ export async function proposeFilesForTable(
       const sql = hasQuery ? proposeSourceQuery(table, findIdColumn(table), related, to === 'orders') : null
       const columns = isOurTable(table) ? [] : table.columns.map(toCandidate)
       const payloadFields = sql !== null && to === 'orders' ? [itemsOfQuery] : fields
-      const text = writeYamlLines(proposeMapping({ type, endpoint: to, sql, payloadFields, columns }))
+      const text = proposeMapping({ type, endpoint: to, sql, payloadFields, columns })
       return { name: fileName(type ?? typeName), text }
     })
-  const outboxFile = async () => {
-    const type = documents.length === 0 ? typeName : null
-    const currencies = await findCurrencyColumns(pool, table.sql)
-    return `# yaml-language-server: $schema=./outbox.schema.json
-# Proposed by outboxd describe. docs/start/outbox.md says what each line means.
-${writeYamlLines(proposeOutboxFile(table, { type, hasQuery, currencies }))}`
-  }
-  const captureFile = fileName(typeName).replace(/yaml$/, 'capture.sql')
+  const source = { type: documents.length === 0 ? typeName : null, hasQuery }
+  const capture = fileName(typeName).replace(/yaml$/, 'capture.sql')
   const first = isCaptured
-    ? { name: captureFile, text: proposeChangeCaptureCall(table, typeName, related.referredBy) }
-    : { name: 'outbox.yaml', text: await outboxFile() }
+    ? { name: capture, text: proposeChangeCaptureCall(table, typeName, related.referredBy) }
+    : {
+        name: 'outbox.yaml',
+        text: proposeOutboxFile(table, { ...source, currencies: await findCurrencyColumns(pool, table.sql) }),
+      }
   const warnings = [...mapped.map(mappedWarning), ...(await findReadProblems(pool, table))]
   return { kind: 'described', table, related, files: [first, ...mappings], warnings }
 }
 
-const itemsOfQuery = { name: 'items', path: 'items', kind: 'array', columnType: '' } as const
+const itemsOfQuery = { name: 'items', path: 'items', kind: 'array' } as const
 
 const toCandidate = (column: catalog.CatalogColumn) => ({
-  ...sourceFieldOfColumn(column.name, column.type, column.exactType),
+  ...sourceFieldOfColumn(column.name, column.type),
   label: catalog.describeCandidate(column),
 })
 

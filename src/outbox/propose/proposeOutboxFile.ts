@@ -1,25 +1,18 @@
 import { states } from '../../model.ts'
-import { quoteForYaml, type YamlLine } from '../../yaml/yamlLines.ts'
+import { quoteForYaml, withComment, withFillIn } from '../../yaml/yamlLines.ts'
 import { ourColumns } from '../migrateOutbox.ts'
 import { standardOutboxTable } from '../outboxTable.ts'
-import {
-  type CatalogColumn,
-  type CatalogTable,
-  isInteger,
-  isText,
-  isTime,
-  listOf,
-  mayBeStatus,
-  mayChooseRows,
-  mayHoldJson,
-} from './catalogTable.ts'
+import * as catalog from './catalogTable.ts'
+
+type Column = catalog.CatalogColumn
+type Table = catalog.CatalogTable
 
 /** Returns true for a table with exactly the columns of migrations/outbox.sql. */
-export const isOurTable = ({ columns }: CatalogTable): boolean =>
+export const isOurTable = ({ columns }: Table): boolean =>
   columns.length === ourColumns.length && columns.every(({ name }) => ourColumns.includes(name))
 
 /** Returns the primary key, or a column that is unique and not null. Null if the catalog shows none. */
-export function findIdColumn({ columns, primaryKey, hasHeirs }: CatalogTable): CatalogColumn | null {
+export function findIdColumn({ columns, primaryKey, hasHeirs }: Table): Column | null {
   const unique = hasHeirs ? [] : columns.filter(({ isUnique, notNull }) => isUnique && notNull)
   return unique.find(({ name }) => primaryKey.length === 1 && name === primaryKey[0]) ?? unique[0] ?? null
 }
@@ -34,114 +27,111 @@ export interface OutboxFileSource {
 }
 
 /** Fills in what follows from keys and types. All else is FILL IN, with the columns that fit. */
-export function proposeOutboxFile(table: CatalogTable, { type, hasQuery, currencies }: OutboxFileSource): YamlLine[] {
-  const named = [{ text: `schema: ${quoteForYaml(table.schema)}` }, { text: `table: ${quoteForYaml(table.name)}` }]
-  if (isOurTable(table)) return [...named, ...ourLines(table)]
-  const id = findIdColumn(table)
-  const columns = table.columns.filter((column) => column !== id)
-  const times = columns.filter((each) => isTime(each) && !each.notNull)
-  const flags = columns.filter((each) => each.type === 'boolean')
-  const statuses = columns.filter(mayBeStatus)
-  const texts = columns.filter((each) => isText(each) && !mayHoldJson(each))
-  const inEuro = currencies.length === 0 ? '' : ` Leave out currencies other than euro (${currencies.join(', ')}).`
-  return [
-    ...named,
-    ...idLines(table, id),
-    ...createdAtLines(columns, id),
-    type === null
-      ? {
-          text: 'type: FILL_IN',
-          fillIn: `the column with the type, or { constant: NAME } for all rows${listOf(texts)}`,
-        }
-      : { text: `type: { constant: ${quoteForYaml(type)} }`, comment: 'the type of every row: one mapping file' },
-    { text: '# key: COLUMN', comment: 'records with one value, such as the customer, are sent in order' },
-    ...(hasQuery ? [{ text: '', comment: 'payload: the query in the mapping file reads it' }] : payloadLines(table)),
-    {
-      text: 'filter: FILL_IN',
-      fillIn: `a condition in SQL: which rows are to be sent? For all rows remove this line.${inEuro} Look at deleted and cancelled rows${listOf(columns.filter(mayChooseRows))}`,
-    },
-    {
-      text: 'state: FILL_IN',
-      fillIn:
-        'what says that a row waits: a form below. outboxd writes to the column, so the ERP must not use it otherwise',
-    },
-    {
-      text: '# state: { timestamp: COLUMN, set: [completed] }',
-      comment: `NULL until the row was sent${listOf(times)}`,
-    },
-    { text: '# state: { flag: COLUMN, new: false, done: true, set: [queued] }', comment: `a flag${listOf(flags)}` },
-    {
-      text: '# state: { status: COLUMN, new: WORD, queued: WORD, completed: WORD }',
-      comment: `words that are only about sending${listOf(statuses)}`,
-    },
-    {
-      text: '# state: none',
-      comment: 'no column: each row is sent once, also the old ones (see outboxd adopt --start now)',
-    },
-    {
-      text: '# write: { COLUMN: error }',
-      comment: `where the outcome goes; also transaction_id, error_code${listOf(texts.filter(({ notNull }) => !notNull))}`,
-    },
+export function proposeOutboxFile(table: Table, source: OutboxFileSource): string {
+  const lines = [
+    '# yaml-language-server: $schema=./outbox.schema.json',
+    '# Proposed by outboxd describe. docs/start/outbox.md says what each line means.',
+    `schema: ${quoteForYaml(table.schema)}`,
+    `table: ${quoteForYaml(table.name)}`,
+    ...(isOurTable(table) ? ourLines(table) : foreignLines(table, source)),
   ]
+  return `${lines.join('\n')}\n`
 }
 
-function ourLines({ name }: CatalogTable): YamlLine[] {
+function ourLines({ name }: Table): string[] {
   const { write, channel } = standardOutboxTable(name)
   return [
     ...['id: id', 'order: id', 'type: type', 'key: key', 'created_at: created_at', 'payload: payload'],
     ...['state:', '  status: status', '  new: new', ...states.map((state) => `  ${state}: ${state}`)],
     ...['write:', ...write.map(({ column, what }) => `  ${column}: ${what}`), `channel: ${channel}`],
-  ].map((text) => ({ text }))
+  ]
 }
 
-function idLines({ kind, hasHeirs, columns, primaryKey, sql }: CatalogTable, id: CatalogColumn | null): YamlLine[] {
+function foreignLines(table: Table, { type, hasQuery, currencies }: OutboxFileSource): string[] {
+  const { listOf } = catalog
+  const id = findIdColumn(table)
+  const columns = table.columns.filter((column) => column !== id)
+  const times = columns.filter((each) => catalog.isTime(each) && !each.notNull)
+  const flags = columns.filter((each) => each.type === 'boolean')
+  const statuses = columns.filter(catalog.mayBeStatus)
+  const texts = columns.filter((each) => catalog.isText(each) && !catalog.mayHoldJson(each))
+  const inEuro = currencies.length === 0 ? '' : ` Leave out currencies other than euro (${currencies.join(', ')}).`
+  const which = `a condition in SQL: which rows are to be sent? For all rows remove this line.${inEuro} Look at deleted and cancelled rows`
+  const waits =
+    'what says that a row waits: a form below. outboxd writes to the column, so the ERP must not use it otherwise'
+  const none = 'no column: each row is sent once, also the old ones (see outboxd adopt --start now)'
+  const outcome = `where the outcome goes; also transaction_id, error_code${listOf(texts.filter(({ notNull }) => !notNull))}`
+  return [
+    ...idLines(table, id),
+    ...createdAtLines(columns, id),
+    type === null
+      ? withFillIn('type: FILL_IN', `the column with the type, or { constant: NAME } for all rows${listOf(texts)}`)
+      : withComment(`type: { constant: ${quoteForYaml(type)} }`, 'the type of every row: one mapping file'),
+    withComment('# key: COLUMN', 'records with one value, such as the customer, are sent in order'),
+    ...(hasQuery ? ['# payload: the query in the mapping file reads it'] : payloadLines(table)),
+    withFillIn('filter: FILL_IN', `${which}${listOf(columns.filter(catalog.mayChooseRows))}`),
+    withFillIn('state: FILL_IN', waits),
+    withComment('# state: { timestamp: COLUMN, set: [completed] }', `NULL until the row was sent${listOf(times)}`),
+    withComment('# state: { flag: COLUMN, new: false, done: true, set: [queued] }', `a flag${listOf(flags)}`),
+    withComment(
+      '# state: { status: COLUMN, new: WORD, queued: WORD, completed: WORD }',
+      `only of sending${listOf(statuses)}`,
+    ),
+    withComment('# state: none', none),
+    withComment('# write: { COLUMN: error }', outcome),
+  ]
+}
+
+function idLines({ kind, hasHeirs, columns, primaryKey, sql }: Table, id: Column | null): string[] {
   if (id !== null) {
     const why = primaryKey[0] === id.name ? 'the primary key' : 'unique and not null'
-    return [{ text: `id: ${quoteForYaml(id.name)}`, comment: `${id.type}, ${why}` }]
+    return [withComment(`id: ${quoteForYaml(id.name)}`, `${id.type}, ${why}`)]
   }
+  const list = catalog.listOf(columns)
   if (kind !== 'r' || hasHeirs) {
     const why = 'no index shows that an id is unique here, because the table has partitions or inheriting tables'
-    const promise = 'promised, if no two rows can ever have one id: the second would never be sent'
     return [
-      { text: 'id: FILL_IN', fillIn: `the column that identifies a row for ever; ${why}${listOf(columns)}` },
-      { text: 'id_unique: FILL_IN', fillIn: promise },
+      withFillIn('id: FILL_IN', `the column that identifies a row for ever; ${why}${list}`),
+      withFillIn('id_unique: FILL_IN', 'promised, if no two rows can ever have one id: the second would never be sent'),
     ]
   }
   const add = `alter table ${sql} add column outbox_id bigint generated always as identity unique`
-  const fillIn = `no column is unique and not null. Make one so, or add one: ${add} (locks and rewrites the table)${listOf(columns)}`
-  return [{ text: 'id: FILL_IN', fillIn }]
+  return [
+    withFillIn(
+      'id: FILL_IN',
+      `no column is unique and not null. Make one so, or add one: ${add} (locks and rewrites the table)${list}`,
+    ),
+  ]
 }
 
 const currentTime = /^(now|clock_timestamp|transaction_timestamp|statement_timestamp)\(\)$|^CURRENT_TIMESTAMP$/
 
 /** Fills in the time only if Postgres sets exactly one column to the time of the insert. */
-function createdAtLines(columns: readonly CatalogColumn[], id: CatalogColumn | null): YamlLine[] {
-  const times = columns.filter(isTime)
+function createdAtLines(columns: readonly Column[], id: Column | null): string[] {
+  const times = columns.filter(catalog.isTime)
   const [created, other] = times.filter((each) => each.notNull && currentTime.test(each.default ?? ''))
   if (created === undefined || other !== undefined) {
     const lost = 'Without it another row of a known id counts as sent, and no start at a date is possible'
     const what = 'the time at which the row was made, which must never change. To go without, remove this line'
-    if (times.length === 0) return [{ text: '', comment: `created_at: no column is a time. ${lost}.` }]
-    return [{ text: 'created_at: FILL_IN', fillIn: `${what}. ${lost}${listOf(times)}` }]
+    if (times.length === 0) return [`# created_at: no column is a time. ${lost}.`]
+    return [withFillIn('created_at: FILL_IN', `${what}. ${lost}${catalog.listOf(times)}`)]
   }
   const name = quoteForYaml(created.name)
   const order =
-    id === null || isInteger(id) ? [] : [{ text: `order: ${name}`, comment: 'the id need not grow with time' }]
+    id === null || catalog.isInteger(id) ? [] : [withComment(`order: ${name}`, 'the id need not grow with time')]
   if (created.type === 'timestamp with time zone')
-    return [...order, { text: `created_at: ${name}`, comment: 'set by Postgres; it must never change' }]
-  const fillIn = 'the zone of these times, such as UTC or Europe/Berlin. The time must never change'
-  return [...order, { text: `created_at: { column: ${name}, timezone: FILL_IN }`, fillIn }]
+    return [...order, withComment(`created_at: ${name}`, 'set by Postgres; it must never change')]
+  const zone = 'the zone of these times, such as UTC or Europe/Berlin. The time must never change'
+  return [...order, withFillIn(`created_at: { column: ${name}, timezone: FILL_IN }`, zone)]
 }
 
-function payloadLines({ columns }: CatalogTable): YamlLine[] {
-  const documents = columns.filter(mayHoldJson)
-  if (documents.length > 0) {
-    const fillIn = `the column with the record as JSON, or { columns: [NAME, NAME] } of the table${listOf(documents)}`
-    return [{ text: 'payload: FILL_IN', fillIn }]
-  }
+function payloadLines({ columns }: Table): string[] {
+  const documents = columns.filter(catalog.mayHoldJson)
+  const what = 'the column with the record as JSON, or { columns: [NAME, NAME] } of the table'
+  if (documents.length > 0) return [withFillIn('payload: FILL_IN', `${what}${catalog.listOf(documents)}`)]
   return [
-    { text: 'payload:' },
-    { text: '  columns:', comment: 'of these the mapping file chooses what is sent' },
-    ...columns.map(({ name, exactType }) => ({ text: `    - ${quoteForYaml(name)}`, comment: exactType })),
+    'payload:',
+    withComment('  columns:', 'of these the mapping file chooses what is sent'),
+    ...columns.map(({ name, exactType }) => withComment(`    - ${quoteForYaml(name)}`, exactType)),
   ]
 }

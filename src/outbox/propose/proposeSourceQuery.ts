@@ -39,7 +39,7 @@ function selectColumns({ columns }: CatalogTable, id: CatalogColumn | null): str
 }
 
 function itemsLines(related: RelatedTables): string[] {
-  const references = [...related.referredBy, ...related.guesses]
+  const references = [...related.referredBy, ...related.guesses].filter(({ from }) => related.tables.has(from))
   const what =
     references.length === 0
       ? 'the list of lines. No table refers to this one'
