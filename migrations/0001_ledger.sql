@@ -306,7 +306,7 @@ create table outboxd.operator_act (
   at      timestamptz not null default clock_timestamp(),
   act     text        not null check (act in   -- the command, or what somebody did in the console
             ('pause', 'resume', 'resume --all', 'resume --believe-refusals', 'reload', 'adopt', 'prune', 'erase', 'recover',
-             'recover --restored', 'show', 'search', 'download')),
+             'show', 'search', 'download')),
   who     text        not null,
   account text,                   -- user@host that gave the command
   reason  text,
@@ -325,6 +325,7 @@ create table outboxd.instance (
   id              uuid        primary key,
   started_at      timestamptz not null default clock_timestamp(),
   beat_at         timestamptz not null default clock_timestamp(),
+  beats           bigint      not null default 1,   -- heartbeats so far: the daemon must find the last one that it wrote
   version         text        not null,
   host            text        not null,
   types           text[],     -- the record types that it has mapping files for, written with its heartbeat
@@ -355,7 +356,7 @@ create table outboxd.request (
   purpose     text        not null check (purpose in
                 ('submission', 'poll', 'token', 'question', 'other_client')),   -- question: asks for no transaction of ours
   claimed_at  timestamptz not null default clock_timestamp(),
-  over_at     timestamptz not null,         -- when it is over at the latest; its answer sets this to now
+  over_at     timestamptz not null,         -- when it is over at the latest; its answer sets this to now; -infinity: it never left
   submission_id uuid,                       -- poll: of which record
   claim_id    uuid,                         -- poll: the claim that fetched its job, until its outcome is written
   check (claim_id is null or submission_id is not null)
@@ -373,7 +374,7 @@ create table outboxd.clock (
 );
 
 -- A pause that a trial has ended stays until a record has got through as well: brought back by the first record after the
--- trial, it goes on to its next step. For `history` everybody pauses until a person, or the proof that nothing was lost, says that it may go on.
+-- trial, it goes on to its next step. For `history` everybody pauses until a person says `recover`.
 create table outboxd.pause (
   reason      text        primary key check (reason in
                 ('throttled', 'unavailable', 'unauthorized', 'unreachable', 'operator', 'history', 'standby')),
@@ -485,9 +486,19 @@ create table outboxd.ledger (
   -- The whole limit counts as spent by requests that are over then: the ledger went back in time, and may have forgotten requests.
   spent_at      timestamptz,
   spent_set_at  timestamptz,               -- when spent_at was set
+  -- The identity: where the ledger lives, and which transaction wrote this row last. In a database that was restored, copied or
+  -- failed over, one of these differs (docs/why/crashes.md, "A ledger that goes back in time"). Null before the first daemon.
+  system_id     text,                      -- null, as the timeline: the server does not let our role know
+  timeline      text,
+  database_oid  bigint,
+  table_oid     bigint,
+  written_by    xid8        not null default pg_current_xact_id(),
+  lost_at       timestamptz,               -- since then all is paused, because the ledger may have lost committed data
+  recovered_at  timestamptz,               -- when an operator last said that it may go on
   check ((base_url is null) = (auth_url is null) and (auth_url is null) = (client_hash is null)),
   check ((table_name is null) = (id_column is null)),
-  check ((rate_limit is null) = (window_ms is null))
+  check ((rate_limit is null) = (window_ms is null)),
+  check ((database_oid is null) = (table_oid is null))
 );
 insert into outboxd.ledger default values;
 
@@ -510,61 +521,54 @@ lateral (
     else counted.requests end as requests
 ) used;
 
--- Which history of the ledger the daemons have agreed to: a database that was restored, or fails over to a standby that lacked the last
--- commits, says `queued` of what was sent (docs/why/crashes.md, "A ledger that goes back in time"). One row.
-create table outboxd.history (
-  id                boolean     primary key default true check (id),
-  system_id         text,                     -- null, as the next: the server does not let our role know
-  timeline          bigint,
-  database_oid      bigint      not null,
-  ledger_oid        bigint      not null,     -- of the table of submissions: one that was restored from a dump is another
-  agreed_at         timestamptz not null default clock_timestamp(),
-  agreed_actor      text        check (agreed_actor in ('daemon', 'operator')),   -- null: nobody yet
-  agreed_by         text,                     -- which daemon, or the operator's name
-  marked_at         timestamptz not null default clock_timestamp(),   -- when a daemon last found it so
-  found_at          timestamptz,              -- since when it is known that it is another, or went back; nothing is sent
-  found             text,
-  found_by          text,
-  doubtful_before   timestamptz,              -- rows that were recorded before may have been sent, and are captured as uncertain
-  -- Which transaction wrote the row last. Where it says another than the server does (xmin), somebody has put a backup's rows back into the
-  -- tables that stood, which changes neither timeline nor oids. A migration that rewrites the table has to update the row after it.
-  written_by        xid8,
-  -- The last event as a daemon found the history to be right. It is there for as long as nobody puts older rows back into the tables that
-  -- stand; pruning forgets it with its record.
-  marked_event      bigint,
-  check ((agreed_actor is null) = (agreed_by is null)),
-  check ((found_at is null) = (found is null) and (found_at is null) = (found_by is null))
-);
-
+-- COPY and pg_restore bring back the number of an earlier transaction. No later update hides that: only one that sets the column does.
+-- After a change that rewrites the table, a migration has to set it.
 create function outboxd.note_writer() returns trigger language plpgsql as $$
 begin
-  new.written_by := pg_catalog.pg_current_xact_id();
+  if new.written_by = old.written_by and old.written_by::text::numeric % 4294967296 = old.xmin::text::numeric then
+    new.written_by := pg_catalog.pg_current_xact_id();
+  end if;
   return new;
 end $$;
-create trigger note_writer before update on outboxd.history for each row execute function outboxd.note_writer();
+create trigger note_writer before update on outboxd.ledger for each row execute function outboxd.note_writer();
 
--- What there is now. Asked for in parts: what our role may not execute is not to fail the rest.
-create function outboxd.history_now(out system_id text, out timeline bigint, out database_oid bigint, out ledger_oid bigint,
-  out safe_lsn pg_lsn, out has_target boolean) language plpgsql volatile as $$
+-- The server's side of the identity. What our role may not execute is null, and does not fail the rest.
+create function outboxd.server_identity(out system_id text, out timeline text, out database_oid bigint, out table_oid bigint)
+  language plpgsql as $$
 begin
   select d.oid into database_oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database();
-  ledger_oid := pg_catalog.to_regclass('outboxd.submission')::oid;
+  table_oid := 'outboxd.ledger'::pg_catalog.regclass::pg_catalog.oid;
   if pg_catalog.has_function_privilege('pg_catalog.pg_control_system()', 'execute') then
-    select c.system_identifier::text into system_id from pg_catalog.pg_control_system() c;
+    select c.system_identifier into system_id from pg_catalog.pg_control_system() c;
   end if;
   if not pg_catalog.pg_is_in_recovery()
     and pg_catalog.has_function_privilege('pg_catalog.pg_current_wal_insert_lsn()', 'execute')
-    and pg_catalog.has_function_privilege('pg_catalog.pg_current_wal_flush_lsn()', 'execute')
     and pg_catalog.has_function_privilege('pg_catalog.pg_walfile_name(pg_catalog.pg_lsn)', 'execute') then
-    -- The checkpoint's timeline lags behind a promotion that need not wait for one.
-    timeline := ('x' || left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 8))::bit(32)::bigint;
-    safe_lsn := pg_catalog.pg_current_wal_flush_lsn();
+    -- The checkpoint's timeline is seconds late after a promotion.
+    timeline := left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 8);
   end if;
-  -- Restored to a point in time, and not to the end.
-  has_target := pg_catalog.concat(pg_catalog.current_setting('recovery_target', true),
-    pg_catalog.current_setting('recovery_target_lsn', true), pg_catalog.current_setting('recovery_target_name', true),
-    pg_catalog.current_setting('recovery_target_time', true), pg_catalog.current_setting('recovery_target_xid', true)) <> '';
 end $$;
 
-insert into outboxd.history (system_id, timeline, database_oid, ledger_oid, written_by)
-select system_id, timeline, database_oid, ledger_oid, pg_catalog.pg_current_xact_id() from outboxd.history_now();
+-- Compares the identity, and looks for a daemon's heartbeat and request (null: looks for none). Stable, so that a statement which writes
+-- a heartbeat sees the one before. Returns no row if the ledger's row is gone.
+create function outboxd.history(instance uuid, beats bigint, request bigint,
+  out lost_at timestamptz, out recovered_at timestamptz, out is_new boolean, out difference text, out missing text)
+  returns setof record language sql stable as $$
+  select l.lost_at, l.recovered_at, l.database_oid is null,
+    case
+      when l.system_id <> n.system_id then 'system'
+      when l.database_oid <> n.database_oid then 'database'
+      when l.table_oid <> n.table_oid then 'table'
+      when l.written_by::text::numeric % 4294967296 <> l.xmin::text::numeric then 'writer'
+      when l.timeline <> n.timeline then 'timeline'
+    end,
+    case
+      when history.beats is not null and not exists (
+        select from outboxd.instance i where i.id = history.instance and i.beats >= history.beats
+      ) then 'heartbeat'
+      when history.request is not null and not exists (
+        select from outboxd.request r where r.id = history.request and r.instance_id = history.instance
+      ) then 'request'
+    end
+  from outboxd.ledger l, outboxd.server_identity() n
+$$;

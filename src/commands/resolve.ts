@@ -9,13 +9,16 @@ import {
   parseAnswersFile,
 } from '../operations/answersFile.ts'
 import { askServiceForTransaction, type TransactionAnswer } from '../operations/askForTransaction.ts'
+import { hasFilters } from '../operations/filters.ts'
 import { referenceHelp } from '../operations/references.ts'
 import {
   findResolveOptionProblems,
+  notArrivedRules,
   previewResolution,
   type RecordToSettle,
   type ResolveAnswer,
   type ResolveOutcome,
+  resolveAllAsNotArrived,
   resolveSubmission,
 } from '../operations/resolve.ts'
 import {
@@ -26,6 +29,7 @@ import {
   renderTable,
   truncateToOneLine,
 } from '../plainText.ts'
+import { changeSubmissions, filterOptions, findSelectionProblems } from './selection.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { askForConfirmation } from './terminal/confirm.ts'
 import {
@@ -48,6 +52,7 @@ export const command = defineCommand({
     ['--take-back', 'an id that an operator gave is wrong: make the record uncertain again'],
     ['--unchecked', 'with --arrived or --file: do not ask the service'],
     ['--new-key', 'with --not-arrived or --file: send it with a new idempotency key'],
+    ...filterOptions(notArrivedRules(false), 'settle at most this many, longest in their state first'),
     actorNameOption,
     reasonOption,
     dryRunOption,
@@ -61,6 +66,8 @@ recognise that key. The command also settles failed and rejected records that ma
 --arrived asks the service once. The command refuses an id that the service does not confirm, or that another record has. --take-back,
 or --arrived with another id, corrects an id that an operator gave.
 
+With filters, --not-arrived settles all uncertain records that match. It shows them first, and asks.
+
 --file reads the CSV of \`outboxd list --state uncertain --csv\` after you filled in its column arrived_as: the transaction id,
 not-arrived, or nothing. If any line is wrong, nothing is written. You can give the same file again.
 
@@ -71,9 +78,14 @@ Examples:
   outboxd list --state uncertain --csv > ask.csv
   outboxd resolve --file ask.csv --dry-run
   outboxd resolve outbox:4711 --arrived 7f0c9f2e-2f0d-4a86-9d55-0f1f2f3f4f5f
-  outboxd resolve outbox:4711 --not-arrived`,
+  outboxd resolve outbox:4711 --not-arrived
+  outboxd resolve --not-arrived --created-since 2026-11-03T14:05Z --dry-run`,
   async action(context, name, options): Promise<number> {
     const { file, arrived, notArrived, takeBack } = options
+    const isFiltered = hasFilters(options) || options.limit !== undefined
+    if (isFiltered && (!notArrived || arrived || takeBack || name !== undefined || file !== undefined))
+      return printUsageErrors(context, ['filters need --not-arrived, and no id or file'])
+    if (isFiltered) return resolveFiltered(context, options)
     if (file === undefined) return resolveOne(context, name ?? '', options)
     if (name !== undefined || arrived !== undefined || notArrived || takeBack)
       return printUsageErrors(context, [
@@ -84,6 +96,18 @@ Examples:
 })
 
 type ResolveOptions = OptionsOf<typeof command>
+
+function resolveFiltered(context: CommandContext, options: ResolveOptions): Promise<number> {
+  const { newKey = false, unchecked, dryRun } = options
+  const rules = notArrivedRules(newKey)
+  const problems = findSelectionProblems(rules, [], options)
+  if (unchecked) problems.push('--unchecked needs --arrived')
+  return withOperator(context, options, problems, (databases, operator) =>
+    changeSubmissions(context, databases, rules, { ids: [], options }, (submissions, run) =>
+      resolveAllAsNotArrived(dryRun ? null : operator, submissions, newKey, run),
+    ),
+  )
+}
 
 async function resolveOne(context: CommandContext, name: string, options: ResolveOptions): Promise<number> {
   const answer = answerOf(options)

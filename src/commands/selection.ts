@@ -30,6 +30,7 @@ export const filterOptions = (
     ['--key <key>', "the record's key"],
     ['--since <when>', 'records that entered their state since this date or time; 2h: two hours ago'],
     ['--until <when>', 'records that entered their state before this date or time'],
+    ['--created-since <when>', 'records whose row was created since this date or time'],
     ['--transaction <id>', "the service's whole id of the transaction or order"],
     ['--containing <text>', 'records with this text in payload, body or key, such as an order number'],
     ['--may-have-arrived', 'only failed or rejected records that may have arrived'],

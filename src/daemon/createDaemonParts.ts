@@ -58,12 +58,14 @@ export function createDaemonParts(daemon: DaemonContext) {
 }
 
 function heartbeatOf({ clock, config, databases, files, log, wakeups }: DaemonContext): Heartbeat {
-  const { heartbeats, instance } = databases
+  const { heartbeats, history, instance } = databases
   return createHeartbeat({
     clock,
     // Fails if the ledger belongs to a different service, so that this instance claims no more work.
     async beat() {
-      const { reloadAsked, hasOtherDied } = await writeHeartbeat(heartbeats, instance, config.service)
+      const beat = await writeHeartbeat(heartbeats, instance, history.lookFor(), config.service)
+      if (history.note(beat.history, beat.beats)) wakeups.history.wake()
+      const { reloadAsked, hasOtherDied } = beat
       if (hasOtherDied) wakeups.orphans.wake()
       return reloadAsked
     },

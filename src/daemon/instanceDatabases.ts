@@ -1,7 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
+import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { assertLedgerBelongsToService, bindLedgerToServiceIfUnbound } from '../ledger/binding.ts'
-import { createDataLossGuard } from '../ledger/history/createDataLossGuard.ts'
+import { LedgerHistory } from '../ledger/history/history.ts'
 import { openHeartbeatPool, openLedgerPool } from '../ledger/ledgerSessions.ts'
 import { assertMigrated, assertSequencesAreAhead } from '../ledger/migrations.ts'
 import type { InstanceLedger } from '../ledger/outcomes.ts'
@@ -18,8 +19,6 @@ import {
 import { Outbox } from '../outbox/outbox.ts'
 import { type OutboxTable, tableAccessDigest, toOutboxTable } from '../outbox/outboxTable.ts'
 import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
-import { readRowsUnderWayOfNextSlice } from '../outbox/rowsUnderWay.ts'
-import { createSearchForRowNamingTransaction } from '../outbox/rowsWithTransactionId.ts'
 import { createPool, type Database, withConnectionErrorsExplained } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { openListener } from '../postgres/listener.ts'
@@ -102,10 +101,11 @@ async function connect(
     async runIfOwnFileInUse<T>(work: () => Promise<T>, otherwise: T): Promise<T> {
       return (await isOurFileInForce()) ? raiseForeign(ledger, work) : otherwise
     },
-    history: createDataLossGuard({
-      ...{ pool: ledger, who: instance.who, standby: config.ledgerStandby },
-      requestOverAfterMs: requestOverAfterMs(requestTimeoutMs),
-      rowSearch: createSearchForRowNamingTransaction((after) => readRowsUnderWayOfNextSlice(outbox, after)),
+    history: new LedgerHistory({
+      pool: ledger,
+      instanceId: instance.id,
+      standby: config.ledgerStandby,
+      clock: systemClock,
     }),
     keyOnFailure: config.keyOnFailure,
     backoff: createPauseBackoff(config),

@@ -216,13 +216,13 @@ function createPruning({ config, clock, databases, metrics, telemetry }: Context
 }
 
 function createHistoryWatch({ log, databases, wakeups }: Context): LoopPart {
-  return createPeriodicPart(2_000, async () => {
-    const seen = await databases.history.check()
-    if (seen.kind === 'found')
+  return createPeriodicPart(1_000, async () => {
+    const change = await databases.history.runOnce()
+    if (change.kind === 'lost')
       log.error(
-        `ledger may have lost committed data: ${seen.detail}. Nothing is sent. \`outboxd recover --dry-run\` shows what to settle`,
+        `ledger may have lost committed data: ${change.detail}. Nothing is sent. \`outboxd recover --dry-run\` shows what to settle`,
       )
-    if (seen.kind !== 'went-on') return
+    if (change.kind !== 'promoted') return
     log.warn('ledger’s standby was promoted: sending goes on, because LEDGER_STANDBY is synchronous')
     wakeups.dispatch.wake()
   })

@@ -12,7 +12,7 @@ import type { LoopPart } from './loop.ts'
 interface WriteBackContext {
   clock: Pick<DaemonContext['clock'], 'stopwatch'>
   databases: Pick<DaemonContext['databases'], 'ledger' | 'outbox' | 'runIfOwnFileInUse'> & {
-    history: Pick<DaemonContext['databases']['history'], 'isComplete'>
+    history: Pick<DaemonContext['databases']['history'], 'stands'>
   }
   telemetry: Pick<DaemonContext['telemetry'], 'reported'>
   wakeups: { report: Pick<DaemonContext['wakeups']['report'], 'wake'> }

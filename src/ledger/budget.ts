@@ -6,7 +6,7 @@ import type { Database } from '../postgres/database.ts'
  *
  *     claim    lock the row of outboxd.ledger; count the requests that count now; insert one for each that may leave
  *     answer   the request is over now, and counts for one window more
- *     unsent   the request never left, so its row is deleted
+ *     unsent   the request never left, and does not count
  *     death    the request counts until a window after the end of its timeout, which the claim has noted
  */
 
@@ -103,9 +103,9 @@ export async function endAnsweredRequests(db: Database, instanceId: string, ids:
   )
 }
 
-export async function deleteUnsentRequests(db: Database, instanceId: string, ids: readonly string[]): Promise<void> {
-  // The outcome of a poll may be written later, and needs its row.
-  await db.query('delete from outboxd.request where id = any($2::bigint[]) and instance_id = $1 and claim_id is null', [
+/** Keeps the rows until they are tidied, because the ledger must have the newest request of each daemon. */
+export async function endUnsentRequests(db: Database, instanceId: string, ids: readonly string[]): Promise<void> {
+  await db.query(`update outboxd.request set over_at = '-infinity' where id = any($2::bigint[]) and instance_id = $1`, [
     instanceId,
     ids,
   ])
@@ -164,7 +164,8 @@ export async function tidyRequests(db: Database): Promise<void> {
        where spent_set_at > statement_timestamp()
      )
      delete from outboxd.request
-     where claim_id is null and over_at < statement_timestamp() - greatest(interval '1 h', (select window_ms * interval '1 ms' from outboxd.ledger))`,
+     where claim_id is null and claimed_at < statement_timestamp() - interval '1 h'
+       and over_at < statement_timestamp() - greatest(interval '1 h', (select window_ms * interval '1 ms' from outboxd.ledger))`,
   )
 }
 

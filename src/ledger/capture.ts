@@ -9,12 +9,12 @@ import type {
   SkippedRow,
   WaitingKey,
 } from '../model.ts'
-import { beginTransaction, type Database, type DatabasePool, epochMsSql, inTransaction } from '../postgres/database.ts'
+import { beginTransaction, type Database, type DatabasePool, inTransaction } from '../postgres/database.ts'
 import { committedToDiskSql } from '../postgres/sessionPool.ts'
 import { readCurrency } from './audit/currency.ts'
 import { readServedOutbox, type ServedOutbox } from './binding.ts'
 import { computeRequestDigest, decideDiscardsOfDocuments } from './documents.ts'
-import type { DataLossGuard } from './history/createDataLossGuard.ts'
+import type { LedgerHistory } from './history/history.ts'
 import { isInstanceAliveSql, mergeMappedTypes } from './instances.ts'
 import { type KeyOnFailure, statesBlockingKeySql, withKeysLockedThenReleased } from './keyOrder.ts'
 import { type Actor, reasonAndAccountJsonSql } from './operator/operator.ts'
@@ -32,7 +32,7 @@ import {
 } from './rowConflicts.ts'
 
 export type CaptureLedger = Pick<InstanceLedger, 'instance' | 'keyOnFailure'> & {
-  history: Pick<DataLossGuard, 'isComplete' | 'mayCapture'>
+  history: Pick<LedgerHistory, 'stands'>
   /** The sessions of the outbox's table, because a row is captured and marked in one transaction. */
   sessions(): Promise<DatabasePool>
 }
@@ -51,11 +51,8 @@ export interface CaptureSession {
   isHistoryComplete: boolean
   /** Notes that rows of these types are left to other instances. */
   leaveTypesToOthers(types: readonly string[]): Promise<void>
-  /**
-   * Inserts records, in the transaction that marks their rows.
-   * @returns null if outbox rows show that the ledger has lost data, so nothing was inserted
-   */
-  insert(records: readonly CapturedRecord[]): Promise<InsertResult | null>
+  /** Inserts records, in the transaction that marks their rows. */
+  insert(records: readonly CapturedRecord[]): Promise<InsertResult>
 }
 
 /**
@@ -76,19 +73,14 @@ export async function withCaptureLock<T>(
       "select pg_try_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int) as locked",
     )
     if (!rows[0]?.locked) return null
-    return { ...(await readStanding(db, keyOnFailure)), isHistoryComplete: await history.isComplete(db) }
+    return { ...(await readStanding(db, keyOnFailure)), isHistoryComplete: await history.stands(db) }
   })
   if (standing === null) return null
   const result = await work({
     ...standing,
     db,
     leaveTypesToOthers: (types) => onLedger(db, () => leave(db, standing, types)),
-    insert: (records) =>
-      onLedger(db, async () =>
-        (await history.mayCapture(db))
-          ? insert({ who: instance.who, keyOnFailure }, db, withDoubts(records, standing))
-          : null,
-      ),
+    insert: (records) => onLedger(db, () => insert({ who: instance.who, keyOnFailure }, db, records)),
   })
   await transaction.commit()
   return result
@@ -159,23 +151,7 @@ function findRowsBehind(records: readonly CapturedRecord[], conflicts: readonly 
 
 interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skipped' | 'mappedTypes' | 'heldTypes'> {
   instances: { name: string; types: string[] | null }[]
-  /** Rows recorded before this time may have been sent before the ledger lost data. */
-  doubtfulBeforeMs: number | null
 }
-
-function withDoubts(records: readonly CapturedRecord[], { doubtfulBeforeMs }: Standing): readonly CapturedRecord[] {
-  if (doubtfulBeforeMs === null) return records
-  const isDoubtful = ({ discarded, createdAt }: CapturedRecord) =>
-    !discarded && createdAt !== null && Date.parse(createdAt) <= doubtfulBeforeMs
-  return records.map((record) =>
-    isDoubtful(record)
-      ? { ...record, error: record.error && `${record.error}; ${waitingDoubt}`, doubt: waitingDoubt }
-      : record,
-  )
-}
-
-const waitingDoubt =
-  'its outbox row was written before, or seconds after, the ledger was found to have lost data. The row may have been captured and sent before the loss'
 
 async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promise<Standing> {
   const { rows } = await client.query<Omit<Standing, 'mappedTypes'>>(
@@ -197,7 +173,6 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
         ) off) as skipped,
        (select coalesce(json_agg(json_build_object('type', subject, 'isDue', retry_at <= clock_timestamp())), '[]')
         from outboxd.problem where kind = 'source_failing') as "heldTypes",
-       (select ${epochMsSql('doubtful_before')} from outboxd.history) as "doubtfulBeforeMs",
        (select coalesce(json_agg(json_build_object('name', left(id::text, 8) || ' on ' || host, 'types', types) order by started_at), '[]')
         from outboxd.instance i where ${isInstanceAliveSql('i')}) as instances`,
   )

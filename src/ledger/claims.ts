@@ -4,7 +4,7 @@ import { beginTransaction, type Database } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { sendDeadlineMs } from '../requestDurations.ts'
 import { beginClaimSql, countFreeForSubmissions, insertRequests, lockBudget, type NewRequest } from './budget.ts'
-import type { DataLossGuard } from './history/createDataLossGuard.ts'
+import type { LedgerHistory } from './history/history.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import * as pauses from './pauses.ts'
 import { resetColumnsByLifetimeSql, submissionColumnsSql } from './submissions.ts'
@@ -45,8 +45,9 @@ export class Claims {
       return taken
     })
     if (claimed === null) return { submissions: [], polls: [], mayLeave: () => false, isFirstAfterTrial: false }
-    const last = claimed.submissions.at(-1)
-    if (last !== undefined) await this.#on.history.rememberClaim(last)
+    for (const { requestId } of claimed.submissions) this.#on.history.rememberRequest(requestId)
+    for (const { poll } of claimed.polls) this.#on.history.rememberRequest(poll.requestId)
+    if (claimed.submissions.length > 0) await this.#on.history.assertCommitIsCertain()
     const submissions = await withBodies(this.#on.ledger, request.id, claimed.submissions)
     this.#committing.delete(request.id)
     return { ...claimed, submissions }
@@ -63,7 +64,7 @@ export class Claims {
 
   /** @returns null if another instance has the trial, or no request is free */
   claimTrialRequest(): Promise<ClaimedRequest | null> {
-    return this.#take(async (db) => {
+    return this.#takeRequest(async (db) => {
       if ((await lockBudget(db)) === 0) return null
       const { trialLostAfterMs } = this.#on
       return (await pauses.claimTrialRequest(db, trialLostAfterMs)) ? this.#insertRequest(db, 'question') : null
@@ -72,7 +73,13 @@ export class Claims {
 
   /** @returns null if fewer than `freeMin` requests are free */
   claimTokenRequest(freeMin: number): Promise<ClaimedRequest | null> {
-    return this.#take(async (db) => ((await lockBudget(db)) < freeMin ? null : this.#insertRequest(db, 'token')))
+    return this.#takeRequest(async (db) => ((await lockBudget(db)) < freeMin ? null : this.#insertRequest(db, 'token')))
+  }
+
+  async #takeRequest(work: (db: Database) => Promise<ClaimedRequest | null>): Promise<ClaimedRequest | null> {
+    const request = await this.#take(work)
+    if (request !== null) this.#on.history.rememberRequest(request.requestId)
+    return request
   }
 
   /** Commits what `work` claimed, and rolls back if it returns null. */
@@ -155,7 +162,7 @@ export class Claims {
 }
 
 type ClaimLedger = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'requestOverAfterMs' | 'trialLostAfterMs'> & {
-  history: Pick<DataLossGuard, 'mayClaim' | 'rememberClaim'>
+  history: Pick<LedgerHistory, 'mayClaim' | 'rememberRequest' | 'assertCommitIsCertain'>
 }
 
 interface CommittedClaim extends Omit<Claim, 'submissions'> {

@@ -15,13 +15,13 @@ import { requestOverAfterMs, sendDeadlineMs } from '../requestDurations.ts'
 import { assertLedgerBelongsToService, type ServiceIdentity, ServiceMismatch } from './binding.ts'
 import {
   beginClaimSql,
-  deleteUnsentRequests,
   endAnsweredRequests,
+  endUnsentRequests,
   hasLimit,
   insertRequests,
   lockBudget,
 } from './budget.ts'
-import { emptyInstanceMemory, isStandbyAwaited, readAndJudgeHistory } from './history/history.ts'
+import { findHistoryProblem, isStandbyAwaited } from './history/history.ts'
 import { readActivePauses } from './pauses.ts'
 
 export type CommandRequest =
@@ -75,14 +75,7 @@ export class CommandRequests implements AsyncDisposable {
       openingSql: beginClaimSql,
     })
     const { db } = transaction
-    // Judges by the history alone. Only daemons also search the ledger for rows that name lost transactions. The value
-    // of LEDGER_STANDBY does not matter, because only a daemon may accept a promotion.
-    const findRowNamingTransaction = async () => ({ kind: 'none' }) as const
-    const { verdict } = await readAndJudgeHistory(db, emptyInstanceMemory, {
-      standby: 'none',
-      findRowNamingTransaction,
-    })
-    if (verdict.kind !== 'stands') return { kind: 'history-differs' }
+    if ((await findHistoryProblem(db)) !== null) return { kind: 'history-differs' }
     if ((await lockBudget(db)) === 0 && !isBeyondLimit) return { kind: 'none-free' }
     const ageMs = systemClock.stopwatch()
     const requester = { instanceId: this.#instanceId, overAfterMs: this.#overAfterMs }
@@ -123,7 +116,7 @@ export class CommandRequests implements AsyncDisposable {
 
   async #end(ids: readonly string[], how: RequestEnd): Promise<void> {
     if (how === 'answered') await endAnsweredRequests(this.#pool, this.#instanceId, ids)
-    if (how === 'unsent') await deleteUnsentRequests(this.#pool, this.#instanceId, ids)
+    if (how === 'unsent') await endUnsentRequests(this.#pool, this.#instanceId, ids)
   }
 
   /** Cancels a wait for a standby, because the session would outlive the command. */

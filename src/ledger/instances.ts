@@ -1,37 +1,55 @@
 import type { PollClaim, ProblemKind, Submission } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { assertBindingMatchesService, type LedgerBinding, ledgerBindingSql, type ServiceIdentity } from './binding.ts'
+import { historyColumnsSql, type LookedFor, nothingLookedFor } from './history/history.ts'
+import type { HistoryReading } from './history/judgeHistory.ts'
 import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { endPolls, type PollQueue } from './queue.ts'
 import { submissionColumnsSql } from './submissions.ts'
 
 export interface HeartbeatAnswer {
+  /** How many heartbeats this instance has written. */
+  beats: number
+  /** Null if the ledger's row is gone. */
+  history: HistoryReading | null
   /** The number of a reload that was requested and not answered yet; null if there is none. */
   reloadAsked: number | null
   /** True if another instance began to count as dead in the last 10 s. */
   hasOtherDied: boolean
 }
 
-/** @throws ServiceMismatch if the ledger belongs to a different service */
+/**
+ * Writes a heartbeat, and reads the ledger's history as it was before.
+ *
+ * @throws ServiceMismatch if the ledger belongs to a different service
+ */
 export async function writeHeartbeat(
   db: Database,
   instance: { id: string; version: string; host: string },
+  { beats, request }: LookedFor = nothingLookedFor,
   service: ServiceIdentity | null = null,
 ): Promise<HeartbeatAnswer> {
-  const { rows } = await db.query<HeartbeatAnswer & { ledger: LedgerBinding | null }>(
-    `insert into outboxd.instance as i (id, version, host) values ($1, $2, $3)
-     on conflict (id) do update set beat_at = clock_timestamp(),
-       started_at = case when ${isInstanceAliveSql('i')} then i.started_at else clock_timestamp() end
-     returning case when reload_answered < reload_asked then reload_asked end as "reloadAsked", exists (
+  const { rows } = await db.query<
+    Omit<HeartbeatAnswer, 'history'> & HistoryReading & { hasLedger: boolean; ledger: LedgerBinding | null }
+  >(
+    `with beat as (
+       insert into outboxd.instance as i (id, version, host) values ($1, $2, $3)
+       on conflict (id) do update set beat_at = clock_timestamp(), beats = i.beats + 1,
+         started_at = case when ${isInstanceAliveSql('i')} then i.started_at else clock_timestamp() end
+       returning beats, case when reload_answered < reload_asked then reload_asked end as reload_asked
+     )
+     select beat.beats::float8 as beats, beat.reload_asked as "reloadAsked", exists (
          select from outboxd.instance other
          where not ${isInstanceAliveSql('other')} and other.beat_at > clock_timestamp() - $4 * interval '1 ms'
-       ) as "hasOtherDied", ${ledgerBindingSql} as ledger`,
-    [instance.id, instance.version, instance.host, heartbeatSilenceMaxMs + 10_000],
+       ) as "hasOtherDied", ${ledgerBindingSql} as ledger, h.is_new is not null as "hasLedger", ${historyColumnsSql}
+     from beat left join outboxd.history($1, $5, $6) h on true`,
+    [instance.id, instance.version, instance.host, heartbeatSilenceMaxMs + 10_000, beats, request],
   )
-  const { ledger, ...answer } = rows[0] as (typeof rows)[0]
-  if (service !== null) assertBindingMatchesService(ledger, service)
-  return answer
+  const { ledger, hasLedger, ...row } = rows[0] as (typeof rows)[0]
+  if (service !== null && ledger !== null) assertBindingMatchesService(ledger, service)
+  const { isLost, recoveredAtMs, isNew, difference, missing, ...answer } = row
+  return { ...answer, history: hasLedger ? { isLost, recoveredAtMs, isNew, difference, missing } : null }
 }
 
 /** Afterwards other instances take over at once. */

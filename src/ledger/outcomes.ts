@@ -2,9 +2,9 @@ import type pg from 'pg'
 import { boundText, escapeNonAscii, textCharsMax } from '../boundText.ts'
 import { endStates, type OutcomeBatch, type Transition, type WrittenStep } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { beginClaimSql, countRequestsOfOtherClient, deleteUnsentRequests, endAnsweredRequests } from './budget.ts'
+import { beginClaimSql, countRequestsOfOtherClient, endAnsweredRequests, endUnsentRequests } from './budget.ts'
 import { failResubmissionsOfOvertakenDocuments } from './documents.ts'
-import type { DataLossGuard } from './history/createDataLossGuard.ts'
+import type { LedgerHistory } from './history/history.ts'
 import { type KeyOnFailure, withKeysLockedThenReleased } from './keyOrder.ts'
 import * as pauses from './pauses.ts'
 import { endPolls, type PollQueue } from './queue.ts'
@@ -22,7 +22,7 @@ export interface InstanceLedger {
   ledger: pg.Pool
   queue: PollQueue
   instance: { id: string; who: string }
-  history: DataLossGuard
+  history: LedgerHistory
   keyOnFailure: KeyOnFailure
   backoff: pauses.PauseBackoff
   requestOverAfterMs: number
@@ -62,7 +62,7 @@ async function writeBatch(
   const mass = await noteRefusals(deps, db, batch, written)
   await releaseBehind(db, batch.transitions, written, deps.keyOnFailure)
   if (batch.answeredRequests.length > 0) await endAnsweredRequests(db, deps.instance.id, batch.answeredRequests)
-  if (batch.unsentRequests.length > 0) await deleteUnsentRequests(db, deps.instance.id, batch.unsentRequests)
+  if (batch.unsentRequests.length > 0) await endUnsentRequests(db, deps.instance.id, batch.unsentRequests)
   if (batch.trialSucceeded) await pauses.endPausesAfterTrial(db)
   else if (batch.trialEnded) await pauses.giveBackTrialRequest(db)
   if (batch.answeredRecords.length > 0) await pauses.addAnswerCountsAndDropEndedPauses(db, batch.answeredRecords)

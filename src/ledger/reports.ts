@@ -1,7 +1,6 @@
 import type { DueReport, EventActor, Report, ReportResult, State } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import type { DataLossGuard } from './history/createDataLossGuard.ts'
-import { mayHaveLostDataSql } from './history/history.ts'
+import type { LedgerHistory } from './history/history.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
 import { restorePrunedSubmissionsSql } from './retention.ts'
 
@@ -15,10 +14,10 @@ export async function readDueReports(
 ): Promise<{ fresh: DueReport[]; again: DueReport[] }> {
   const { rows } = await db.query<DueReport & { again: boolean }>(
     `(select id as "submissionId", report_failures as failures, false as again from outboxd.submission
-      where not ${mayHaveLostDataSql} and report_due and report_put_off is distinct from revision order by seq limit $1)
+      where (select lost_at is null from outboxd.ledger) and report_due and report_put_off is distinct from revision order by seq limit $1)
      union all
      (select id, report_failures, true from outboxd.submission
-      where not ${mayHaveLostDataSql} and report_due and report_put_off = revision and report_not_before <= clock_timestamp()
+      where (select lost_at is null from outboxd.ledger) and report_due and report_put_off = revision and report_not_before <= clock_timestamp()
       order by report_not_before limit $2)`,
     [freshMax, againMax],
   )
@@ -32,10 +31,10 @@ export async function readDueReports(
  * @returns the reports. `misses` is how often `row_missing` was raised for the row since it was last found.
  */
 export async function readReportsToWriteBack(
-  { ledger, history }: { ledger: Database; history: Pick<DataLossGuard, 'isComplete'> },
+  { ledger, history }: { ledger: Database; history: Pick<LedgerHistory, 'stands'> },
   due: readonly DueReport[],
 ): Promise<(Report & { misses: number })[]> {
-  if (!(await history.isComplete(ledger))) return []
+  if (!(await history.stands(ledger))) return []
   const { rows } = await ledger.query<Report & { misses: number }>(
     `select id as "submissionId", outbox_id as "outboxId", row_created as created, revision, state, transaction_id as "transactionId",
        error_code as "errorCode", error, report_failures as failures,

@@ -130,9 +130,6 @@ export async function pruneOldSubmissions(db: Database, { olderThanDays, limit }
        delete from outboxd.submission s using due where s.id = due.id
        returning s.outbox_id, s.id, s.type, s.row_created, s.recorded_at, s.state, s.ended_at, s.transaction_id,
          s.document, s.request_digest, s.seq
-     ), unmarked as (
-       update outboxd.history h set marked_event = null
-       where exists (select from outboxd.submission_event e join gone on gone.id = e.submission_id where e.id = h.marked_event)
      ), remembered as (
        insert into outboxd.pruned_submission (outbox_id, id, type, row_created, recorded_at, state, ended_at,
          transaction_id, document, request_digest, seq, look_at)

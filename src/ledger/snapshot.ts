@@ -223,7 +223,7 @@ const idleSinceSql = (lastSql: string): string => `(select extract(epoch from si
 /** Daemons claim due records at least once a `gap`, even after timeouts. */
 const calmSql = `select
     greatest((select min(started_at) from outboxd.instance i where ${isInstanceAliveSql('i')}),
-      (select at from outboxd.operator_act where act in ('resume', 'resume --all', 'resume --believe-refusals', 'recover', 'recover --restored') order by id desc limit 1),
+      (select at from outboxd.operator_act where act in ('resume', 'resume --all', 'resume --believe-refusals', 'recover') order by id desc limit 1),
       (select max(coalesce(cleared_at, until)) from outboxd.pause)) as begun,
     greatest(interval '60 s',
       (select max(request_timeout_ms) * 2 from outboxd.instance_setting) * interval '1 ms',

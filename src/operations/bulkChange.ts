@@ -1,5 +1,9 @@
 import { assertNoDataLost } from '../ledger/history/history.ts'
-import { type ListedSubmission, selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
+import {
+  type ListedSubmission,
+  type SubmissionFilter,
+  selectSubmissions,
+} from '../ledger/operator/selectSubmissions.ts'
 import { readDaemonActivity, readLedgerSnapshot } from '../ledger/snapshot.ts'
 import { type State, states } from '../model.ts'
 import { pluralize } from '../plainText.ts'
@@ -18,8 +22,8 @@ import { estimateBacklog } from './readStatus.ts'
 import { findEachSubmissionByReference } from './references.ts'
 
 export interface BulkChangeRules {
-  verb: 'replay' | 'discard'
-  did: 'replayed' | 'discarded'
+  verb: 'replay' | 'discard' | 'resolve'
+  did: 'replayed' | 'discarded' | 'resolved'
   allowedStates: readonly State[]
   defaultStates: readonly State[]
   whyNotAllowed: (state: State) => string
@@ -150,12 +154,15 @@ async function chooseMatching(
 ): Promise<ChosenRecords> {
   const filter = await narrowFilterByText(search, read, onCut)
   const limit = Math.min(read.limit ?? recordsPerChangeMax, recordsPerChangeMax)
-  if (whySpared === null)
-    return { kind: 'chosen', submissions: await selectSubmissions(ledger, filter, limit), skipped: [] }
-  const submissions = filter.mayHaveArrived
-    ? []
-    : await selectSubmissions(ledger, { ...filter, mayHaveArrived: false }, limit)
-  const spared = await selectSubmissions(ledger, { ...filter, mayHaveArrived: true }, recordsPerChangeMax)
+  const select = async (wanted: SubmissionFilter, most: number) => {
+    const { createdSinceMs } = read
+    if (createdSinceMs === null) return selectSubmissions(ledger, wanted, most)
+    const all = await selectSubmissions(ledger, wanted, recordsPerChangeMax)
+    return all.filter(({ recordedMs }) => recordedMs >= createdSinceMs).slice(0, most)
+  }
+  if (whySpared === null) return { kind: 'chosen', submissions: await select(filter, limit), skipped: [] }
+  const submissions = filter.mayHaveArrived ? [] : await select({ ...filter, mayHaveArrived: false }, limit)
+  const spared = await select({ ...filter, mayHaveArrived: true }, recordsPerChangeMax)
   const skipped = spared.map((submission) => ({ submission, reason: whySpared }))
   return { kind: 'chosen', submissions, skipped }
 }

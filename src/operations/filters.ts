@@ -6,14 +6,32 @@ import type { Database } from '../postgres/database.ts'
 import { parseEpochMs } from '../time.ts'
 import { didYouMeanHint } from '../yaml/nearestWord.ts'
 
-const textFilters = ['state', 'code', 'type', 'key', 'since', 'until', 'transaction', 'containing', 'cause'] as const
+const textFilters = [
+  'state',
+  'code',
+  'type',
+  'key',
+  'since',
+  'until',
+  'createdSince',
+  'transaction',
+  'containing',
+  'cause',
+] as const
 
 export interface FilterOptions extends Partial<Record<(typeof textFilters)[number] | 'limit', string | undefined>> {
   mayHaveArrived?: boolean | undefined
 }
 
 export type ParsedFilters =
-  | { kind: 'value'; filter: SubmissionFilter; containing: string | null; limit: number | null }
+  | {
+      kind: 'value'
+      filter: SubmissionFilter
+      containing: string | null
+      /** Only records whose rows were created at this time or later. */
+      createdSinceMs: number | null
+      limit: number | null
+    }
   | { kind: 'invalid'; problems: string[] }
 
 interface FilterRules {
@@ -46,8 +64,10 @@ export function parseFilters(options: FilterOptions, rules: FilterRules): Parsed
     problems.push('--containing needs a text, such as --containing PO-4711')
   if (filter.cause !== null && !/^[0-9a-f]{8}$/.test(filter.cause))
     problems.push(`--cause ${options.cause}: give the eight digits that \`outboxd list --by-cause\` shows`)
+  const createdSinceMs = readBound('created-since', options.createdSince, rules.nowMs, problems)
   const limit = parseLimitOption(options.limit, problems)
-  return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', filter, containing, limit }
+  if (problems.length > 0) return { kind: 'invalid', problems }
+  return { kind: 'value', filter, containing, createdSinceMs, limit }
 }
 
 /** Without --state, chooses the states that need attention, or all states with --transaction or --containing. */

@@ -35,7 +35,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
   foreign_service: ([problem]) =>
     `A daemon did not start, because its service is not the ledger’s: ${problem?.subject}. Correct its variables. If the same service has a new address or client id, stop all daemons and run \`outboxd adopt --same\`.`,
   ledger_behind: () =>
-    'Rows of the outbox say that they were captured, but the ledger does not know them, so they will not be sent. `outboxd recover --dry-run` shows them, `outboxd recover --as uncertain` captures them.',
+    'Rows of the outbox say that they were captured, but the ledger does not know them, so they will not be sent. `outboxd recover --dry-run` counts them, `outboxd recover` makes them uncertain.',
   rows_passed_over: ([found]) =>
     `In the outbox ${found?.detail}. The daemon reads the table from its beginning and captures them. Nothing is sent twice, and you need do nothing.`,
   unknown_status: ([found]) => `In the outbox ${found?.detail}. ${unknownStatusAdvice}`,

@@ -14,6 +14,13 @@ import { quoteForShell } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
 import { resourceNames } from '../resources.ts'
 import type { TransactionAnswer } from './askForTransaction.ts'
+import {
+  type BulkChangeRules,
+  type BulkChangeRun,
+  type BulkOutcome,
+  carryOutInBatches,
+  listSkippedAsChanged,
+} from './bulkChange.ts'
 import type { Databases } from './databases.ts'
 import { findEachSubmissionByReference } from './references.ts'
 
@@ -169,6 +176,34 @@ function questionBefore(
 
 const ask = (text: string, isImplied = false): ConfirmationQuestion => ({ text, isImplied })
 
+export const notArrivedRules = (newKey: boolean): BulkChangeRules => ({
+  verb: 'resolve',
+  did: 'resolved',
+  allowedStates: ['uncertain'],
+  defaultStates: ['uncertain'],
+  whyNotAllowed: () => 'it is not uncertain. Name it by its id',
+  whySpared: null,
+  riskOf: () =>
+    `They are sent again. What did arrive, the service then has twice, ${newKey ? 'because the idempotency keys are new' : 'unless it recognises the idempotency keys'}.\n`,
+  asksAlways: () => true,
+})
+
+/** Few, so that the locks are held for a moment. */
+const batchSize = 100
+
+export function resolveAllAsNotArrived(
+  operator: Operator | null,
+  submissions: readonly ListedSubmission[],
+  newKey: boolean,
+  run: BulkChangeRun,
+): Promise<BulkOutcome> {
+  return carryOutInBatches(submissions, batchSize, run, async (batch) => {
+    const settled = operator === null ? batch : await resolveAsNotArrived(operator, batch, newKey)
+    const done = new Set(settled.map(({ id }) => id))
+    return { done: [...done], skipped: listSkippedAsChanged(batch, done) }
+  })
+}
+
 interface ResolveParts {
   operator: Operator
   askService(transaction: TransactionRef): Promise<TransactionAnswer>
@@ -223,8 +258,8 @@ async function settleNotArrived(
   newKey: boolean,
 ): Promise<ResolveOutcome> {
   const name = nameOf(submission)
-  const written = await resolveAsNotArrived(operator, submission, newKey)
-  if (written === null) return (await whyOvertaken(operator.ledger, detail)) ?? changed(name)
+  const [written] = await resolveAsNotArrived(operator, [submission], newKey)
+  if (written === undefined) return (await whyOvertaken(operator.ledger, detail)) ?? changed(name)
   return settled(
     'queued',
     null,

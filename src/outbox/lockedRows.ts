@@ -1,10 +1,7 @@
 import { readProblemSubjects, replaceProblems, shortenProblemSubject } from '../ledger/problems.ts'
 import { beginTransaction, type DatabasePool } from '../postgres/database.ts'
-import { daemonSessionNames } from '../postgres/sessionSettings.ts'
-import type { DatedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { readSeenRowsById } from './readRows.ts'
 import { lockHolderSql } from './writeBackStatements.ts'
 
 interface LockedRow {
@@ -24,9 +21,6 @@ interface LockHolder {
 const lookedAtMax = 2_000
 const markedMax = 100
 
-/** Rows of one page. */
-const markedPageMax = 10_000
-
 export function lockedRowStatements({ rows, shape: { hasSystemColumns } }: OpenTable) {
   const { from, waits, id, idType, idText, order } = rows
   // A lock writes its transaction's number into xmax, where the number stays after the lock ends.
@@ -36,8 +30,6 @@ export function lockedRowStatements({ rows, shape: { hasSystemColumns } }: OpenT
     marked: `select "outboxId" from (
         select ${idText} as "outboxId", ${marked} as marked from ${from} where ${waits} order by ${order} limit ${lookedAtMax}
       ) first where marked limit ${markedMax}`,
-    markedPage: `select ${idText} as "outboxId" from ${from}
-      where ${waits} and ${marked} and ($1::${idType} is null or ${id} > $1::${idType}) order by ${id} limit ${markedPageMax}`,
     free: `select ${idText} as "outboxId" ${these} for no key update of o skip locked`,
     /** The waiting rows of the ids in $1, with the session that locks each row. */
     held: `select waiting."outboxId", waiting.pid, a.application_name as application, a.state from (
@@ -62,41 +54,6 @@ function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<Locke
       isOurs(application) ? [] : [{ outboxId, holder: pid === null ? null : { pid, application, state } }],
     )
   })
-}
-
-/** Includes rows whose locking session cannot be seen. */
-export async function readUncapturedRowsLockedByCapture(outbox: Outbox, goOn: () => boolean): Promise<DatedRow[]> {
-  const found: DatedRow[] = []
-  for (let after: string | null = null; goOn(); ) {
-    const page = await outbox.queryTable((table) => readPageLockedByCapture(table, after))
-    found.push(...page.rows)
-    after = page.lastId
-    if (after === null) break
-  }
-  return found
-}
-
-/** Returns a null `lastId` if no page follows. */
-async function readPageLockedByCapture(
-  table: OpenTable,
-  after: string | null,
-): Promise<{ rows: DatedRow[]; lastId: string | null }> {
-  if (table.scan !== null) return { rows: [], lastId: null }
-  const { rows: marked } = await table.db.query<{ outboxId: string }>(lockedRowStatements(table).markedPage, [after])
-  const held = await readHeld(
-    table,
-    marked.map(({ outboxId }) => outboxId),
-  )
-  const ours = held.filter(({ application }) => application === null || application === daemonSessionNames.outbox)
-  const rows = await readSeenRowsById(
-    table,
-    ours.map(({ outboxId }) => outboxId),
-  )
-  const { known } = await table.memory.findCapturedRows(rows)
-  return {
-    rows: rows.filter(({ outboxId }) => !known.has(outboxId)),
-    lastId: marked.length < markedPageMax ? null : (marked.at(-1)?.outboxId ?? null),
-  }
 }
 
 const isOurs = (application: string | null) => application?.startsWith('outboxd') ?? false

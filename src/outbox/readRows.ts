@@ -3,11 +3,10 @@ import type { OutboxRecord } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import { shortenedIdSql } from './keyOrder.ts'
-import type { DatedRow, SeenRow } from './ledgerMemory.ts'
+import type { DatedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
-import { isInSliceSql, readNextSliceBounds, sliceRowsMax, type TableSlice } from './slices.ts'
 
 /** Statements that read rows. If a statement reads payloads, $1 is the most bytes of a payload. */
 export function rowReadStatements({ rows }: Pick<OpenTable, 'rows'>) {
@@ -76,44 +75,6 @@ async function findWaitingIds(outbox: Outbox, { db, scan, ...table }: OpenTable,
       ? await db.query<{ outboxId: string }>(rowReadStatements(table).waitingIds, [limit])
       : await scan.findUncapturedRows({ ...everything, limit, skipped })
   return found.rows.map(({ outboxId }) => outboxId)
-}
-
-export interface UndatedRows {
-  outboxIds: string[]
-  /** True if the search stopped before the table's end. */
-  isCut: boolean
-}
-
-/** Finds the waiting rows that have no creation time and are not in the ledger. Reads the whole table, in slices. */
-export async function findUndatedWaitingRows(
-  outbox: Outbox,
-  { rowsMax, goOn }: { rowsMax: number; goOn(): boolean },
-): Promise<UndatedRows> {
-  const outboxIds: string[] = []
-  for (let after: string | null = null; ; ) {
-    const table = await outbox.open()
-    const slice = await readNextSliceBounds(table.db, table.rows, after, sliceRowsMax)
-    outboxIds.push(...(await outbox.queryTable((asked) => readUndatedWaitingIds(asked, slice))))
-    after = slice.upTo
-    if (after === null || outboxIds.length >= rowsMax || !goOn()) {
-      const failing = new Set(outbox.failingRows.ids())
-      return { outboxIds: outboxIds.filter((id) => !failing.has(id)), isCut: after !== null }
-    }
-  }
-}
-
-async function readUndatedWaitingIds(
-  { db, rows: expressions, memory }: OpenTable,
-  { after, upTo }: TableSlice,
-): Promise<string[]> {
-  const { from, waits, createdAt, id, idText } = expressions
-  const { rows } = await db.query<SeenRow>(
-    `select ${idText} as "outboxId", null as created from ${from}
-     where ${waits} and (${createdAt}) is null${isInSliceSql(expressions, 1)} order by ${id}`,
-    [after, upTo],
-  )
-  const { known } = await memory.findCapturedRows(rows)
-  return rows.flatMap(({ outboxId }) => (known.has(outboxId) ? [] : [outboxId]))
 }
 
 const everything = {

@@ -7,7 +7,7 @@ import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
 import { notBeforeStartSql } from './rowExpressions.ts'
-import { isInSliceSql, readNextSliceBounds, sliceRowsMax, type TableSlice } from './slices.ts'
+import { isInSliceSql, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 import { rowStatusesSql, writeBackAssignments } from './writeBackStatements.ts'
 
@@ -100,18 +100,6 @@ export async function leaveOutCurrentRows(
   const current = new Set(statuses.map(({ outboxId }) => outboxId))
   for (const { outboxId } of rows) current.delete(outboxId)
   return outboxIds.filter((outboxId) => !current.has(outboxId))
-}
-
-/** Includes waiting rows that contain a transaction id. */
-export async function readRowsUnderWayOfNextSlice(
-  outbox: Outbox,
-  after: string | null,
-): Promise<Pick<RowsUnderWay, 'unknown'> & Pick<TableSlice, 'upTo'>> {
-  const table = await outbox.open()
-  if (rowsUnderWayStatements(table).underWayOrNamed === null) return { unknown: [], upTo: null }
-  const slice = await readNextSliceBounds(table.db, table.rows, after, sliceRowsMax)
-  const { unknown } = await readRowsUnderWay(table, slice, true)
-  return { unknown, upTo: slice.upTo }
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { RowOutcome, RowStatus } from '../model.ts'
-import { beginTransaction, type Database } from '../postgres/database.ts'
+import type { Database } from '../postgres/database.ts'
 import type { OpenTable } from './openTable.ts'
-import type { Outbox } from './outbox.ts'
 import { writeBackStatements } from './writeBackStatements.ts'
 
 const statementMaxMs = 10_000
@@ -19,14 +18,6 @@ export async function tryLockWriteBack(db: Database, { shape }: OpenTable): Prom
     [shape.qualified],
   )
   return rows[0]?.isLocked ?? false
-}
-
-/** Waits until no instance writes back. Later reads then see all that instances were writing. */
-export async function waitForWriteBack(outbox: Outbox): Promise<void> {
-  const { db: sessions, shape } = await outbox.open()
-  await using transaction = await beginTransaction(sessions)
-  await transaction.db.query(`set local lock_timeout = ${3 * statementMaxMs}; set local statement_timeout = 0`)
-  await transaction.db.query('select pg_advisory_xact_lock(7163, $1::regclass::oid::int)', [shape.qualified])
 }
 
 /**

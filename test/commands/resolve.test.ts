@@ -438,3 +438,32 @@ test('an operator can settle a record whose id is still being polled, and a reco
   const queued = { state: 'queued', probing: false, transaction_id: null, in_doubt: true }
   expect(await fixture.ledger.row(notArrived)).toMatchObject(queued)
 })
+
+describe('--not-arrived with filters', () => {
+  const uncertainSince = async (createdAt: string) => fixture.end(uncertain, { createdAt })
+
+  test('settles the uncertain records that match, and no others', async () => {
+    const [arrived, lost] = [await uncertainSince('2026-11-03T14:00:00Z'), await uncertainSince('2026-11-03T14:05:00Z')]
+    const failed = await fixture.end({ state: 'failed', errorCode: 'E001', error: 'no' })
+    const filter = { notArrived: true, createdSince: '2026-11-03T14:05Z' }
+    const preview = fixture.context()
+    expect(await resolve.action(preview, undefined, { ...filter, dryRun: true })).toBe(0)
+    expect(preview.printed()).toContain('This would resolve 1 record')
+    expect(preview.printed()).toContain('What did arrive, the service then has twice')
+    expect(await resolve.action(fixture.context(), undefined, filter)).toBe(4)
+    expect(await resolve.action(fixture.context('y\n'), undefined, filter)).toBe(0)
+    const states = await Promise.all([arrived, lost, failed].map(async (id) => (await fixture.ledger.row(id)).state))
+    expect(states).toEqual(['uncertain', 'queued', 'failed'])
+  })
+
+  test('is refused with an id, with --arrived, and for other states', async () => {
+    const refused = async (name: string | undefined, options: object) => {
+      const context = fixture.context()
+      expect(await resolve.action(context, name, options)).toBe(2)
+      return context.messages()
+    }
+    expect(await refused('outbox:1', { notArrived: true, type: 'data' })).toContain('filters need --not-arrived')
+    expect(await refused(undefined, { arrived: 'T-1', type: 'data' })).toContain('filters need --not-arrived')
+    expect(await refused(undefined, { notArrived: true, state: 'failed' })).toContain('it is not uncertain')
+  })
+})

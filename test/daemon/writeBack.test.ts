@@ -28,7 +28,7 @@ function writeBackOf({ ledger, outbox }: Pick<Setup, 'ledger' | 'outbox'>) {
   const databases = {
     ledger,
     outbox,
-    history: { isComplete: async () => true },
+    history: { stands: async () => true },
     runIfOwnFileInUse: <T>(work: () => Promise<T>) => work(),
   }
   const writeBack = new WriteBack({

@@ -247,7 +247,7 @@ const changes = [
   'discard UNCERTAIN --reason x --dry-run',
   'resolve UNCERTAIN --not-arrived --yes',
   'recover --dry-run',
-  'recover --restored --as uncertain --yes',
+  'recover --yes',
 ]
 
 test('every command runs with the rights that are printed for it', async () => {

@@ -6,8 +6,8 @@ import {
   countFreeForSubmissions,
   countLimitAsSpent,
   countRequestsOfOtherClient,
-  deleteUnsentRequests,
   endAnsweredRequests,
+  endUnsentRequests,
   lockBudget,
   tidyRequests,
 } from '../../src/ledger/budget.ts'
@@ -34,7 +34,10 @@ const free = () => countFree(ledger.pool)
 
 /** Lets time pass: moves the ends of requests into the past. */
 async function pass(ms: number): Promise<void> {
-  await ledger.pool.query(`update outboxd.request set over_at = over_at - $1 * interval '1 ms'`, [ms])
+  await ledger.pool.query(
+    `update outboxd.request set over_at = over_at - $1 * interval '1 ms', claimed_at = claimed_at - $1 * interval '1 ms'`,
+    [ms],
+  )
 }
 
 describe('requests', () => {
@@ -84,7 +87,7 @@ describe('requests', () => {
             case 'silence': {
               const [held] = inHand.length > 0 ? inHand.splice(each.which % inHand.length, 1) : []
               if (!held) break
-              if (each.kind === 'unsent') await deleteUnsentRequests(ledger.pool, instanceId, [held.id])
+              if (each.kind === 'unsent') await endUnsentRequests(ledger.pool, instanceId, [held.id])
               // The request arrives as late as it can: before its answer, or when it is over at the latest.
               if (each.kind === 'answer') arrivedMs.push(Math.min(now(), held.claimedMs + overAfterMs))
               if (each.kind === 'silence') arrivedMs.push(held.claimedMs + overAfterMs)
@@ -165,7 +168,7 @@ describe('requests', () => {
     const [answered = '', unsent = ''] = await claim(2)
     await pass(5_000)
     await answer([answered])
-    await deleteUnsentRequests(ledger.pool, instanceId, [unsent])
+    await endUnsentRequests(ledger.pool, instanceId, [unsent])
     expect(await claim(2)).toHaveLength(1)
     await pass(windowMs - 5_000)
     expect(await claim(1)).toEqual([])
@@ -184,7 +187,7 @@ describe('requests', () => {
   test('an instance ends only its own requests', async () => {
     await setLimit(ledger.pool, 1)
     const ids = await claim(1)
-    await deleteUnsentRequests(ledger.pool, randomUUID(), ids)
+    await endUnsentRequests(ledger.pool, randomUUID(), ids)
     await endAnsweredRequests(ledger.pool, randomUUID(), ids)
     await pass(windowMs)
     expect(await free()).toBe(0)
@@ -331,7 +334,7 @@ describe('the number of requests left that the service reports', () => {
     await setLimit(ledger.pool, 10)
     const claimed = await claim(1)
     expect(await count(0)).toBe(9)
-    await deleteUnsentRequests(ledger.pool, instanceId, claimed)
+    await endUnsentRequests(ledger.pool, instanceId, claimed)
     expect(await free()).toBe(1)
   })
 

@@ -41,7 +41,7 @@ test('capturing a record twice changes nothing, but makes a report of its state 
   expect(await ledger.events(kept.id)).toEqual(['new -> queued: captured', 'queued -> sending: claimed'])
   const { fresh } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 0 })
   expect(
-    await readReportsToWriteBack({ ledger: ledger.pool, history: { isComplete: async () => true } }, fresh),
+    await readReportsToWriteBack({ ledger: ledger.pool, history: { stands: async () => true } }, fresh),
   ).toMatchObject([{ outboxId: kept.outboxId, state: 'sending' }])
 })
 

@@ -85,7 +85,7 @@ describe('a claim', () => {
   test('takes fewer records if fewer requests are free than it asked for', async () => {
     for (let i = 0; i < 2; i++) await due()
     await ledger.capture([{}, {}, {}])
-    await ledger.pool.query('truncate outboxd.request')
+    await ledger.pool.query(`update outboxd.request set over_at = '-infinity'`)
     await setLimit(ledger.pool, 4)
     const claimed = await claim(dispatch, { submissions: 3, polls: 2 })
     expect([claimed.submissions.length, claimed.polls.length]).toEqual([2, 2])
@@ -93,7 +93,7 @@ describe('a claim', () => {
 
   test('leaves its polls to others if they took the requests that it had seen free', async () => {
     for (let i = 0; i < 3; i++) await due()
-    await ledger.pool.query('truncate outboxd.request')
+    await ledger.pool.query(`update outboxd.request set over_at = '-infinity'`)
     await setLimit(ledger.pool, 2)
     expect((await claim(dispatch, { polls: 3 })).polls).toEqual([])
     expect((await claim(dispatch, { polls: 2 })).polls).toHaveLength(2)
@@ -119,7 +119,8 @@ describe('a claim', () => {
           await continued.promise
           return true
         },
-        rememberClaim: async () => {},
+        assertCommitIsCertain: async () => {},
+        rememberRequest() {},
       },
     })
     const failing = claim(stopped, { submissions: 1 }).catch((error: unknown) => error)
@@ -145,7 +146,8 @@ describe('a claim', () => {
     const late = ledger.dispatch({
       history: {
         mayClaim: async () => true,
-        async rememberClaim() {
+        rememberRequest() {},
+        async assertCommitIsCertain() {
           await ledger.pool.query(
             `update outboxd.submission set state = 'uncertain', claim_id = null, instance_id = null, ended_at = now() where id = $1`,
             [id],

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createDataLossGuard } from '../../src/ledger/history/createDataLossGuard.ts'
 import {
   makeReportsDueAgain,
   readDueReports,
@@ -9,7 +8,7 @@ import {
 import type { Report, ReportResult, Submission } from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
-import { claim, type Ledger, noNamedRows, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
+import { claim, historyOf, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -34,10 +33,7 @@ async function uncertain(): Promise<Submission> {
 
 async function read() {
   const { fresh, again } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 10 })
-  return readReportsToWriteBack({ ledger: ledger.pool, history: { isComplete: async () => true } }, [
-    ...fresh,
-    ...again,
-  ])
+  return readReportsToWriteBack({ ledger: ledger.pool, history: { stands: async () => true } }, [...fresh, ...again])
 }
 const knows = (report: Report): ReportResult => ({ report, againInMs: null, code: null, problem: null })
 const refused = (report: Report, againInMs = 0): ReportResult => ({
@@ -159,17 +155,11 @@ test('a ledger that lost data reports nothing, even before a check finds the los
   await uncertain()
   const { fresh } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 10 })
   expect(
-    await readReportsToWriteBack({ ledger: ledger.pool, history: { isComplete: async () => true } }, fresh),
+    await readReportsToWriteBack({ ledger: ledger.pool, history: { stands: async () => true } }, fresh),
   ).toHaveLength(1)
-  const known = createDataLossGuard({
-    pool: ledger.pool,
-    who: 'test',
-    requestOverAfterMs: 1_000,
-    standby: 'none',
-    rowSearch: noNamedRows,
-  })
+  const known = historyOf(ledger.pool)
   expect(await readReportsToWriteBack({ ledger: ledger.pool, history: known }, fresh)).toHaveLength(1)
-  await ledger.pool.query('update outboxd.history set ledger_oid = ledger_oid::bigint + 1')
+  await ledger.pool.query('update outboxd.ledger set table_oid = table_oid + 1')
   expect(await readReportsToWriteBack({ ledger: ledger.pool, history: known }, fresh)).toEqual([])
-  await ledger.pool.query('update outboxd.history set ledger_oid = ledger_oid::bigint - 1')
+  await ledger.pool.query('update outboxd.ledger set table_oid = table_oid - 1')
 })

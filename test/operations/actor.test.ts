@@ -3,7 +3,6 @@ import { command as adopt } from '../../src/commands/adopt.ts'
 import { command as discard } from '../../src/commands/discard.ts'
 import { command as pause } from '../../src/commands/pause.ts'
 import { command as prune } from '../../src/commands/prune.ts'
-import { command as recover } from '../../src/commands/recover.ts'
 import { command as reload } from '../../src/commands/reload.ts'
 import { command as replay } from '../../src/commands/replay.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
@@ -110,16 +109,6 @@ test('resume --all, reload, adopt and prune are logged with name and reason', as
     { act: 'prune', reason: 'ticket 5', detail: { days: 90, begun: true } },
     { act: 'prune', reason: 'ticket 5', detail: { days: 90, submissions: 1 } },
   ])
-})
-
-test('recover still takes the name with --by', async () => {
-  await fixture.row('{"amount":"1"}')
-  await fixture.ledger.pool.query(`update outbox set status = 'queued'`)
-  expect(await recover.action(fixture.context(), { as: 'uncertain', by: 'erin', reason: 'restored', yes: true })).toBe(
-    0,
-  )
-  const { rows } = await fixture.ledger.pool.query('select who, detail from outboxd.submission_event')
-  expect(rows).toMatchObject([{ who: 'operator erin', detail: { reason: 'restored' } }])
 })
 
 test.each([

@@ -3,8 +3,7 @@ import { systemClock } from '../../src/clock.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
-import { createLockedRowWatch, readUncapturedRowsLockedByCapture } from '../../src/outbox/lockedRows.ts'
-import { daemonSessionNames } from '../../src/postgres/sessionSettings.ts'
+import { createLockedRowWatch } from '../../src/outbox/lockedRows.ts'
 import { setup } from '../outbox/setup.ts'
 import { statusSays } from '../support/statusSays.ts'
 
@@ -136,18 +135,4 @@ test('the metrics count locked rows', async () => {
     outboxWaiting: 1,
   })
   expect(await metrics.render()).toContain(`outboxd_problems{kind="${kind}"} 1`)
-})
-
-test('a row that a daemon has locked is found behind 10,000 rows that were locked before', async () => {
-  const { pool, outbox, capture, connect } = await setup()
-  await capture()
-  await pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 10001)`)
-  await pool.query('select from outbox for update')
-  const daemon = await connect()
-  await daemon.query(`set application_name = '${daemonSessionNames.outbox}'`)
-  await daemon.query('begin')
-  await daemon.query('select from outbox where id = 10001 for update')
-  const found = await readUncapturedRowsLockedByCapture(outbox, () => true)
-  expect(found.map(({ outboxId }) => outboxId)).toEqual(['10001'])
-  expect(await readUncapturedRowsLockedByCapture(outbox, () => false)).toEqual([])
 })

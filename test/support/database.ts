@@ -24,7 +24,7 @@ export async function createDatabase(
   // Copying files takes a tenth of the time of Postgres's default, which writes each page to its log.
   const url = await createDatabaseOn(server, name, `template ${from} strategy file_copy ${options}`)
   const pool = openPool(url)
-  if (from === 'outboxd_template') await agreeToCopy(pool)
+  if (from === 'outboxd_template') await writeIdentity(pool)
   return {
     url,
     pool,
@@ -35,9 +35,10 @@ export async function createDatabase(
   }
 }
 
-/** Agrees to a copied ledger, which would otherwise be a suspected loss, so that nothing is sent. */
-async function agreeToCopy(pool: pg.Pool): Promise<void> {
+/** Writes the ledger's identity, as the first heartbeat of a daemon does. */
+async function writeIdentity(pool: pg.Pool): Promise<void> {
   await pool.query(
-    'update outboxd.history h set database_oid = n.database_oid, ledger_oid = n.ledger_oid from outboxd.history_now() n',
+    `update outboxd.ledger l set system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid,
+       table_oid = n.table_oid from outboxd.server_identity() n`,
   )
 }

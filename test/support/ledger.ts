@@ -13,7 +13,8 @@ import {
   withCaptureLock,
 } from '../../src/ledger/capture.ts'
 import { Claims } from '../../src/ledger/claims.ts'
-import { createDataLossGuard } from '../../src/ledger/history/createDataLossGuard.ts'
+import { LedgerHistory } from '../../src/ledger/history/history.ts'
+import type { LedgerStandby } from '../../src/ledger/history/judgeHistory.ts'
 import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
 import { type InstanceLedger, type WrittenOutcomes, writeOutcomes } from '../../src/ledger/outcomes.ts'
 import type { PauseBackoff } from '../../src/ledger/pauses.ts'
@@ -92,15 +93,11 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         delete from outboxd.refusal_run; delete from outboxd.believed_refusal;
         delete from outboxd.skipped_row; delete from outboxd.pruned_submission;
         delete from outboxd.operator_act; delete from outbox; delete from outboxd_jobs.job;
-        update outboxd.ledger set rate_limit = null, window_ms = null, spent_at = null;
+        update outboxd.ledger l set rate_limit = null, window_ms = null, spent_at = null,
+          system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, table_oid = n.table_oid,
+          written_by = pg_current_xact_id(), lost_at = null, recovered_at = clock_timestamp() -- as recover does
+        from outboxd.server_identity() n;
         commit`)
-      // An operator agrees to the history, so that guards forget their last claims and any suspected loss.
-      await pool.query(
-        `update outboxd.history h set system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, ledger_oid = n.ledger_oid,
-           found_at = null, found = null, found_by = null, doubtful_before = null, marked_event = null,
-           agreed_at = clock_timestamp(), agreed_actor = 'operator', agreed_by = 'operator test'
-         from outboxd.history_now() n`,
-      )
     },
     async capture(records, keyOnFailure = 'continue') {
       const kept = records.map(record)
@@ -112,11 +109,12 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
       return kept.map(({ id }) => id)
     },
     dispatch(given = {}, clock = systemClock) {
+      const instance = given.instance ?? { id: randomUUID(), who: 'test' }
       const on: InstanceOn = {
         ledger: pool,
         queue,
-        instance: { id: randomUUID(), who: 'test' },
-        history: historyOf(pool),
+        instance,
+        history: historyOf(pool, instance.id),
         trialLostAfterMs: 60_000,
         requestOverAfterMs: 33_000,
         backoff: pauseBackoff,
@@ -216,12 +214,9 @@ export async function countFree(pool: pg.Pool): Promise<number> {
   return rows[0]?.free ?? 0
 }
 
-/** A search that finds no outbox row with a transaction. */
-const findNone = async () => ({ kind: 'none' }) as const
-export const noNamedRows = { find: findNone, findNow: findNone }
-
-const historyOf = (pool: pg.Pool) =>
-  createDataLossGuard({ pool, who: 'test', requestOverAfterMs: 33_000, standby: 'none', rowSearch: noNamedRows })
+/** Makes the history of a daemon. */
+export const historyOf = (pool: pg.Pool, instanceId: string = randomUUID(), standby: LedgerStandby = 'none') =>
+  new LedgerHistory({ pool, instanceId, standby, clock: systemClock })
 
 /** Returns the functions that capture uses on a ledger. */
 export function openCaptureLock(pool: pg.Pool, keyOnFailure: KeyOnFailure = 'continue') {

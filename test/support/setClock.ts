@@ -12,7 +12,7 @@ export async function setClockBack(pool: pg.Pool, ms: number): Promise<void> {
   const { rows } = await pool.query<{ table: string; column: string }>(
     `select format('%I.%I', table_schema, table_name) as table, column_name as column
      from information_schema.columns join information_schema.tables using (table_schema, table_name)
-     where table_type = 'BASE TABLE' and data_type = 'timestamp with time zone' and is_generated = 'NEVER' and column_name not in ('recorded_at', 'doubtful_before')
+     where table_type = 'BASE TABLE' and data_type = 'timestamp with time zone' and is_generated = 'NEVER' and column_name <> 'recorded_at'
        and (table_schema = 'outboxd' and table_name not in ('submission_event', 'operator_act')
          or table_schema = 'outboxd_jobs' and table_name = 'job')
        and not exists (
@@ -23,7 +23,7 @@ export async function setClockBack(pool: pg.Pool, ms: number): Promise<void> {
   const byTable = Map.groupBy(rows, ({ table }) => table)
   const moves = [...byTable].map(([table, columns]) => {
     const later = columns.map(({ column }) => `"${column}" = "${column}" + interval '${ms} ms'`)
-    if (table === 'outboxd.history') later.push('written_by = pg_current_xact_id()') // whose trigger is off, too
+    if (table === 'outboxd.ledger') later.push('written_by = pg_current_xact_id()') // whose trigger is off, too
     if (table === 'outboxd_jobs.job') later.push(`priority = priority - ${Math.round(ms / 1_000)}`) // the second when it is due
     return `update ${table} set ${later.join(', ')};`
   })

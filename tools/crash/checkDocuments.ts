@@ -91,7 +91,7 @@ function checkLast(
   if (!newest || !row) return []
   if (!newest.isSent) {
     // `recover` rejects a row that the ledger had lost and that cannot be mapped any more.
-    const isRecovered = row.status === 'rejected' && /the ledger had lost this row/.test(row.error ?? '')
+    const isRecovered = row.status === 'rejected' && /the ledger did not know this row/.test(row.error ?? '')
     return row.status === 'discarded' || isRecovered
       ? []
       : [`the last version is not to be sent, but its row is ${row.status}`]

@@ -63,9 +63,9 @@ export const mutations = {
     breaks: 'nobody compares the history of the ledger with its server',
     patches: [
       {
-        file: 'src/ledger/history/judgeDataLoss.ts',
-        from: `if (reading.isFound) return { kind: 'waits' }`,
-        to: `if (!reading.isFound) return { kind: 'stands' }\n  if (reading.isFound) return { kind: 'waits' }`,
+        file: 'src/ledger/history/judgeHistory.ts',
+        from: `if (isLost) return { kind: 'waits' }`,
+        to: `if (!isLost) return { kind: 'stands' }\n  if (isLost) return { kind: 'waits' }`,
       },
     ],
     idempotency: 'ignore',
@@ -106,7 +106,7 @@ export const mutations = {
       // Nothing looks for the claim, or writes its outcome, before its COMMIT.
       {
         file: 'src/ledger/claims.ts',
-        from: `if (last !== undefined) await this.#on.history.rememberClaim(last)`,
+        from: `if (claimed.submissions.length > 0) await this.#on.history.assertCommitIsCertain()`,
         to: ``,
       },
       {

@@ -1,6 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises'
-import { LedgerMayHaveLostData, readSuspectedLoss } from '../../src/ledger/history/history.ts'
+import { LedgerMayHaveLostData } from '../../src/ledger/history/history.ts'
 import { discardSeenSubmissions } from '../../src/ledger/operator/decisions.ts'
+import { readHistoryPause } from '../../src/ledger/operator/recover.ts'
 import { resolveAsArrived } from '../../src/ledger/operator/resolveSubmission.ts'
 import {
   anySubmissionFilter,
@@ -65,11 +66,9 @@ export async function recoverLedger(
 ): Promise<boolean> {
   {
     await using databases = await openDatabases(config, 'crash@campaign', () => 'outbox')
-    const found = await readSuspectedLoss(databases.ledger)
-    if (found === null) return false
+    if ((await readHistoryPause(databases.ledger)) === null) return false
   }
-  // A killed daemon may have captured a row without marking it (docs/run/operations.md).
-  const args = ['recover', '--as', 'uncertain', '--waiting', '--yes', '--by', 'crash', '--reason', 'crash campaign']
+  const args = ['recover', '--yes', '--as', 'crash', '--reason', 'crash campaign']
   const { code } = await runAndPerhapsKill(program.start(args, env), random)
   return code === 0
 }

@@ -149,7 +149,7 @@ function createCourse({ options, cluster, surroundings, fleet, random }: CourseD
 
   const readFound = async () => {
     const { rows } = await onPrimary(
-      `select h.found_at is not null as found, h.timeline = n.timeline as agreed from outboxd.history h, outboxd.history_now() n`,
+      'select lost_at is not null as found, difference is null as agreed from outboxd.history(null, null, null)',
     )
     return rows[0] as { found: boolean; agreed: boolean }
   }
@@ -175,7 +175,7 @@ function createCourse({ options, cluster, surroundings, fleet, random }: CourseD
 
   async function recoverByHand(): Promise<void> {
     const context = testContext(surroundings.env)
-    const code = await recover.action(context, { as: 'uncertain', yes: true })
+    const code = await recover.action(context, { yes: true })
     if (code !== 0) complaints.push(`failover ${report.failovers}: recover left with ${code}: ${context.messages()}`)
   }
 

@@ -1,5 +1,5 @@
 import type { DatabaseConfig } from '../../config.ts'
-import { emptyInstanceMemory, isStandbyAwaited, readAndJudgeHistory } from '../../ledger/history/history.ts'
+import { findHistoryProblem, isStandbyAwaited } from '../../ledger/history/history.ts'
 import { assertMigrated, findSequencesBehindTables } from '../../ledger/migrations.ts'
 import { readMissingGrantStatements } from '../../ledger/operator/grants.ts'
 import {
@@ -12,11 +12,10 @@ import { countProblems, findTrialWriteRefusal } from '../../ledger/problems.ts'
 import type { ProblemKind } from '../../model.ts'
 import { readOnlyMessage, standbyAwaitedMessage } from '../../operations/databaseMessages.ts'
 import { findCollationChange } from '../../postgres/collationVersion.ts'
-import type { Database } from '../../postgres/database.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { type Finding, makeFinding } from './finding.ts'
 
-export function checkLedger({ databaseUrl: url, ledgerStandby }: DatabaseConfig): Promise<Finding[]> {
+export function checkLedger({ databaseUrl: url }: DatabaseConfig): Promise<Finding[]> {
   const problem = (...lines: string[]) => [makeFinding('ledger', 'problem', ...lines)]
   return inspectDatabase({
     of: 'ledger',
@@ -29,8 +28,9 @@ export function checkLedger({ databaseUrl: url, ledgerStandby }: DatabaseConfig)
       if (cause !== null) return problem(readOnlyMessage(cause))
       const behind = await findSequencesBehindTables(db)
       if (behind.length > 0) return problem(positionsMessage, ...behind.map(statement))
-      const history = await readUnseenHistory(db, ledgerStandby)
-      if (history !== null) return problem(history)
+      const history = await findHistoryProblem(db)
+      if (history !== null)
+        return problem(`${history}, so nothing is sent. \`outboxd recover --dry-run\` shows what to settle`)
       if (await isStandbyAwaited(db)) return problem(standbyAwaitedMessage)
       const refusal = await findTrialWriteRefusal(db)
       if (refusal !== null) return problem(refusedMessage(refusal))
@@ -53,15 +53,6 @@ export function checkLedger({ databaseUrl: url, ledgerStandby }: DatabaseConfig)
 
 const statement = (sql: string) => `${sql};`
 
-async function readUnseenHistory(db: Database, standby: DatabaseConfig['ledgerStandby']): Promise<string | null> {
-  const findRowNamingTransaction = async () => ({ kind: 'none' }) as const
-  const { reading, verdict } = await readAndJudgeHistory(db, emptyInstanceMemory, { standby, findRowNamingTransaction })
-  if (reading === null)
-    return 'the row in outboxd.history is gone, so nothing is sent. Run `outboxd recover --restored --as uncertain`'
-  if (verdict.kind !== 'found') return null
-  return `the ledger may have lost committed data (${verdict.detail}), so nothing is sent. If no daemon runs, start one: it examines the ledger. Then \`outboxd recover --dry-run\` shows what to settle`
-}
-
 const stopping: ReadonlySet<ProblemKind> = new Set(['ledger_history', 'loop_failing', 'claim_lost'])
 
 function judgeProblems(counts: Awaited<ReturnType<typeof countProblems>>): Finding {
@@ -73,7 +64,7 @@ function judgeProblems(counts: Awaited<ReturnType<typeof countProblems>>): Findi
 const grantMessage = 'the role lacks permissions in the schemas outboxd and outboxd_jobs. Their owner must run:'
 
 const positionsMessage =
-  'the ledger’s sequences would give out numbers that its tables already have. This happens after logical replication or a partial restore. Stop the daemons and run the statements below as the owner of the schema. If records may have been sent since the copy was made, also run `outboxd recover --restored --as uncertain` before you start a daemon:'
+  'the ledger’s sequences would give out numbers that its tables already have. This happens after logical replication or a partial restore. Stop the daemons and run the statements below as the owner of the schema. If records may have been sent since the copy was made, also run `outboxd recover` before you start a daemon:'
 
 const refusedMessage = (refusal: string) =>
   `the ledger refuses a trial write, so the daemons cannot send: ${refusal}. If the disk is full, give it room`

@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises'
 import { systemClock } from '../../clock.ts'
 import type { DatabaseConfig } from '../../config.ts'
 import { standbyMissingMessage } from '../../ledger/history/history.ts'
-import type { LedgerStandby } from '../../ledger/history/judgeDataLoss.ts'
+import type { LedgerStandby } from '../../ledger/history/judgeHistory.ts'
 import {
   type DataFolder,
   type Durability,

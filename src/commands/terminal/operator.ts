@@ -31,10 +31,7 @@ function userName(): string {
   }
 }
 
-const whoHelp = 'your name, for the log (default: your user name)'
-export const actorNameOption = ['--as <name>', whoHelp] as const
-/** For `recover`, where --as takes a state (and, if given again, a name). */
-export const byOption = ['--by <name>', whoHelp] as const
+export const actorNameOption = ['--as <name>', 'your name, for the log (default: your user name)'] as const
 export const reasonOption = ['--reason <text>', 'why, for the log'] as const
 export const dryRunOption = ['--dry-run', 'show what would change, and change nothing'] as const
 

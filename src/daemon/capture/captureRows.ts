@@ -79,7 +79,6 @@ export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSou
       const all = outboxIds.length === 0 ? [] : await read(rows, session)
       outboxIds = all.map((record) => record.outboxId)
       const inserted = all.length === 0 ? nothingInserted : await session.insert(all)
-      if (inserted === null) return 'waits'
       const records = all.filter((record) => !inserted.leftOutIds.has(record.outboxId))
       // Rows in conflict are not marked, so they are not among the failed rows.
       outboxIds = records.map((record) => record.outboxId)

@@ -135,7 +135,7 @@ function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdic
     }
   if (code !== 'E003' && code !== 'E002') return { kind: 'failed', code, reason }
   if (history.resubmissions >= resubmissionsMax && history.earlierInDoubt)
-    return { kind: 'failed', code, reason: `${reason}; the record may have been submitted again already` }
+    return { kind: 'uncertain', code, reason: `${reason}; the record may have been submitted again already` }
   if (history.resubmissions >= resubmissionsMax)
     return {
       kind: 'failed',

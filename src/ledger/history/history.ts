@@ -1,132 +1,211 @@
 import type pg from 'pg'
 import { boundText } from '../../boundText.ts'
-import type { EventActor } from '../../model.ts'
-import { type Database, epochMsSql, inTransaction } from '../../postgres/database.ts'
-import { requestOverAfterMs } from '../../requestDurations.ts'
-import { countLimitAsSpent } from '../budget.ts'
+import type { Clock } from '../../clock.ts'
+import { CommitUncertain, type Database, epochMsSql, inTransaction } from '../../postgres/database.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
-import { readLongestRequestTimeoutMs } from '../settings.ts'
 import {
-  type DataLossVerdict,
-  type HistoryIdentity,
+  differences,
   type HistoryReading,
-  judgeDataLoss,
+  type HistoryVerdict,
+  judgeHistory,
   type LedgerStandby,
-  type RememberedHistory,
-  type RowSearchResult,
-} from './judgeDataLoss.ts'
+} from './judgeHistory.ts'
 
-export interface LastClaim {
-  id: string
-  outboxId: string
-  attempt: number
+export interface LedgerHistoryOptions {
+  pool: pg.Pool
+  instanceId: string
+  standby: LedgerStandby
+  clock: Pick<Clock, 'stopwatch'>
 }
 
-/** What this instance has seen in the ledger, which must still have it. */
-export interface InstanceMemory {
-  history: RememberedHistory | null
-  claim: LastClaim | null
-  safeLsn: string | null
-  hasRecords: boolean
-}
-
-export const emptyInstanceMemory: InstanceMemory = { history: null, claim: null, safeLsn: null, hasRecords: false }
-
-/** True if COMMITs wait until a standby has them on disk. */
-const commitsWaitSql = `(current_setting('synchronous_standby_names') <> ''
-  and current_setting('synchronous_commit') in ('on', 'remote_apply'))`
-
-const identitySql = (row: 'h' | 'n'): string =>
-  `json_build_object('systemId', ${row}.system_id, 'timeline', ${row}.timeline, 'databaseOid', ${row}.database_oid, 'ledgerOid', ${row}.ledger_oid)`
+export type HistoryChange =
+  | { kind: 'none' }
+  /** A declared standby was promoted, and sending goes on. */
+  | { kind: 'promoted' }
+  /** This daemon has paused all. */
+  | { kind: 'lost'; detail: string }
 
 /**
- * `hasLastClaim` accepts emptied records, because a restored record has no attempts. `isUnused` checks requests first,
- * because a search for records reads past pruned rows that are not vacuumed yet.
+ * Keeps a daemon from sending from a ledger that has lost committed data (docs/why/crashes.md):
+ *
+ *     stands            in the transactions that claim, capture or write back
+ *     rememberRequest   after a claim's COMMIT: the ledger must have the request from now on
+ *     lookFor, note     with each heartbeat, whose statement reads `outboxd.history`
+ *     runOnce           does what the last heartbeat asks for: pauses all daemons, or accepts an identity
+ *
+ * While the pause stands, and after a `recover`, a daemon forgets what it wrote.
  */
-const viewSql = `
-  ${identitySql('h')} as agreed, ${identitySql('n')} as now,
-  ${epochMsSql('h.agreed_at')} as "agreedAtMs", coalesce(h.agreed_actor = 'operator', false) as "isByPerson",
-  ${epochMsSql('clock_timestamp()')} - ${epochMsSql('h.marked_at')} as "markedForMs",
-  n.safe_lsn::text as "safeLsn", n.has_target as "hasTarget",
-  coalesce(h.written_by::text::numeric % 4294967296 <> h.xmin::text::numeric, true)
-    or h.marked_event is not null and not exists (select from outboxd.submission_event where id = h.marked_event) as "isPutBack",
-  ${commitsWaitSql} as "isSynchronous", h.found_at is not null as "isFound",
-  ($1::uuid is null
-    or exists (select from outboxd.submission where id = $1 and (attempt >= $2 or emptied_at is not null))
-    or exists (select from outboxd.pruned_submission where outbox_id = $3 and id = $1)
-  ) as "hasLastClaim",
-  coalesce(n.safe_lsn >= $4::pg_lsn, true) as "isPastSeen",
-  not exists (select from outboxd.request) and not exists (select from outboxd.submission) as "isUnused",
-  case when $5::boolean then false else not exists (select from outboxd.pruned_submission) and not exists (select from outboxd.submission) end as "isEmpty",
-  exists (select from outboxd.problem where kind = 'ledger_history' and subject = 'standby') as "isStandbyMissed"`
+export class LedgerHistory {
+  readonly #options: LedgerHistoryOptions
+  /** The last heartbeat that this daemon wrote, and its newest request. */
+  #beat: { number: number; ageMs(): number } | null = null
+  #request: { id: string; ageMs(): number } | null = null
+  #recoveredAtMs: number | null = null
+  #verdict: HistoryVerdict = { kind: 'waits' }
+  /** A loss for which this daemon has not paused all yet. */
+  #loss: string | null = null
+  /** Since when this daemon has seen a new timeline that only others may take. */
+  #waitsMs: (() => number) | null = null
+  #isStandbyMissed: boolean | null = null
 
-async function readHistory(
-  db: Database,
-  { claim, safeLsn, hasRecords }: InstanceMemory,
-): Promise<HistoryReading | null> {
-  const { rows } = await db.query<HistoryReading>(`select ${viewSql} from outboxd.history h, outboxd.history_now() n`, [
-    claim?.id ?? null,
-    claim?.attempt ?? null,
-    claim?.outboxId ?? null,
-    safeLsn,
-    hasRecords,
-  ])
-  return rows[0] ?? null
-}
+  constructor(options: LedgerHistoryOptions) {
+    this.#options = options
+  }
 
-export interface JudgedHistory {
-  reading: HistoryReading | null
-  verdict: DataLossVerdict
-}
+  async stands(db: Database): Promise<boolean> {
+    const reading = await readHistory(db, this.#options.instanceId, this.lookFor())
+    const verdict = this.#judge(reading)
+    if (verdict.kind === 'lost') this.#loss = verdict.detail
+    return verdict.kind === 'stands' && this.#loss === null
+  }
 
-/** Reads rows of the outbox only if the ledger has no records. */
-export async function readAndJudgeHistory(
-  db: Database,
-  remembered: InstanceMemory,
-  {
-    standby,
-    findRowNamingTransaction,
-  }: { standby: LedgerStandby; findRowNamingTransaction(): Promise<RowSearchResult> },
-): Promise<JudgedHistory> {
-  const reading = await readHistory(db, remembered)
-  if (reading === null) return { reading, verdict: { kind: 'found', detail: rowIsGone } }
-  const { history } = remembered
-  const verdict = judgeDataLoss(reading, { memory: history, standby, named: { kind: 'unknown' } })
-  if (verdict.kind !== 'asks') return { reading, verdict }
-  return {
-    reading,
-    verdict: judgeDataLoss(reading, { memory: history, standby, named: await findRowNamingTransaction() }),
+  /** Like `stands`, but also false while a declared standby does not get the COMMITs. */
+  async mayClaim(db: Database): Promise<boolean> {
+    return (await this.stands(db)) && (this.#options.standby === 'none' || (await hasSynchronousCommits(db)))
+  }
+
+  /** @throws CommitUncertain if a standby is declared and the COMMIT may not have waited for it */
+  async assertCommitIsCertain(): Promise<void> {
+    const { pool, standby } = this.#options
+    if (standby === 'synchronous' && !(await hasSynchronousCommits(pool)))
+      throw new CommitUncertain('the server waits for no standby any more')
+  }
+
+  rememberRequest(id: string): void {
+    if (this.#request === null || BigInt(id) > BigInt(this.#request.id))
+      this.#request = { id, ageMs: this.#options.clock.stopwatch() }
+  }
+
+  /** The heartbeat and the request that the ledger must have. */
+  lookFor(): LookedFor {
+    const number = this.#knownBeat()?.number ?? 0
+    const request = this.#request !== null && this.#request.ageMs() < requestKeptMs ? this.#request.id : null
+    return { beats: number > beatsLostMax ? number - beatsLostMax : null, request }
+  }
+
+  /**
+   * @param beats the number of the heartbeat whose statement has read `reading`
+   * @returns true if `runOnce` has something to do
+   */
+  note(reading: HistoryReading | null, beats: number): boolean {
+    const verdict = this.#judge(reading)
+    this.#verdict = verdict
+    if (verdict.kind === 'lost') this.#loss = verdict.detail
+    if (verdict.kind === 'stands' && this.#loss === null)
+      this.#beat = { number: beats, ageMs: this.#options.clock.stopwatch() }
+    return this.#loss !== null || verdict.kind === 'new' || verdict.kind === 'promoted'
+  }
+
+  async runOnce(): Promise<HistoryChange> {
+    const { pool } = this.#options
+    const { kind } = this.#verdict
+    if (kind !== 'others') this.#waitsMs = null
+    else if (this.#othersTakeTooLong()) this.#loss ??= differences.timeline
+    if (this.#loss !== null) return this.#pauseAll(this.#loss)
+    if (kind === 'new' || kind === 'promoted') {
+      await inTransaction(pool, acceptIdentity)
+      this.#verdict = { kind: 'stands' }
+    }
+    if (kind === 'stands') await this.#lookForStandby()
+    return { kind: kind === 'promoted' ? kind : 'none' }
+  }
+
+  #knownBeat() {
+    return this.#beat !== null && this.#beat.ageMs() < beatKeptMs ? this.#beat : null
+  }
+
+  #judge(reading: HistoryReading | null): HistoryVerdict {
+    const { standby } = this.#options
+    const before = this.#recoveredAtMs
+    if (reading !== null) this.#recoveredAtMs = reading.recoveredAtMs ?? 0
+    const isRecovered = before !== null && (reading?.recoveredAtMs ?? 0) > before
+    if (reading === null || !(reading.isLost || isRecovered))
+      return judgeHistory(reading, { knows: this.#knownBeat() !== null, standby })
+    this.#beat = null
+    this.#request = null
+    this.#loss = null
+    return judgeHistory({ ...reading, missing: null }, { knows: false, standby })
+  }
+
+  #othersTakeTooLong(): boolean {
+    this.#waitsMs ??= this.#options.clock.stopwatch()
+    return this.#waitsMs() > othersTakeTimelineMs
+  }
+
+  async #pauseAll(detail: string): Promise<HistoryChange> {
+    const isNew = await inTransaction(this.#options.pool, (db) => pauseForHistory(db, detail))
+    return isNew ? { kind: 'lost', detail } : { kind: 'none' }
+  }
+
+  async #lookForStandby(): Promise<void> {
+    const { pool, standby } = this.#options
+    const isMissed = standby === 'synchronous' && !(await hasSynchronousCommits(pool))
+    if (isMissed === this.#isStandbyMissed) return
+    await updateStandbyPause(pool, isMissed)
+    this.#isStandbyMissed = isMissed
   }
 }
 
-const rowIsGone = 'the row of outboxd.history is gone'
+export interface LookedFor {
+  beats: number | null
+  request: string | null
+}
+
+export const nothingLookedFor: LookedFor = { beats: null, request: null }
+
+/** A crash of Postgres may undo the last heartbeats, because they do not wait for the disk, nor for a standby. */
+const beatsLostMax = 5
+/** Until then, a heartbeat that was written after the request shows that the ledger has it. Requests are kept for an hour. */
+const requestKeptMs = 600_000
+/** A daemon that was suspended for longer knows nothing, because rows of silent instances are deleted after a day. */
+const beatKeptMs = 12 * 3_600_000
+/** A daemon that has just started leaves a new timeline to those that saw the old one for this long. */
+const othersTakeTimelineMs = 10_000
+
+/** The columns of `outboxd.history`, as a statement that names it `h` selects them. */
+export const historyColumnsSql = `h.lost_at is not null as "isLost", ${epochMsSql('h.recovered_at')} as "recoveredAtMs",
+  h.is_new as "isNew", h.difference, h.missing`
+
+export async function readHistory(
+  db: Database,
+  instanceId: string | null = null,
+  { beats, request }: LookedFor = nothingLookedFor,
+): Promise<HistoryReading | null> {
+  const { rows } = await db.query<HistoryReading>(`select ${historyColumnsSql} from outboxd.history($1, $2, $3) h`, [
+    instanceId,
+    beats,
+    request,
+  ])
+  return rows[0] ?? null
+}
 
 export class LedgerMayHaveLostData extends Error {
   override name = 'LedgerMayHaveLostData'
 }
 
-/**
- * Call it before an operator's decision: `recover` believes a row only while no operator has decided its record.
- *
- * @throws LedgerMayHaveLostData
- */
-export async function assertNoDataLost(db: Database): Promise<void> {
-  const { verdict } = await readAndJudgeHistory(db, emptyInstanceMemory, {
-    standby: 'none',
-    findRowNamingTransaction: async () => ({ kind: 'none' }),
-  })
-  if (verdict.kind === 'waits')
-    throw new LedgerMayHaveLostData(
-      'the ledger may have lost data, so its records may be out of date, and this was not done. Run `outboxd recover` first',
-    )
-  if (verdict.kind === 'found')
-    throw new LedgerMayHaveLostData(
-      `${verdict.detail}. The ledger’s records may be out of date, so this was not done. Start a daemon, wait until it has looked at the ledger, and do what \`outboxd status\` says. If none can start, first run \`outboxd recover --restored\``,
-    )
+/** Says why the ledger may have lost data, as far as a command can see that; null if it has all. */
+export async function findHistoryProblem(db: Database): Promise<string | null> {
+  const reading = await readHistory(db)
+  if (reading?.isLost) return 'a daemon has found that the ledger may have lost committed data'
+  const verdict = judgeHistory(reading, { knows: false, standby: 'none' })
+  return verdict.kind === 'lost' ? verdict.detail : null
 }
 
+/** @throws LedgerMayHaveLostData */
+export async function assertNoDataLost(db: Database): Promise<void> {
+  const problem = await findHistoryProblem(db)
+  if (problem === null) return
+  throw new LedgerMayHaveLostData(
+    `${problem}. The ledger’s records may be out of date, so nothing was done. Run \`outboxd recover\` first`,
+  )
+}
+
+/** True if COMMITs of this session wait until a standby has them on disk. */
 export async function hasSynchronousCommits(db: Database): Promise<boolean> {
-  const { rows } = await db.query<{ wait: boolean }>(`select ${commitsWaitSql} as wait`)
+  const { rows } = await db.query<{ wait: boolean }>(
+    `select current_setting('synchronous_standby_names') <> ''
+       and current_setting('synchronous_commit') in ('on', 'remote_apply') as wait`,
+  )
   return rows[0]?.wait ?? false
 }
 
@@ -139,144 +218,50 @@ export async function isStandbyAwaited(db: Database): Promise<boolean> {
   return rowCount === 1
 }
 
-/** True if a daemon or an operator found that the ledger may have lost data, and no operator has decided yet. */
-export const mayHaveLostDataSql = 'exists (select from outboxd.history where id and found_at is not null)'
-
-export interface SuspectedLoss {
-  detail: string
-  by: string
-  atMs: number
-  lastMarkMs: number
-  agreed: HistoryIdentity
-  now: HistoryIdentity
-}
-
-export const ledgerRestoredMessage = (who: string): string => `${who} says that the ledger was restored from a backup`
-
-/** @param saidRestoredBy the operator who says that the ledger was restored, if no daemon has found it */
-export async function readSuspectedLoss(
-  db: Database,
-  saidRestoredBy: string | null = null,
-): Promise<SuspectedLoss | null> {
-  const { rows } = await db.query<SuspectedLoss>(
-    `select coalesce(h.found, $1) as detail, coalesce(h.found_by, $2) as by,
-       ${epochMsSql('coalesce(h.found_at, clock_timestamp())')} as "atMs", ${epochMsSql('h.marked_at')} as "lastMarkMs",
-       ${identitySql('h')} as agreed, ${identitySql('n')} as now
-     from outboxd.history h, outboxd.history_now() n where coalesce(h.found, $1) is not null`,
-    [saidRestoredBy === null ? null : ledgerRestoredMessage(saidRestoredBy), saidRestoredBy],
+/** Writes where the ledger lives now. Runs in a transaction. */
+async function acceptIdentity(db: Database): Promise<void> {
+  await db.query(waitForNoStandby) // a promoted server has no standby yet
+  await db.query(
+    `update outboxd.ledger l set system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, table_oid = n.table_oid
+     from outboxd.server_identity() n where l.lost_at is null`,
   )
-  return rows[0] ?? null
 }
 
-/** Notes when the history was last found unchanged, and the last event, which must exist from now on. */
-export async function noteHistorySeenUnchanged(pool: pg.Pool): Promise<void> {
-  await inTransaction(pool, async (db) => {
-    await db.query(waitForNoStandby)
-    await db.query(
-      `update outboxd.history h set marked_at = clock_timestamp(),
-         marked_event = (
-           select id from (select id, at from outboxd.submission_event order by id desc limit 1) e
-           where at between clock_timestamp() - interval '12 h' and clock_timestamp() -- an older one may be pruned
-         ),
-         system_id = coalesce(h.system_id, n.system_id), timeline = coalesce(h.timeline, n.timeline)
-       from outboxd.history_now() n
-       where h.found_at is null and h.database_oid = n.database_oid and h.ledger_oid = n.ledger_oid
-         and coalesce(h.system_id = n.system_id, true) and coalesce(h.timeline = n.timeline, true)`,
-    )
-  })
-}
-
-/** No wait, because the next check repeats a lost write. */
+/** No wait, because the next heartbeat repeats a lost write. */
 const waitForNoStandby = 'set local synchronous_commit = local'
 
 const kind = 'ledger_history'
-const standby = 'standby'
+const standbySubject = 'standby'
 
 /**
- * Stops all instances, because the ledger may have lost records that were sent. The whole limit counts as spent until a
- * window after the last possible request, because the ledger may have lost requests, too. Runs in a transaction.
- *
- * @param overAfterMs the time until the caller's last request is over
+ * Pauses all daemons, because the ledger may have lost records that were sent. Runs in a transaction.
+ * @returns false if they are paused for that already
  */
-export async function raiseHistoryProblem(
-  db: Database,
-  detail: string,
-  { actor, who, overAfterMs }: { actor: EventActor; who: string; overAfterMs: number },
-): Promise<void> {
+export async function pauseForHistory(db: Database, detail: string): Promise<boolean> {
   await db.query(waitForNoStandby)
-  const { rows } = await db.query<{ lastMark: string }>(
-    `insert into outboxd.history as h (system_id, timeline, database_oid, ledger_oid, found_at, found, found_by)
-     select system_id, timeline, database_oid, ledger_oid, clock_timestamp(), $1, $2 from outboxd.history_now()
-     on conflict (id) do update set found_at = excluded.found_at, found = excluded.found, found_by = excluded.found_by
-     where h.found_at is null
-     returning to_char(marked_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as "lastMark"`,
-    [detail, who],
-  )
-  if (rows[0] === undefined) return
-  // Before the pause, as claims lock. Instances may have different request timeouts.
-  const longestMs = requestOverAfterMs((await readLongestRequestTimeoutMs(db)) ?? 0)
-  await countLimitAsSpent(db, Math.max(overAfterMs, longestMs))
-  await raisePause(db, 'history', `the ledger may have lost committed data: ${detail}`)
-  const since =
-    actor === 'operator'
-      ? 'The ledger may not know what was sent since its backup'
-      : `The ledger may not know what was sent after ${rows[0].lastMark}, when a daemon last found it unchanged`
-  const words = `${detail}. ${since}. \`outboxd recover --dry-run\` shows what may have been sent, \`outboxd recover --as uncertain\` settles it`
-  await raiseProblems(db, [{ kind, subject: '', detail: words, retryInMs: null }])
-}
-
-/** Runs in a transaction. */
-export async function acceptHistoryAsDaemon(db: Database, who: string): Promise<void> {
-  await db.query(waitForNoStandby) // a promoted server has no standby yet
-  await db.query(
-    `update outboxd.history h set ${agreedSql}, agreed_actor = 'daemon', agreed_by = $1 from outboxd.history_now() n where h.found_at is null`,
-    [who],
-  )
-}
-
-/** @returns false if the operator has seen a different loss */
-export async function lockSuspectedLossIfUnchanged(db: Database, seenAtMs: number): Promise<boolean> {
+  await db.query('insert into outboxd.ledger default values on conflict (is_only) do nothing')
   const { rowCount } = await db.query(
-    `select from outboxd.history where abs(${epochMsSql('found_at')} - $1) < 1 for update`,
-    [seenAtMs],
+    'update outboxd.ledger set lost_at = clock_timestamp() where lost_at is null returning lost_at',
   )
-  return (rowCount ?? 0) > 0
+  if (rowCount === 0) return false
+  await raisePause(db, 'history', `the ledger may have lost committed data: ${detail}`)
+  await raiseProblems(db, [{ kind, subject: '', detail, retryInMs: null }])
+  return true
 }
 
-/** Runs in a transaction. */
-export async function acceptLossAsOperator(db: Database, who: string, isOutboxInDoubt: boolean): Promise<void> {
+/**
+ * Accepts the identity that the ledger has now, and ends the pause: daemons forget what they wrote before. Runs in a
+ * transaction.
+ */
+export async function acceptHistory(db: Database): Promise<void> {
   await db.query(
-    `update outboxd.history h set ${agreedSql}, agreed_actor = 'operator', agreed_by = $1,
-       doubtful_before = case when $2::boolean then h.found_at + ${clockSkewSql} else h.doubtful_before end
-     from outboxd.history_now() n`,
-    [who, isOutboxInDoubt],
+    `update outboxd.ledger l set system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, table_oid = n.table_oid,
+       written_by = pg_catalog.pg_current_xact_id(), lost_at = null,
+       recovered_at = greatest(clock_timestamp(), l.recovered_at + interval '1 ms')
+     from outboxd.server_identity() n`,
   )
   await db.query(`delete from outboxd.pause where reason in ('history', 'standby')`)
   await clearProblems(db, kind, null)
-}
-
-/** The clocks of the ledger and of the hosts that write rows differ by at most this. */
-export const clockSkewMaxMs = 5_000
-const clockSkewSql = `interval '${clockSkewMaxMs} ms'`
-
-/** Instances compare `agreed_at`, so this time must rise even if the clock was set back. */
-const agreedSql = `system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, ledger_oid = n.ledger_oid,
-  agreed_at = greatest(clock_timestamp(), h.agreed_at + interval '1 ms'), marked_at = clock_timestamp(),
-  marked_event = null, found_at = null, found = null, found_by = null`
-
-/** Pauses all instances while LEDGER_STANDBY is synchronous and COMMITs wait for no standby. */
-export async function updateStandbyPause(pool: pg.Pool, isStandbyMissed: boolean): Promise<void> {
-  await inTransaction(pool, async (db) => {
-    await db.query(waitForNoStandby)
-    const { rowCount } = await db.query('select from outboxd.history where found_at is null for share')
-    if (rowCount === 0) return
-    if (!isStandbyMissed) {
-      await db.query(`delete from outboxd.pause where reason = 'standby'`)
-      return clearProblems(db, kind, [standby])
-    }
-    await raisePause(db, 'standby', standbyMissingMessage)
-    await raiseProblems(db, [{ kind, subject: standby, detail: standbyMissingMessage, retryInMs: null }])
-  })
 }
 
 async function raisePause(db: Database, reason: 'history' | 'standby', detail: string): Promise<void> {
@@ -285,6 +270,19 @@ async function raisePause(db: Database, reason: 'history' | 'standby', detail: s
      on conflict (reason) do update set detail = excluded.detail`,
     [reason, boundText(detail)],
   )
+}
+
+/** Pauses all instances while LEDGER_STANDBY is synchronous and COMMITs wait for no standby. */
+async function updateStandbyPause(pool: pg.Pool, isStandbyMissed: boolean): Promise<void> {
+  await inTransaction(pool, async (db) => {
+    await db.query(waitForNoStandby)
+    if (!isStandbyMissed) {
+      await db.query(`delete from outboxd.pause where reason = 'standby'`)
+      return clearProblems(db, kind, [standbySubject])
+    }
+    await raisePause(db, 'standby', standbyMissingMessage)
+    await raiseProblems(db, [{ kind, subject: standbySubject, detail: standbyMissingMessage, retryInMs: null }])
+  })
 }
 
 export const standbyMissingMessage =

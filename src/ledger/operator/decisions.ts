@@ -86,8 +86,6 @@ export function withSubmissionsLocked<T>(
   transactions: readonly TransactionRef[] = [],
 ): Promise<T> {
   return inTransaction(ledger, async (db) => {
-    // Keeps a loss from being noted before this decision is committed.
-    await db.query('select from outboxd.history for share')
     await assertNoDataLost(db)
     if (transactions.length > 0) await lockTransactionIds(db, transactions)
     const locked = await lockSubmissionsAndReadKeys(db, seen)

@@ -39,16 +39,12 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.clock': { acts: ['insert', 'update'], holds: 'the latest time, to notice a clock set back' },
   'outboxd.problem': { acts: all, holds: 'problems' },
   'outboxd.ledger': {
-    acts: ['update'],
-    holds: 'the outbox table and the service of the ledger, its limit and its window',
+    acts: ['insert', 'update'],
+    holds: 'the outbox table and the service of the ledger, its limit, and where it lives',
   },
   'outboxd.outbox_cursor': { acts: ['insert', 'update'], holds: 'cursors' },
   'outboxd.skipped_row': { acts: all, holds: 'skipped rows' },
   'outboxd.operator_act': { acts: ['insert'], holds: 'acts of operators' },
-  'outboxd.history': {
-    acts: ['insert', 'update'],
-    holds: 'when daemons last found the ledger complete, and who accepted a loss',
-  },
   'outboxd.poll': { acts: ['update', 'delete'], holds: 'a view of the jobs, by record' },
   'outboxd_jobs.job_common': { acts: ['insert', 'update'], holds: 'the jobs: when each poll is due' },
 }

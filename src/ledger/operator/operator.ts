@@ -35,7 +35,6 @@ export type OperatorAct =
   | 'prune'
   | 'erase'
   | 'recover'
-  | 'recover --restored'
   | ValueAccess['act']
 
 export interface ValueAccess {

@@ -34,21 +34,24 @@ export function resolveAsArrived(
 }
 
 /**
- * The record is sent again. The record stays in doubt and keeps its idempotency key (see `queueReplays`), because the
+ * The records are sent again. They stay in doubt and keep their idempotency keys (see `queueReplays`), because the
  * operator may be wrong.
  *
- * @returns null if the submission took a step since, nothing is in doubt, or its document's newer version overtook it
+ * @returns those that are queued. Leaves out records that took a step since, that are not in doubt, or whose document
+ * has a newer version
  */
-export async function resolveAsNotArrived(
+export function resolveAsNotArrived(
   operator: Operator,
-  seen: SeenRecord,
-  shouldUseNewKey: boolean,
-): Promise<Pick<DecidedSubmission, 'keptKey'> | null> {
-  const record = { id: seen.id, revision: seen.revision, newKey: shouldUseNewKey, idempotencyKey: randomUUID() }
-  return withSubmissionsLocked(operator, [seen], async (db) => {
-    const [settled] = await writeDecisions(db, notArrivedSql, [record], operator.actor)
-    return settled ?? null
-  })
+  seen: readonly SeenRecord[],
+  shouldUseNewKeys: boolean,
+): Promise<Pick<DecidedSubmission, 'id' | 'keptKey'>[]> {
+  const records = seen.map(({ id, revision }) => ({
+    id,
+    revision,
+    newKey: shouldUseNewKeys,
+    idempotencyKey: randomUUID(),
+  }))
+  return withSubmissionsLocked(operator, seen, (db) => writeDecisions(db, notArrivedSql, records, operator.actor))
 }
 
 /**

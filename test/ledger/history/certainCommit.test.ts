@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { createDataLossGuard } from '../../../src/ledger/history/createDataLossGuard.ts'
 import { CommitUncertain, createPool, inTransaction } from '../../../src/postgres/database.ts'
 import type { EmbeddedPostgres } from '../../support/embeddedPostgres.ts'
-import { type Ledger, noNamedRows, openLedger, setLimit } from '../../support/ledger.ts'
+import { historyOf, type Ledger, openLedger, setLimit } from '../../support/ledger.ts'
 import { migrateAll, openPool, startPostgres } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 import { waitForStandby } from '../../support/waitForStandby.ts'
@@ -68,10 +67,9 @@ async function claimAndLetGo(letGo: (pid: number) => Promise<unknown>): Promise<
   onTestFinished(() => waitFor(''))
   await waitFor('gone')
   await commitsHang()
-  const history = createDataLossGuard({
-    ...{ pool: ledger.pool, who: 'test', requestOverAfterMs: 1_000, standby: 'synchronous', rowSearch: noNamedRows },
-  })
-  const dispatch = ledger.dispatch({ history })
+  const instance = { id: randomUUID(), who: 'test' }
+  const history = historyOf(ledger.pool, instance.id, 'synchronous')
+  const dispatch = ledger.dispatch({ history, instance })
   const claimId = randomUUID()
   let taken = 0
   const request = { id: claimId, submissions: 1, polls: 0, rarePolls: 0, trial: false }

@@ -54,7 +54,7 @@ test('a role with more rights than it needs loses them', async () => {
     grant select, insert, update, delete on all tables in schema outboxd_jobs to ${role}`)
   try {
     const statements = await readLedgerPrivilegeStatements(pool, role, 'run')
-    expect(statements.filter((statement) => /^revoke delete on .*outboxd\.history/.test(statement))).toHaveLength(1)
+    expect(statements.filter((statement) => /^revoke delete on .*outboxd\.ledger/.test(statement))).toHaveLength(1)
     for (const statement of statements) await pool.query(statement)
     const held = await pool.query<{ table: string; acts: string[] }>(
       `select c.oid::regclass::text as table, array_agg(lower(a.privilege_type) order by a.privilege_type) as acts

@@ -70,7 +70,7 @@ describe('a record that took a step since the operator saw it is left alone', ()
     expect(await resolveAsArrived(operator, submission, { resource: 'data', transactionId: 'tx' })).toEqual({
       kind: 'changed',
     })
-    expect(await resolveAsNotArrived(operator, submission, false)).toBeNull()
+    expect(await resolveAsNotArrived(operator, [submission], false)).toEqual([])
     expect(await fixture.ledger.countStates()).toEqual({ uncertain: 1 })
     expect(await fixture.ledger.polled()).toEqual([])
   })
