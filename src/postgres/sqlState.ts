@@ -7,7 +7,7 @@ export const isStatementCanceled = (error: unknown): boolean => errorCodeOf(erro
 
 export const isReadOnlyError = (error: unknown): boolean => errorCodeOf(error) === '25006'
 
-export type WorkKind = 'claim' | 'mark' | 'outcome' | 'report' | 'maintenance'
+export type WorkKind = 'claim' | 'mark' | 'outcome' | 'maintenance'
 
 /** What to blame for an error. A piece is a row or a record on which the statement worked. */
 export type DatabaseErrorBlame =
@@ -24,7 +24,7 @@ type Row = DatabaseErrorBlame | Record<WorkKind, DatabaseErrorBlame>
  * Blames the piece if a statement wrote to the client's table, because the table's triggers may raise any state for one
  * row.
  */
-const ofTable: Row = { claim: 'everyone', mark: 'piece', outcome: 'everyone', report: 'piece', maintenance: 'everyone' }
+const ofTable: Row = { claim: 'everyone', mark: 'piece', outcome: 'everyone', maintenance: 'everyone' }
 
 /**
  * Classes of SQLSTATE, and states that differ from their class (PostgreSQL 18, appendix A). An unknown state blames the

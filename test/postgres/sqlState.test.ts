@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { classifyDatabaseError } from '../../src/postgres/database.ts'
 import { blameBySqlState, classifySqlState, type WorkKind } from '../../src/postgres/sqlState.ts'
 
-const works: readonly WorkKind[] = ['claim', 'mark', 'outcome', 'report', 'maintenance']
+const works: readonly WorkKind[] = ['claim', 'mark', 'outcome', 'maintenance']
 
 /** Reads PostgreSQL's own list of codes: a class begins with `Section: Class`, the line of a state with the state. */
 function errorCodes() {
@@ -61,9 +61,9 @@ test.each([
 })
 
 function all(blame: string): Record<WorkKind, string> {
-  return { claim: blame, mark: blame, outcome: blame, report: blame, maintenance: blame }
+  return { claim: blame, mark: blame, outcome: blame, maintenance: blame }
 }
 
 function ofTable(): Record<WorkKind, string> {
-  return { ...all('everyone'), mark: 'piece', report: 'piece' }
+  return { ...all('everyone'), mark: 'piece' }
 }
