@@ -412,6 +412,26 @@ test('check reports waiting rows that do not map: some are a warning, all are a 
   expect(none.printed).toContain('PROBLEM  rows: 0 of 1 waiting row maps')
 })
 
+test('check warns of wrong money in the tables that a query reads, and of a table without an index of waiting rows', async () => {
+  const { pool } = fixture.ledger
+  onTestFinished(async () => void (await pool.query('drop table bill')))
+  await pool.query(`create table bill (id int primary key, total real, cur text, sent_at timestamptz);
+    insert into bill values (1, 500, 'CHF', null)`)
+  const mapping = `type: bill\nendpoint: data\nsource: select h.* from bill h where h.id = any($1)
+fields: { total: { from: total, type: "decimal(10,2)" } }\nbody: { total: "\${total}" }\n`
+  const ours = await run({ MAPPINGS_DIR: mappingFiles({ 'bill.yaml': mapping }) })
+  expect(ours.printed).toMatch(
+    /WARNING {2}money of bill: total reads total, which is real\. .*\n +"cur" has currencies, and neither/,
+  )
+  expect(ours.printed).not.toContain('index: ')
+  const outbox = `table: bill\nid: id\ntype: { constant: bill }\nstate: { timestamp: sent_at, set: [completed] }\n`
+  const theirs = await run({ MAPPINGS_DIR: mappingFiles({ 'bill.yaml': mapping, 'outbox.yaml': outbox }) })
+  expect(theirs.printed).toMatch(
+    /WARNING {2}index: .*create index concurrently on "public"\."bill" \(id\) where sent_at is null/,
+  )
+  expect(theirs.printed).toMatch(/WARNING {2}money of bill: /)
+})
+
 test('of waiting rows with large payloads, check reads as many as fit into 16 MB', async () => {
   const pad = JSON.stringify('x'.repeat(6_000_000))
   for (let i = 0; i < 3; i++) await fixture.row(payloadOf({ pad }))

@@ -6,7 +6,8 @@ import type { OutboxRecord } from '../../model.ts'
 import { readCapturedTables } from '../../outbox/contentQueries.ts'
 import { findCurrencyColumns, isCurrencyCode } from '../../outbox/currencyColumns.ts'
 import { type OutboxTable, qualifiedNameSql } from '../../outbox/outboxTable.ts'
-import { quoteIdentifier } from '../../postgres/database.ts'
+import { addTableSchemaIfFound } from '../../outbox/readTableShape.ts'
+import { quoteIdentifier, withSearchPathOfRole } from '../../postgres/database.ts'
 import { errorCodeOf } from '../../postgres/sqlState.ts'
 import { readPayload } from '../../yaml/exactJson.ts'
 import { type Finding, makeFinding } from './finding.ts'
@@ -14,10 +15,11 @@ import { type Finding, makeFinding } from './finding.ts'
 /** Finds amounts that may be sent wrong although each record maps. */
 export async function checkMoney(
   erp: pg.Pool,
-  table: OutboxTable,
+  described: OutboxTable,
   mappings: Mappings,
   records: readonly OutboxRecord[],
 ): Promise<Finding[]> {
+  const table = await addTableSchemaIfFound(erp, described)
   const findings: Finding[] = []
   for (const mapping of mappings.values()) {
     const waiting = records.filter(({ type }) => type === mapping.type)
@@ -91,7 +93,9 @@ async function readPayloadColumns(
   { source }: Mapping,
 ): Promise<pg.FieldDef[] | null> {
   try {
-    if (source !== null) return (await erp.query(`select * from (${source.sql}\n) r limit 0`, [[]])).fields
+    // The client's query may name tables without their schemas.
+    const sessions = withSearchPathOfRole(erp)
+    if (source !== null) return (await sessions.query(`select * from (${source.sql}\n) r limit 0`, [[]])).fields
     if (table.payload.kind === 'column') return null
     const { columns } = table.payload
     const list = columns === null ? ['*'] : [...columns].map((pair) => pair.map(quoteIdentifier).reverse().join(' as '))
