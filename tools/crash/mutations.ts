@@ -145,19 +145,6 @@ export const mutations = {
     ],
     idempotency: 'ignore',
   },
-  'tick-before-write': {
-    breaks: 'outcomes are ticked off in a transaction of their own, before their rows are written',
-    patches: [
-      {
-        file: 'src/daemon/writeBack.ts',
-        from: `      const outcomes = await writeStatesToRows(db, table, reports)`,
-        to: `      await onLedger(db, () => writeReportResults(db, reports.map((report) => resultOf(report, 'written'))))
-      await db.query('commit; begin')
-      const outcomes = await writeStatesToRows(db, table, reports)`,
-      },
-    ],
-    idempotency: 'ignore',
-  },
   'uncounted-poll': {
     breaks: 'a poll is not counted, so that a window holds more requests than the limit',
     patches: [
