@@ -150,9 +150,9 @@ function createUpkeep({ config, databases, telemetry, wakeups }: Context, stoppi
     () => deleteStaleInstanceProblems(ledger),
     async () => {
       if (!isHourOver) return
-      telemetry.missingPollsInserted(await inTransaction(ledger, (db) => queue.insertMissing(db)))
       await sumRequestCountsByHour(ledger)
       await pruneRequestCounts(ledger)
+      telemetry.missingPollsInserted(await inTransaction(ledger, (db) => queue.insertMissing(db)))
       isHourOver = false
     },
     async () =>

@@ -54,6 +54,8 @@ export class WriteBack implements LoopPart {
   /** Ids of the submissions of a refused batch, until each was tried alone. */
   readonly #alone = new Set<string>()
   #isGathering = false
+  /** Each second round begins with the rows that are tried again, so that neither kind keeps the other from its turn. */
+  #beginsWithAgain = false
 
   constructor(context: WriteBackContext) {
     this.#context = context
@@ -82,7 +84,8 @@ export class WriteBack implements LoopPart {
     // Another instance may have written the others.
     this.#alone.clear()
     for (const { submissionId } of alone) this.#alone.add(submissionId)
-    for (const report of [...alone, ...again]) {
+    this.#beginsWithAgain = !this.#beginsWithAgain
+    for (const report of this.#beginsWithAgain ? [...again, ...alone] : [...alone, ...again]) {
       if (elapsedMs() >= roundMaxMs / 2) break
       if ((await this.#writeBatch([report])) === 'busy') return idleMs
     }

@@ -6,7 +6,7 @@ import type { HistoryReading } from './history/judgeHistory.ts'
 import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { endPolls, type PollQueue } from './queue.ts'
-import { submissionColumnsSql } from './submissions.ts'
+import { lockSubmissions, submissionColumnsSql } from './submissions.ts'
 
 export interface HeartbeatAnswer {
   /** How many heartbeats this instance has written. */
@@ -108,8 +108,8 @@ export async function takeOverPolls(
   queue: PollQueue,
   { instanceId, mayRescue, isHeld }: { instanceId: string; mayRescue: boolean; isHeld(poll: PollClaim): boolean },
 ): Promise<number> {
-  const { rows } = await db.query<PollClaim & { isOwn: boolean }>(
-    `select r.id as "requestId", r.claim_id as "claimId", r.instance_id = $1 as "isOwn" from outboxd.request r
+  const { rows } = await db.query<PollClaim & { submissionId: string; isOwn: boolean }>(
+    `select r.id as "requestId", r.claim_id as "claimId", r.submission_id as "submissionId", r.instance_id = $1 as "isOwn" from outboxd.request r
      where r.claim_id is not null and (r.instance_id = $1 or not exists (
        select from outboxd.instance i where i.id = r.instance_id and ${isInstanceAliveSql('i')}
      ) and exists (
@@ -119,7 +119,16 @@ export async function takeOverPolls(
     [instanceId, heartbeatSilenceMaxMs],
   )
   const left = rows.filter((poll) => (poll.isOwn ? !isHeld(poll) : mayRescue))
-  return left.length === 0 ? 0 : queue.makeDue(db, [...(await endPolls(db, left))])
+  if (left.length === 0) return 0
+  await lockSubmissions(
+    db,
+    left.map(({ submissionId }) => submissionId),
+  )
+  const ended = await endPolls(db, left)
+  return queue.makeDue(
+    db,
+    ended.map(({ submissionId }) => submissionId),
+  )
 }
 
 export async function deleteStaleInstances(db: Database): Promise<void> {

@@ -10,7 +10,13 @@ import * as pauses from './pauses.ts'
 import { endPolls, type PollQueue } from './queue.ts'
 import { endRefusalRuns, type MassRefusal, noteRefusal } from './refusals.ts'
 import { addRequestCounts } from './requestCounts.ts'
-import { assignColumnsSql, columnsKeptAcrossSteps, emptyStepColumnValues, recordsetFieldsSql } from './submissions.ts'
+import {
+  assignColumnsSql,
+  columnsKeptAcrossSteps,
+  emptyStepColumnValues,
+  lockSubmissions,
+  recordsetFieldsSql,
+} from './submissions.ts'
 import {
   findNewTransaction,
   lockTransactionIds,
@@ -105,17 +111,27 @@ export function writeStepsAndReleaseKeys(
   })
 }
 
-/** Writes the steps whose poll or claim this instance still has, and plans the next polls. */
+/**
+ * Writes the steps whose poll or claim this instance still has, and plans the next polls. Takes its locks in the order
+ * that docs/why/architecture.md gives: ids of transactions, submissions, requests, jobs.
+ */
 async function writeUnderFence(
   { queue, instance }: LedgerWriterDeps,
   db: Database,
   transitions: readonly Transition[],
 ): Promise<WrittenStep[]> {
   if (transitions.length === 0) return []
+  const ids = transitions.flatMap((transition) => findNewTransaction(transition) ?? [])
+  if (ids.length > 0) await lockTransactionIds(db, ids)
+  await lockSubmissions(
+    db,
+    transitions.map(({ submission }) => submission.id),
+  )
   const polls = transitions.flatMap(({ poll }) => poll ?? [])
-  const polled = polls.length > 0 ? await endPolls(db, polls) : new Set<string>()
-  const current = transitions.filter(({ poll, submission }) => poll === null || polled.has(submission.id))
-  const checked = await checkIds(db, current)
+  const ended = new Set(polls.length === 0 ? [] : (await endPolls(db, polls)).map(({ requestId }) => requestId))
+  const current = transitions.filter(({ poll }) => poll === null || ended.has(poll.requestId))
+  const checked =
+    ids.length === 0 ? current : makeDuplicateTransactionsUncertain(current, await readTransactionHolders(db, ids))
   const judged = await failResubmissionsOfOvertakenDocuments(db, checked)
   const written = await writeTransitions(db, judged, instance.who)
 
@@ -146,13 +162,6 @@ async function releaseBehind(
   const stepped = new Set(written.map(({ submissionId }) => submissionId))
   const records = transitions.flatMap(({ submission }) => (stepped.has(submission.id) ? [submission] : []))
   await withKeysLockedThenReleased(db, records, keyOnFailure, async () => {})
-}
-
-async function checkIds(db: Database, transitions: readonly Transition[]): Promise<readonly Transition[]> {
-  const ids = transitions.flatMap((transition) => findNewTransaction(transition) ?? [])
-  if (ids.length === 0) return transitions
-  await lockTransactionIds(db, ids)
-  return makeDuplicateTransactionsUncertain(transitions, await readTransactionHolders(db, ids))
 }
 
 export type WritableTransition = Omit<Transition, 'request'>

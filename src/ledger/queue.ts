@@ -1,7 +1,8 @@
 import { type Clock, PgBoss } from 'pg-boss'
 import type { MovedPoll, PlannedPoll, PollClaim } from '../model.ts'
-import { createPool, type Database } from '../postgres/database.ts'
+import { createPool, type Database, LedgerDamaged } from '../postgres/database.ts'
 import { catalogSearchPathSettings } from '../postgres/sessionSettings.ts'
+import { lockSubmissions } from './submissions.ts'
 
 /*
  * pg-boss alone knows when a poll is due. The job of a poll has the id of its record, and lives in these transactions:
@@ -42,7 +43,7 @@ const pollViewSql = `
     priority <= ${rarePriorityMax} as is_rare,
     state >= 'active' as is_under_way,
     state < 'active' and start_after <= now()
-      and priority >= ${priorityBase} - floor(extract(epoch from now()))::int as is_due,
+      and priority >= ${priorityBase} - floor(extract(epoch from now()))::bigint as is_due,
     state < 'active' and start_after <= now() and priority <= ${rarePriorityMax} as is_rare_and_due
   from ${queueSchemaName}.job where name = '${queueName}' and not blocked`
 
@@ -122,56 +123,56 @@ export class PollQueue {
     })
     const inserted = await this.#boss.insert(queueName, jobs, { db: within(db), returnId: true })
     if (inserted?.length !== polls.length)
-      throw new Error(`${polls.length} polls were planned, but ${inserted?.length ?? 0} jobs were inserted`)
+      throw new LedgerDamaged(`${polls.length} polls were planned, but ${inserted?.length ?? 0} jobs were inserted`)
   }
 
   /** Makes these records' polls due now, if the records are polled at all. @returns how many polls are due */
   async makeDue(db: Database, submissionIds: readonly string[]): Promise<number> {
-    const { rows } = await db.query<{ submissionId: string }>(
-      `select id as "submissionId" from outboxd.submission
-       where id = any($1::uuid[]) and (state = 'accepted' or state = 'sending' and probing)
-       order by id for no key update`,
+    // All are locked, because a record that is not polled yet may just be accepted: its poll must not be removed.
+    const { rows } = await db.query<{ submissionId: string; isPolled: boolean }>(
+      `select id as "submissionId", state = 'accepted' or state = 'sending' and probing as "isPolled"
+       from outboxd.submission where id = any($1::uuid[]) order by id for no key update`,
       [submissionIds],
     )
-    await this.replace(
-      db,
-      submissionIds,
-      rows.map(({ submissionId }) => ({ submissionId, inMs: 0, rarely: false })),
+    const polls = rows.flatMap(({ submissionId, isPolled }) =>
+      isPolled ? [{ submissionId, inMs: 0, rarely: false }] : [],
     )
-    return rows.length
+    await this.replace(db, submissionIds, polls)
+    return polls.length
   }
 
   /** Plans a poll for each polled record that has none. @returns how many records had none */
   async insertMissing(db: Database): Promise<number> {
-    const { rows } = await db.query<{ id: string }>(
-      `select s.id from outboxd.submission s
-       where s.ended_at is null and (s.state = 'accepted' or s.state = 'sending' and s.probing) and not exists (
-         select from outboxd.poll p where p.submission_id = s.id and (not p.is_under_way or exists (
-           select from outboxd.request r where r.submission_id = s.id and r.claim_id is not null
-         ))
-       )`,
-    )
-    return rows.length === 0
-      ? 0
-      : this.makeDue(
-          db,
-          rows.map(({ id }) => id),
-        )
+    const missing = await readPolledWithoutPoll(db, null)
+    let inserted = 0
+    for (let from = 0; from < missing.length; from += insertedAtOnceMax) {
+      const ids = missing.slice(from, from + insertedAtOnceMax)
+      await lockSubmissions(db, ids)
+      // Another instance may have inserted them before this one had the locks.
+      inserted += await this.makeDue(db, await readPolledWithoutPoll(db, ids))
+    }
+    return inserted
   }
 
-  /** Moves polls that nobody works on. Runs in a transaction. */
+  /** Moves polls that nobody works on. Does nothing while the ledger may have lost data. Runs in a transaction. */
   async move(db: Database, moves: readonly MovedPoll[]): Promise<void> {
     const { rows } = await db.query<{ id: string }>(
       `select s.id from outboxd.submission s join outboxd.poll p on p.submission_id = s.id
        where s.id = any($1::uuid[]) and s.state = 'accepted' and not p.is_under_way
+         and (select lost_at is null from outboxd.ledger)
        order by s.id for no key update of s skip locked`,
       [moves.map(({ submissionId }) => submissionId)],
     )
-    const free = new Set(rows.map(({ id }) => id))
+    // Only planned polls: a claim that fetched one may have been committed since.
+    const { rows: removed } = await db.query<{ id: string }>(
+      'delete from outboxd.poll where submission_id = any($1::uuid[]) and not is_under_way returning submission_id as id',
+      [rows.map(({ id }) => id)],
+    )
+    const free = new Set(removed.map(({ id }) => id))
     const polls = moves.filter(({ submissionId }) => free.has(submissionId))
     await this.replace(
       db,
-      [...free],
+      [],
       polls.map((poll) => ({ ...poll, rarely: false })),
     )
   }
@@ -209,15 +210,40 @@ async function removePolls(db: Database, submissionIds: readonly string[]): Prom
   return (rows[0] as (typeof rows)[0]).now
 }
 
-/** Ends polls that are under way, so that nobody else can. @returns the ids of the records whose poll it ended */
-export async function endPolls(db: Database, polls: readonly PollClaim[]): Promise<Set<string>> {
+/** Bounds the time of one statement. */
+const insertedAtOnceMax = 5_000
+
+/**
+ * Reads polled records that have no planned poll, and none under way.
+ *
+ * @param among null for all records
+ */
+async function readPolledWithoutPoll(db: Database, among: readonly string[] | null): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
+    `select s.id from outboxd.submission s
+     where s.ended_at is null and (s.state = 'accepted' or s.state = 'sending' and s.probing)
+       and ($1::uuid[] is null or s.id = any($1)) and not exists (
+         select from outboxd.poll p where p.submission_id = s.id and (not p.is_under_way or exists (
+           select from outboxd.request r where r.submission_id = s.id and r.claim_id is not null
+         ))
+       )`,
+    [among],
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** Ends polls that are under way, so that nobody else can. @returns the requests of the polls that it ended */
+export async function endPolls(
+  db: Database,
+  polls: readonly PollClaim[],
+): Promise<{ requestId: string; submissionId: string }[]> {
+  const { rows } = await db.query<{ requestId: string; submissionId: string }>(
     `update outboxd.request r set claim_id = null
      from unnest($1::bigint[], $2::uuid[]) poll(id, claim_id)
-     where r.id = poll.id and r.claim_id = poll.claim_id returning r.submission_id as id`,
+     where r.id = poll.id and r.claim_id = poll.claim_id returning r.id as "requestId", r.submission_id as "submissionId"`,
     [polls.map(({ requestId }) => requestId), polls.map(({ claimId }) => claimId)],
   )
-  return new Set(rows.map(({ id }) => id))
+  return rows
 }
 
 /** Removes the records' planned polls, and keeps the answers of polls under way from being written. */

@@ -1,4 +1,5 @@
 import { type ColumnName, type ColumnValueLifetime, type KeptColumnValues, submissionColumns } from '../model.ts'
+import type { Database } from '../postgres/database.ts'
 import { pauseStreakJsonSql, refusedPollsJsonSql } from './pauses.ts'
 
 const sqlTypes = { count: 'int', flag: 'boolean', uuid: 'uuid', text: 'text', ms: 'float8' }
@@ -55,4 +56,9 @@ function emptyOf(name: ColumnName): number | boolean | null {
   const { holds } = submissionColumns[name]
   if (holds === 'uuid') throw new Error(`${name} is never empty`)
   return empty[holds]
+}
+
+/** Locks submissions in the order of their ids, to avoid deadlocks. Who changes a poll locks its record first. */
+export async function lockSubmissions(db: Database, ids: readonly string[]): Promise<void> {
+  await db.query('select from outboxd.submission where id = any($1::uuid[]) order by id for no key update', [ids])
 }

@@ -14,7 +14,7 @@ export const writeBackOpeningSql = `set local statement_timeout = ${statementMax
  */
 export async function tryLockWriteBack(db: Database, { shape }: OpenTable): Promise<boolean> {
   const { rows } = await db.query<{ isLocked: boolean }>(
-    'select pg_try_advisory_xact_lock(7163, $1::regclass::oid::int) as "isLocked"',
+    'select pg_try_advisory_xact_lock(7166, $1::regclass::oid::int) as "isLocked"',
     [shape.qualified],
   )
   return rows[0]?.isLocked ?? false
@@ -35,6 +35,8 @@ export async function writeStatesToRows(
   const { rows } = await db.query<{ outboxId: string; outcome: RowOutcome }>(writing.report, [
     JSON.stringify(statuses.filter(({ state }) => writing.states.has(state))),
   ])
+  // Deferred triggers of the table run now, while no record is locked and no lock is waited for longer than a second.
+  await db.query('set constraints all immediate')
   const outcomes = new Map(rows.map(({ outboxId, outcome }) => [outboxId, outcome]))
   // A state that no column shows counts as written.
   return statuses.map(({ outboxId }) => outcomes.get(outboxId) ?? 'written')

@@ -185,9 +185,14 @@ export function isLockTimeoutOrCanceled(error: unknown): boolean {
   return isLockTimeout(error) || isStatementCanceled(error)
 }
 
+/** A statement had no effect, whatever its values were: part of the ledger is missing. */
+export class LedgerDamaged extends Error {
+  override name = 'LedgerDamaged'
+}
+
 export function classifyDatabaseError(error: unknown, work: WorkKind): DatabaseErrorBlame {
   const { severity } = (error ?? {}) as { severity?: unknown }
-  if (severity === 'FATAL' || severity === 'PANIC') return 'everyone'
+  if (severity === 'FATAL' || severity === 'PANIC' || error instanceof LedgerDamaged) return 'everyone'
   const state = String(errorCodeOf(error))
   if (isSqlState(state)) return classifySqlState(state, work)
   return isTransientError(error) ? 'everyone' : 'piece'

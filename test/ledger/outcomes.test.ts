@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { interpretSubmitAnswer } from '../../src/daemon/submit/submit.ts'
 import { lockBudget } from '../../src/ledger/budget.ts'
-import { readOrphanedSubmissions, writeHeartbeat } from '../../src/ledger/instances.ts'
+import { readOrphanedSubmissions, takeOverPolls, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { writeStepsAndReleaseKeys } from '../../src/ledger/outcomes.ts'
 import type { ClaimedPoll, Submission } from '../../src/model.ts'
+import { inTransaction } from '../../src/postgres/database.ts'
 import { readSubmitAnswer } from '../../src/service/readAnswer.ts'
 import { response } from '../support/answers.ts'
 import type { GivenChange } from '../support/change.ts'
@@ -64,6 +65,26 @@ async function everything(): Promise<Record<string, unknown>> {
   const dumps = Object.entries(queries).map(async ([name, sql]) => [name, (await ledger.pool.query(sql)).rows])
   return Object.fromEntries(await Promise.all(dumps))
 }
+
+test('the answer to a poll that was taken over does not stand in the way of the answer to the next poll', async () => {
+  const first = await polling()
+  const { rows: claimed } = await ledger.pool.query<{ instanceId: string }>(
+    'select instance_id as "instanceId" from outboxd.request where claim_id is not null',
+  )
+  const own = { instanceId: claimed[0]?.instanceId ?? '', mayRescue: false, isHeld: () => false }
+  expect(await inTransaction(ledger.pool, (db) => takeOverPolls(db, ledger.queue, own))).toBe(1)
+  const second = (await claim(dispatch, { polls: 1 })).polls[0] as ClaimedPoll
+  expect(second.submission.id).toBe(first.submission.id)
+  const again = { state: 'accepted', pollInMs: 5_000 } as const
+  const transitions = [
+    { ...transition(first.submission, again), poll: first.poll },
+    { ...transition(second.submission, { state: 'completed' }), poll: second.poll },
+  ]
+  await dispatch.writeOutcomes(outcomeBatch({ transitions }))
+  const { rows } = await ledger.pool.query('select state from outboxd.submission')
+  expect(rows).toEqual([{ state: 'completed' }])
+  expect(await ledger.polled()).toEqual([])
+})
 
 describe('a claim', () => {
   test('takes submissions, polls and requests for them together', async () => {
