@@ -1,13 +1,17 @@
 -- Up Migration
 
--- How far an outbox table has been read whose rows do not say that they are taken (docs/start/outbox.md): all rows up to this
--- position are in the ledger, and no transaction is left that could still commit one before it.
+-- What the ledger knows of rows whose records it may lack. One row, written by the first capture of an append-only table and by
+-- retention.
 create table outboxd.outbox_cursor (
-  outbox        text collate "C" not null,   -- oids of the database and the table, so that another table begins anew
-  position      text[]      not null,      -- the row's sort values
-  advanced_at   timestamptz not null default clock_timestamp(),
-  sequence_file text,                      -- the sequence's file on disk: one that begins anew (restart identity) gets another
-  primary key (outbox)
+  is_only         boolean     primary key default true check (is_only),
+  -- Of an append-only table (docs/start/outbox.md): the ledger has all rows up to this number of the sequence, and no open transaction
+  -- can commit another one there. It never goes back.
+  position        bigint,
+  sequence_file   text,          -- the sequence's file on disk: one that begins anew (restart identity) gets another
+  -- Retention may have deleted the records of rows up to this number, recorded up to this time, and ended up to this time.
+  pruned_number   bigint,
+  pruned_recorded timestamptz,
+  pruned_ended    timestamptz
 );
 
 -- Rows of the outbox that could neither be captured nor rejected, or whose table refuses our mark. They are left out of
@@ -208,33 +212,16 @@ end $$;
 create trigger only_ended before delete on outboxd.submission
   for each row execute function outboxd.refuse_delete();
 
--- What stays of a submission that went: as much as keeps its row from being taken a second time.
-create table outboxd.pruned_submission (
-  outbox_id      text collate "C" primary key,
-  id             uuid        not null,
-  type           text collate "C" not null,
-  row_created    text,
-  recorded_at    timestamptz not null,
-  state          text        not null check (state in ('completed', 'discarded')),
-  ended_at       timestamptz not null,
-  transaction_id text collate "C",
-  pruned_at      timestamptz not null default clock_timestamp(),
-  -- When to look whether the row is still there: its id need not be known any more where it is gone, and was at the look before: a table
-  -- may be empty for a moment while it is loaded anew.
-  look_at        timestamptz not null default clock_timestamp() + interval '366 days',
-  was_gone       boolean     not null default false,
-  document       text collate "C",
+-- What stays of a document of the ERP when its records are deleted: what was sent last, with which its next content is compared.
+create table outboxd.document (
+  id             text   collate "C" primary key,   -- a hash of document and type, since a btree entry ends at 2,704 bytes
+  outbox_id      text   collate "C" not null,      -- the row of the last version that was sent, or may have been
+  state          text   not null check (state in ('completed', 'discarded')),
   request_digest text,
-  seq            bigint
+  seq            bigint not null                   -- the order of the versions is that of their captures
 );
-create index pruned_submission_look on outboxd.pruned_submission (look_at);
-create index pruned_submission_document on outboxd.pruned_submission (hashtextextended(document, 0), seq) where document is not null;
-
--- All rows that were ever taken, by what tells them again.
-create view outboxd.taken_row as
-  select outbox_id, row_created, recorded_at, state from outboxd.submission
-  union all
-  select outbox_id, row_created, recorded_at, state from outboxd.pruned_submission;
+create function outboxd.document_id(document text, type text) returns text language sql immutable
+  return encode(sha256(convert_to(document, 'UTF8') || '\x00' || convert_to(type, 'UTF8')), 'hex');
 
 -- What happened, when, why and by whose hand. Rows are only ever added, and go with their submission.
 create table outboxd.submission_event (
@@ -246,7 +233,7 @@ create table outboxd.submission_event (
   attempt       integer     not null,
   cause         text        not null check (cause in (   -- src/model/eventCauses.ts
     -- the record enters the ledger; to_state says as what
-    'captured', 'restored',
+    'captured',
     -- a request
     'claimed', 'never_sent', 'never_asked',
     -- what the answer to a submission means
@@ -305,8 +292,8 @@ create table outboxd.operator_act (
   id      bigint      generated always as identity primary key,
   at      timestamptz not null default clock_timestamp(),
   act     text        not null check (act in   -- the command, or what somebody did in the console
-            ('pause', 'resume', 'resume --all', 'resume --believe-refusals', 'reload', 'adopt', 'prune', 'erase', 'recover',
-             'show', 'search', 'download')),
+            ('pause', 'resume', 'resume --all', 'resume --believe-refusals', 'reload', 'adopt', 'capture', 'prune', 'erase',
+             'recover', 'show', 'search', 'download')),
   who     text        not null,
   account text,                   -- user@host that gave the command
   reason  text,
@@ -475,8 +462,6 @@ create table outboxd.ledger (
   table_by      text,
   start_id      text,                      -- rows with a lower id are none of ours
   start_at      timestamptz,               -- rows recorded before are none of ours
-  compared_at   timestamptz,               -- when its rows were last compared with the ledger
-  readings      integer     not null default 0,       -- how often it was read from its beginning again: all positions are left at once then
   file_digest   text,                      -- of what outbox.yaml means, by which the daemons read and write the table
   file_since    timestamptz,
   file_by       text,

@@ -106,6 +106,7 @@ const commands: Record<string, () => Promise<{ command: CommandModule }>> = {
   discover: () => import('./commands/discover.ts'),
   adopt: () => import('./commands/adopt.ts'),
   recover: () => import('./commands/recover.ts'),
+  capture: () => import('./commands/capture.ts'),
   prune: () => import('./commands/prune.ts'),
   audit: () => import('./commands/audit.ts'),
   erase: () => import('./commands/erase.ts'),

@@ -40,7 +40,7 @@ export const command = defineCommand({
   help: `Records are listed in the order in which they ended; those that have not ended come last. Operators'
 acts (pause, resume, reload, adopt, prune, erase) and who looked at values in the console are listed among them; with --key,
 downloads of all records, too, if the key had a record then. A prune has two lines: its beginning, and its end with the counts.
-Of pruned records only the outcome is known. Amounts are the decimal fields of the request, each digit as sent. The CSV has a
+Amounts are the decimal fields of the request, each digit as sent. The CSV has a
 column amount_NAME for each amount, and columns for the customer and the currency: EUR, unless the request or its data names
 another. If it names several, or only an inner part names one, all that are possible stand there, such as EUR+USD.
 
@@ -65,12 +65,9 @@ Examples:
     if (problems.length > 0 || span.kind === 'invalid') return printUsageErrors(context, problems)
     return withDatabases(context, async (databases, { mappingsDir }) => {
       const form = sum ? sumForm(options) : formOf(options, tryReadAmountFieldNames(mappingsDir))
-      const counts = { record: 0, pruned: 0, act: 0 }
-      const total = () => counts.record + counts.pruned + counts.act
-      const showProgress = createProgressPrinter(
-        context,
-        () => `Listed ${pluralize(counts.record + counts.pruned, 'record')} so far …`,
-      )
+      const counts = { record: 0, act: 0 }
+      const total = () => counts.record + counts.act
+      const showProgress = createProgressPrinter(context, () => `Listed ${pluralize(counts.record, 'record')} so far …`)
       await write(context, form.head)
       const asked = { ...span.value, key: key ?? null, record, type: type ?? null, containing: containing ?? null }
       for await (const entry of readAuditEntries(databases.ledger, asked)) {
@@ -80,10 +77,9 @@ Examples:
         showProgress()
       }
       await write(context, form.end())
-      const pruned = counts.pruned === 0 ? '' : `, ${pluralize(counts.pruned, 'pruned record')}`
       const isInterrupted = context.signal.aborted
       context.stderr.write(
-        `${isInterrupted ? 'Interrupted after ' : ''}${pluralize(counts.record, 'record')}, ${pluralize(counts.act, 'act')} of operators${pruned}.\n`,
+        `${isInterrupted ? 'Interrupted after ' : ''}${pluralize(counts.record, 'record')}, ${pluralize(counts.act, 'act')} of operators.\n`,
       )
       if (isInterrupted) return exitCodes.failed
       return total() === 0 ? exitCodes.nothing : exitCodes.done

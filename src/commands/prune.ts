@@ -1,15 +1,8 @@
 import type { DatabaseConfig } from '../config.ts'
 import { logOperatorAct, type Operator } from '../ledger/operator/operator.ts'
-import {
-  countPrunableSubmissions,
-  type PrunableCount,
-  type PrunedCounts,
-  type PruneRound,
-  type PruneRoundResult,
-  runPruneRound,
-} from '../ledger/retention.ts'
+import { countPrunableSubmissions, type PrunableCount, type PrunedCounts } from '../ledger/retention.ts'
 import { type Databases, withOutbox } from '../operations/databases.ts'
-import { findExistingIds } from '../outbox/readRows.ts'
+import { type PruneRound, type PruneRoundResult, runPruneRound } from '../outbox/prune.ts'
 import { pluralize, renderTable, terminalOf } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, createProgressPrinter, exitCodes, printJson } from './terminal/context.ts'
@@ -24,7 +17,7 @@ export const command = defineCommand({
     ['--json', 'print JSON'],
   ],
   help: `A running daemon prunes each minute. Records that need attention stay, and so do those whose outcome is not written back
-yet. Ids stay known, so that no row is sent again. You can interrupt the command, and run it while daemons run. The exit
+yet, or whose rows still wait. You can interrupt the command, and run it while daemons run. The exit
 code is 1 if it did not finish, 3 if no record is old enough.
 
 Examples:
@@ -54,7 +47,7 @@ Examples:
   },
 })
 
-const nothing: PrunedCounts = { submissions: 0, emptied: 0, forgotten: 0 }
+const nothing: PrunedCounts = { submissions: 0, emptied: 0 }
 
 /** Logs the act before it deletes anything, so that a killed command leaves it, too. A second act has the counts. */
 async function pruneLedger(
@@ -74,9 +67,6 @@ async function pruneLedger(
   const logCounts = async () => {
     if (pruned !== nothing) await logOperatorAct(ledger, actor, 'prune', { ...retention, ...pruned })
   }
-  const outbox = {
-    findExistingRows: (ids: readonly string[]) => withOutbox(databases, (outbox) => findExistingIds(outbox, ids)),
-  }
   const round: PruneRound = {
     ...{ retention, turn: 'wait', goOn },
     onProgress(soFar) {
@@ -86,7 +76,7 @@ async function pruneLedger(
   }
   let end: PruneRoundResult
   try {
-    end = await runPruneRound({ ledger, outbox }, round)
+    end = await withOutbox(databases, (outbox) => runPruneRound(outbox, round))
   } catch (error) {
     await logCounts().catch(() => {}) // the first error says why
     throw error
@@ -120,7 +110,7 @@ function doneMessage({ submissions, emptied }: PrunedCounts, end: PruneRoundResu
   const rest =
     end === 'through'
       ? ''
-      : ' The rest is left, because the command was interrupted, another instance prunes, or sessions have locked records: run the command again.'
+      : ' The rest is left, because the command was interrupted, another instance prunes, sessions have locked records, or rows still wait: run the command again.'
   return `Deleted ${pluralize(submissions, 'record')}, emptied ${emptied}.${rest}`
 }
 

@@ -13,7 +13,7 @@ import { publishMappedTypes } from '../ledger/instances.ts'
 import { makeReportsDueAgain } from '../ledger/reports.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import { redactError } from '../observe/redact.ts'
-import { claimRow, claimRows, hasToWaitForKey } from '../outbox/claimRows.ts'
+import { claimRow, claimRows, hasToWaitForKey, markRows, readClaimedRows } from '../outbox/claimRows.ts'
 import { SourceFailed } from '../outbox/contentQueries.ts'
 import { readRecordContentsThatFit } from '../outbox/readRecordContents.ts'
 import { mayHaveWaitingRows } from '../outbox/readRows.ts'
@@ -66,6 +66,8 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
     elapsedMs: clock.stopwatch(),
     claim: (db, request) => databases.runIfOwnFileInUse(() => claimRows(outbox, db, request), null),
     claimOne: (db, outboxId) => databases.runIfOwnFileInUse(() => claimRow(outbox, db, outboxId), null),
+    readClaimedRows: (db, rows) => readClaimedRows(outbox, db, rows),
+    markRows: (db, rows, statuses) => markRows(db, rows, statuses),
     hasToWaitForKey: (outboxId, order) =>
       databases.runIfOwnFileInUse(() => hasToWaitForKey(outbox, outboxId, order), false),
     readRecordContents: (records) => readRecordContentsThatFit(outbox, mappings(), records),

@@ -12,12 +12,12 @@ import { releaseUnblockedRecords } from '../ledger/keyOrder.ts'
 import { type WrittenOutcomes, writeStepsAndReleaseKeys } from '../ledger/outcomes.ts'
 import { replaceProblems } from '../ledger/problems.ts'
 import { pruneRequestCounts, sumRequestCountsByHour } from '../ledger/requestCounts.ts'
-import { type PrunedCounts, readPruneOverdueMs, runPruneRound } from '../ledger/retention.ts'
+import type { PrunedCounts } from '../ledger/retention.ts'
 import { mergeStateCountDeltas } from '../ledger/snapshot.ts'
 import { findStuckSubmissionProblems } from '../ledger/transactions.ts'
 import type { Answer, Submission, Transition } from '../model.ts'
-import { createPeriodicTableComparison } from '../outbox/comparison.ts'
-import { findExistingIds } from '../outbox/readRows.ts'
+import { readPruneOverdueMs, runPruneRound } from '../outbox/prune.ts'
+import { clearStaleProblems, TableSurveys } from '../outbox/survey.ts'
 import { classifyDatabaseError, inTransaction } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
 import type { DispatchPart } from './createDispatchPart.ts'
@@ -39,7 +39,7 @@ export function createMaintenanceParts(daemon: Context, options: MaintenancePart
   return {
     orphans: createOrphanRescue(daemon, options),
     upkeep: createUpkeep(daemon, options.stopping),
-    compare: createComparing(daemon, options.stopping),
+    survey: createSurvey(daemon, options.stopping),
     prune: createPruning(daemon, options.stopping),
     history: createHistoryWatch(daemon),
     observe: createDatabaseObservation(daemon, options.onBacklog),
@@ -166,21 +166,21 @@ function createUpkeep({ config, databases, telemetry, wakeups }: Context, stoppi
   return createPeriodicPart(upkeepEveryMs, createStepRound(steps))
 }
 
-/** A starting instance compares ledger and outbox only if no instance began a comparison in the last 60 s. */
-const compareAtStartMs = 60_000
-const compareHourlyMs = 3_600_000
-const compareLookMs = 60_000
+const surveyEveryMs = 3_600_000
+const lookEveryMs = 60_000
 
-function createComparing({ databases }: Context, stopping: AbortSignal): LoopPart {
-  const { ledger, outbox, instance } = databases
-  const comparison = createPeriodicTableComparison({ ledger, outbox, who: instance.who })
-  let everyMs = compareAtStartMs
+function createSurvey({ clock, databases }: Context, stopping: AbortSignal): LoopPart {
+  const { outbox } = databases
+  const surveys = new TableSurveys(outbox)
+  let sinceMs = () => Number.POSITIVE_INFINITY
   return {
     async runOnce() {
-      if (!(await databases.isOwnFileInUse())) return compareLookMs
-      const end = await comparison.runOnce(everyMs, () => !stopping.aborted)
-      if (end !== 'not-due') everyMs = compareHourlyMs
-      return end === 'begun' ? 0 : compareLookMs
+      if (!(await databases.isOwnFileInUse())) return lookEveryMs
+      await clearStaleProblems(outbox)
+      if (sinceMs() < surveyEveryMs) return lookEveryMs
+      if (!(await surveys.runOnce(() => !stopping.aborted))) return 0
+      sinceMs = clock.stopwatch()
+      return lookEveryMs
     },
   }
 }
@@ -199,12 +199,10 @@ function createPruning({ config, clock, databases, metrics, telemetry }: Context
       const onProgress = (pruned: PrunedCounts) => {
         done = pruned
       }
-      const findGone = { findExistingRows: (outboxIds: readonly string[]) => findExistingIds(outbox, outboxIds) }
-      const end = await runPruneRound(
-        { ledger, outbox: findGone },
-        { retention, turn: 'try', goOn, onProgress },
-      ).finally(() => done !== null && telemetry.pruned(done))
-      const overdueMs = await readPruneOverdueMs(ledger, retention)
+      const end = await runPruneRound(outbox, { retention, turn: 'try', goOn, onProgress }).finally(
+        () => done !== null && telemetry.pruned(done),
+      )
+      const overdueMs = await readPruneOverdueMs(outbox, retention)
       metrics.pruneOverdue.set(overdueMs)
       const days = Math.floor(overdueMs / 86_400_000)
       const detail = `the oldest record should have been deleted or emptied ${days} ${days === 1 ? 'day' : 'days'} ago (RETENTION_DAYS, RETENTION_PAYLOAD_DAYS)`

@@ -20,7 +20,6 @@ import { type KeyOnFailure, statesBlockingKeySql, withKeysLockedThenReleased } f
 import { type Actor, reasonAndAccountJsonSql } from './operator/operator.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
-import { restorePrunedSubmissionsSql } from './retention.ts'
 import {
   conflictsMax,
   differentRowMessage,
@@ -192,8 +191,7 @@ function whoKnows(type: string, instances: Standing['instances']): string {
 
 /**
  * Inserts captured records in their order. A record already in the ledger stays, and its row is written back again,
- * because a crash prevented that. A pruned record is restored with its end state. Leaves out changed rows and repeated
- * ids.
+ * because the row says again that it waits. Leaves out changed rows and repeated ids.
  *
  * Records with a key start held. The caller releases them in the same transaction.
  *
@@ -224,9 +222,7 @@ export async function insertCapturedRecords(
          ends, case when ends is not null then clock_timestamp() end,
          discarded is null and error is null and (doubt is not null or $3),
          discarded is null and error is not null and doubt is not null, $3 or ends is not null, document, "requestDigest"
-       from record r cross join lateral (select coalesce(discarded, error, doubt) as ends) why where not exists (
-         select from outboxd.pruned_submission p where p.outbox_id = r."outboxId"
-       ) order by ord
+       from record r cross join lateral (select coalesce(discarded, error, doubt) as ends) why order by ord
        on conflict (outbox_id) do nothing
        returning s.id, s.state
      ), known as (
@@ -235,12 +231,7 @@ export async function insertCapturedRecords(
          on s.outbox_id = r."outboxId" and s.id <> r.id
      ), seen as (
        update outboxd.submission s set report_due = true from known k where s.id = k.id and not k.other and not s.report_due
-     ), pruned as (
-       select s.*, ${isOtherRowSql} as other
-       from record r join outboxd.pruned_submission s on s.outbox_id = r."outboxId"
-     ), of_same as (
-       select * from pruned where not other
-     ), ${restorePrunedSubmissionsSql('of_same', "case when $3 then 'operator' else 'daemon' end, $2")}, event as (
+     ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who, detail, amounts)
        select id, null, state, 0, case when $3 then 'recovered' else 'captured' end,
          case when $3 then 'recovered as ' || state when state = 'uncertain' then 'captured as uncertain'
@@ -251,9 +242,7 @@ export async function insertCapturedRecords(
        from kept join record using (id)
      )
      select outbox_id as "outboxId", state, to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as recorded
-     from (
-       select outbox_id, state, recorded_at, other from known union all select outbox_id, state, recorded_at, other from pruned
-     ) met where other`,
+     from known where other`,
     [
       JSON.stringify(single.map((each, ord) => stored(each, ord, recoverer !== null))),
       who,
@@ -328,6 +317,15 @@ async function skipRow(db: Database, { outboxId, isCaptured, detail }: FailedRow
   const [skipped] = rows
   if (skipped === undefined) throw new TooManyRowsSkipped()
   await raiseProblems(db, [{ kind: 'row_skipped', subject: outboxId, detail, ...skipped }])
+}
+
+/** Lets the daemon capture rows one by one, wherever they lie in the table. */
+export async function captureRowsNow(db: Database, outboxIds: readonly string[]): Promise<void> {
+  await db.query(
+    `insert into outboxd.skipped_row (outbox_id, captured, retry_at)
+     select id, false, clock_timestamp() from unnest($1::text[]) id on conflict (hashtextextended(outbox_id, 0)) do nothing`,
+    [outboxIds],
+  )
 }
 
 export function forgetSkippedRow(ledger: pg.Pool, outboxId: string): Promise<void> {

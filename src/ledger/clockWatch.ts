@@ -90,7 +90,6 @@ async function moveTimes(db: Database, backMs: number): Promise<void> {
   const earlier = (column: string) =>
     `${column} = case when ${column} between clock_timestamp() - interval '10 s' and clock_timestamp() then ${column}
        else ${column} - ${back} end`
-  await db.query('update outboxd.ledger set compared_at = null where compared_at > clock_timestamp()')
   await db.query(
     `update outboxd.pause set until = until + (clock_timestamp() - set_at),
        probe_until = probe_until + (clock_timestamp() - set_at), since = least(since, clock_timestamp())

@@ -107,7 +107,8 @@ function newestOutboxIdSql(submissionAlias: string, isNewerSql: string): string 
   const isLater = (other: string) => `${isLaterVersionSql(submissionAlias, other)} and ${mayHaveBeenSentSql(other)}`
   return `(select newer.outbox_id from (
       select outbox_id, seq from outboxd.submission n where ${isLater('n')} and (n.state not in ('failed', 'rejected') or n.may_have_arrived) and ${isNewerSql}
-      union all select outbox_id, seq from outboxd.pruned_submission p where ${isLater('p')}
+      union all select outbox_id, seq from outboxd.document d
+        where d.id = outboxd.document_id(${submissionAlias}.document, ${submissionAlias}.type) and d.seq > ${submissionAlias}.seq
     ) newer order by newer.seq desc limit 1)`
 }
 
@@ -219,11 +220,11 @@ async function readStanding(db: Database, records: readonly CapturedRecord[]): P
     `hashtextextended(${table}.document, 0) = hashtextextended(r.document, 0) and ${table}.document = r.document and ${table}.type = r.type and ${mayHaveBeenSentSql(table)}`
   const { rows } = await db.query<Standing & { outboxId: string }>(
     `select r."outboxId",
-       exists (select from outboxd.taken_row t where t.outbox_id = r."outboxId") as "isKnown",
+       exists (select from outboxd.submission t where t.outbox_id = r."outboxId") as "isKnown",
        (select json_build_object('outboxId', outbox_id, 'state', state, 'digest', request_digest, 'mayHaveArrived', may_have_arrived) from (
           (select outbox_id, state, request_digest, may_have_arrived, seq from outboxd.submission s where ${isOf('s')} order by seq desc limit 1)
           union all
-          (select outbox_id, state, request_digest, false, seq from outboxd.pruned_submission p where ${isOf('p')} order by seq desc limit 1)
+          (select outbox_id, state, request_digest, false, seq from outboxd.document d where d.id = outboxd.document_id(r.document, r.type))
         ) last order by seq desc limit 1) as last
      from json_to_recordset($1) as r("outboxId" text, document text, type text)`,
     [JSON.stringify(records.map(({ outboxId, document, type }) => ({ outboxId, document, type })))],

@@ -1,8 +1,7 @@
-import type { DueReport, EventActor, Report, ReportResult, State } from '../model.ts'
+import type { DueReport, Report, ReportResult } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { LedgerHistory } from './history/history.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
-import { restorePrunedSubmissionsSql } from './retention.ts'
 
 /**
  * Reads new reports in the order of their records, and failed reports to repeat. Reads none while the ledger may have
@@ -79,40 +78,6 @@ export async function makeReportsDueAgain(db: Database, outboxIds: readonly stri
     'update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and not report_due',
     [outboxIds],
   )
-}
-
-/** Makes reports due for rows that do not show the end of their records. */
-export async function makeReportsOfEndedRecordsDue(
-  db: Database,
-  outboxIds: readonly string[],
-  { actor, who }: { actor: EventActor; who: string },
-): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
-    `with known as (
-       update outboxd.submission set report_due = true where outbox_id = any($1::text[])
-         and state in ('completed', 'failed', 'rejected', 'uncertain', 'discarded') and not report_due
-       returning id
-     ), pruned as (
-       select * from outboxd.pruned_submission where outbox_id = any($1::text[])
-     ), ${restorePrunedSubmissionsSql('pruned', '$2, $3')}
-     select count(*)::int as count from (select id from known union all select id from back) due`,
-    [outboxIds, actor, who],
-  )
-  return rows[0]?.count ?? 0
-}
-
-/** Reads the states that rows should show by now: of records that need a person and have no report due. */
-export async function readReportedStatesNeedingAttention(
-  db: Database,
-  outboxIds: readonly string[],
-): Promise<{ outboxId: string; state: State }[]> {
-  const { rows } = await db.query<{ outboxId: string; state: State }>(
-    `select outbox_id as "outboxId", state from outboxd.submission
-     where outbox_id = any($1::text[])
-       and state in ('failed', 'rejected', 'uncertain') and not report_due`,
-    [outboxIds],
-  )
-  return rows
 }
 
 /** Kinds of problems that end when the row is written back. */

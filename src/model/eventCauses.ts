@@ -2,7 +2,6 @@
 export const eventCauses = [
   // The record enters the ledger; the event's state says as what.
   'captured',
-  'restored',
   // A request.
   'claimed',
   'never_sent',

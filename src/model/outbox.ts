@@ -43,26 +43,6 @@ export interface KnownTypes {
   knownToOthers: readonly string[] | null
 }
 
-/** Rows that the capture's transaction has locked, or rows of a table without marks that the ledger does not have. */
-export interface ClaimedRows {
-  readonly outboxIds: readonly string[]
-  readonly typesLeftToOthers: readonly string[]
-  /** True if the table's rows cannot be marked, so that only the ledger knows which rows are captured. */
-  readonly isUnmarkable: boolean
-  /** Reads at least one row, and as many as memory allows. */
-  readAsManyAsFit(): Promise<OutboxRecord[]>
-  /**
-   * Writes the statuses, before the COMMIT.
-   * @returns ids of rows that did not change: the report writes them later
-   */
-  markReturningUnmarkedIds(statuses: readonly RowStatus[]): Promise<string[]>
-}
-
-/** No row, or one. */
-export interface ClaimedRow extends ClaimedRows {
-  readonly key: string | null
-}
-
 export interface RowStatus {
   outboxId: string
   /** Null if any row with the id may be written. */

@@ -11,7 +11,6 @@ export const problemKinds = [
   'row_conflict',
   'foreign_outbox',
   'foreign_service',
-  'ledger_behind',
   'rows_passed_over',
   'unknown_status',
   'stuck_transaction',

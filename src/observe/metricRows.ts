@@ -23,7 +23,7 @@ export const loopNames = [
   'upkeep',
   'observe',
   'schedule',
-  'compare',
+  'survey',
   'prune',
   'history',
 ] as const
@@ -233,8 +233,8 @@ export const metricRows = {
   pruned: {
     kind: 'counter',
     name: 'outboxd_pruned_total',
-    help: 'What this process deleted from the ledger: submissions, contents (payload, body, result), ids of rows that are gone.',
-    labels: { what: ['submission', 'contents', 'id'] },
+    help: 'What this process deleted from the ledger: submissions, contents (payload, body, result).',
+    labels: { what: ['submission', 'contents'] },
   },
   pruneOverdue: {
     kind: 'gauge',

@@ -24,7 +24,6 @@ export interface Pruned {
   submissions: number
   /** Submissions that stay without their contents. */
   emptied: number
-  forgotten: number
 }
 
 export interface TelemetryDeps {
@@ -130,12 +129,10 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
     orphansRescued(count: number) {
       if (count > 0) log.warn('records that a dead instance was sending were settled', { count })
     },
-    pruned({ submissions, emptied, forgotten }: Pruned) {
+    pruned({ submissions, emptied }: Pruned) {
       metrics.pruned.add(submissions, { what: 'submission' })
       metrics.pruned.add(emptied, { what: 'contents' })
-      metrics.pruned.add(forgotten, { what: 'id' })
       if (submissions > 0) log.info('records were pruned from the ledger', { count: submissions })
-      if (forgotten > 0) log.info('ids of deleted outbox rows were deleted from the ledger', { count: forgotten })
       if (emptied > 0) log.info('payloads, bodies and results of old records were deleted', { count: emptied })
     },
     missingPollsInserted(count: number) {

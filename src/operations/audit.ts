@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditedRecord, AuditStep, PrunedRecord } from '../ledger/audit/readAuditEntries.ts'
+import type { AuditEntry, AuditedRecord, AuditStep } from '../ledger/audit/readAuditEntries.ts'
 import type { AuditedAct } from '../ledger/audit/readOperatorActs.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import type { Amounts, State } from '../model.ts'
@@ -8,7 +8,6 @@ import { csvHeaderLine, csvLines } from './spreadsheet.ts'
 
 export type AuditLine =
   | (AuditedLine & { amounts: Amounts | null; customer: string | null; currency: string | null; hands: AuditStep[] })
-  | PrunedRecord
   | AuditedAct
 type AuditedLine = Omit<AuditedRecord, 'body'>
 
@@ -45,7 +44,7 @@ export interface AuditSum {
   outcome: State
   currency: string | null
   records: number
-  /** Records that were pruned or never mapped. */
+  /** Records that never mapped. */
   withoutAmounts: number
   amounts: Amounts
 }
@@ -55,7 +54,7 @@ export type AuditSums = Map<string, AuditSum>
 export function addToAuditSums(sums: AuditSums, line: AuditLine): void {
   if (line.kind === 'act') return
   const month = line.endedMs === null ? null : formatIsoInstant(line.endedMs).slice(0, 7)
-  const { amounts: given, currency } = line.kind === 'pruned' ? { amounts: null, currency: null } : line
+  const { amounts: given, currency } = line
   const { type, state: outcome } = line
   const group = JSON.stringify([month ?? '9', type, outcome, currency ?? ''])
   const none: AuditSum = { month, type, outcome, currency, records: 0, withoutAmounts: 0, amounts: {} }
@@ -98,7 +97,7 @@ export function auditLineJson(line: AuditLine) {
 
 const columns = [
   ...['kind', 'at', 'outbox_id', 'type', 'key', 'outcome', 'code', 'amounts', 'transaction_id', 'attempts', 'recorded'],
-  ...['captured', 'sent', 'accepted', 'ended', 'steps', 'hands', 'emptied', 'erased', 'pruned', 'submission_id'],
+  ...['captured', 'sent', 'accepted', 'ended', 'steps', 'hands', 'emptied', 'erased', 'submission_id'],
   ...['customer', 'currency'],
 ]
 const amountColumn = (name: string) => `amount_${name}`
@@ -155,7 +154,6 @@ function cellsOf(line: AuditLine): Record<string, string | null> {
     ...{ outcome: line.state, transaction_id: line.transactionId, submission_id: line.id },
     ...{ recorded: formatIsoInstant(line.recordedMs), ended: formatIsoInstantOrNull(line.endedMs) },
   }
-  if (line.kind === 'pruned') return { ...known, pruned: formatIsoInstant(line.prunedMs) }
   return {
     ...known,
     ...{ key: line.key, code: line.code, amounts: showAmounts(line.amounts), attempts: String(line.attempts) },
@@ -194,7 +192,6 @@ function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
   const transaction = line.transactionId === null ? '' : `as ${line.transactionId}`
   const at = line.endedMs === null ? 'not ended yet       ' : formatInstant(line.endedMs)
   const first = [at, line.state.padEnd(stateWidth), `outbox:${line.outboxId}`, line.type]
-  if (line.kind === 'pruned') return [...first, transaction, `pruned ${formatInstant(line.prunedMs)}`]
   const key =
     line.erasedMs !== null
       ? `erased ${formatInstant(line.erasedMs)}`
@@ -204,7 +201,7 @@ function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
   return [...first, key, showAmounts(line.amounts), transaction, whenSent(line), ...line.hands.map(showOperatorStep)]
 }
 
-function whenSent({ sentMs, transactionId, state, hands }: Exclude<AuditLine, AuditedAct | PrunedRecord>): string {
+function whenSent({ sentMs, transactionId, state, hands }: Exclude<AuditLine, AuditedAct>): string {
   if (sentMs !== null) return `sent ${formatInstant(sentMs)}`
   if (transactionId !== null) return 'sent, time unknown'
   const isDoubtful = state === 'uncertain' || hands.some(({ cause }) => cause === 'recovered')
@@ -229,13 +226,13 @@ function showAuditedAct({ who, act, reason, untilMs, records, detail }: AuditedA
 
 /** Facts of an act's detail, without personal texts. */
 export function actFacts(act: string, detail: AuditedAct['detail']): string {
-  const { begun, submissions, emptied, forgotten, file, since, until } = detail ?? {}
+  const { begun, submissions, emptied, file, since, until } = detail ?? {}
   if (act === 'download') return ` ${file}${since ? ` since ${since}` : ''}${until ? ` until ${until}` : ''}`
   if (act === 'erase' && Array.isArray(submissions))
     return ` ${pluralize(submissions.length, 'record')}: ${listFirst(submissions, 0)}`
   if (act !== 'prune') return ''
   if (begun) return ' begun'
-  return ` ended: deleted ${pluralize(Number(submissions), 'record')}, emptied ${emptied}, forgot ${forgotten} ids`
+  return ` ended: deleted ${pluralize(Number(submissions), 'record')}, emptied ${emptied}`
 }
 
 function whichOf(records: AuditedAct['records'], detail: AuditedAct['detail']): string {

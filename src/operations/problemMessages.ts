@@ -34,10 +34,8 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
     `A daemon serves the outbox ${first(all)}, or did in the last 5 minutes. For the ledger this is a different table, or its ids began again, so that daemon captures nothing. Correct its DATABASE_URL or OUTBOX_TABLE, or run \`outboxd adopt --same\` if the table was renamed or its sequence altered. If the rows are different, or the ids began again, let the records of this ledger end, then give the table a ledger of its own (LEDGER_SCHEMA).`,
   foreign_service: ([problem]) =>
     `A daemon did not start, because its service is not the ledger’s: ${problem?.subject}. Correct its variables. If the same service has a new address or client id, stop all daemons and run \`outboxd adopt --same\`.`,
-  ledger_behind: () =>
-    'Rows of the outbox say that they were captured, but the ledger does not know them, so they will not be sent. `outboxd recover --dry-run` counts them, `outboxd recover` makes them uncertain.',
   rows_passed_over: ([found]) =>
-    `In the outbox ${found?.detail}. The daemon reads the table from its beginning and captures them. Nothing is sent twice, and you need do nothing.`,
+    `In the outbox ${found?.detail}. \`outboxd capture --dry-run\` lists these rows, \`outboxd capture\` sends them.`,
   unknown_status: ([found]) => `In the outbox ${found?.detail}. ${unknownStatusAdvice}`,
   stuck_transaction: (all) => {
     const states = all.map(({ subject }) => subject || 'accepted').join(',')

@@ -20,6 +20,7 @@ import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { CapturedRecord, OutboxRecord } from '../model.ts'
 import { canBeCausedByRow } from '../outbox/failingRows.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
+import { makeStaleReportsDue } from '../outbox/rowsUnderWay.ts'
 import {
   findRowsWithoutRecord,
   type RowWithoutRecord,
@@ -62,7 +63,9 @@ export function recoverLedger(parts: RecoveryParts, isPreview: boolean): Promise
   return withOpenQueue(operator, async (queue) => {
     await using transaction = await beginTransaction(operator.ledger, { openingSql: patienceSql })
     const recovery = await recoverIn(transaction.db, queue, parts)
-    if (!isPreview) await transaction.commit()
+    if (isPreview) return recovery
+    await transaction.commit()
+    await withOutbox(parts.databases, makeStaleReportsDue)
     return recovery
   })
 }

@@ -4,12 +4,10 @@ import {
   type ListedSubmission,
   type SubmissionReference,
 } from '../ledger/operator/selectSubmissions.ts'
-import { type PrunedSubmission, readPrunedSubmission } from '../ledger/retention.ts'
 import { isRowWaiting, readRecordWithoutQueriedContent } from '../outbox/readRows.ts'
 import { isRowBeforeStart } from '../outbox/startPosition.ts'
 import { quoteForShell } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
-import { formatInstant } from '../time.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
 export type FoundSubmissions =
@@ -114,21 +112,17 @@ function severalMessage(
   return `several records match ${name}, such as ${first.id} and ${second.id}: ${more}`
 }
 
-const prunedAdvice = '. If it was pruned (RETENTION_DAYS), `outboxd show outbox:N` says how it ended'
-
 /** @param name a reference, or an outbox row's id without prefix */
 export async function explainMissingRecord(databases: Databases, name: string): Promise<string> {
   const [reference] = parsePossibleReferences(name)
   const outboxId = reference?.kind === 'outbox' ? reference.value : name
   return (
     (await explainMissingRecordOfRow(databases, outboxId)) ??
-    `there is no record ${name}, and the outbox has no row ${outboxId}${reference?.kind === 'outbox' ? '' : prunedAdvice}`
+    `there is no record ${name}, and the outbox has no row ${outboxId}`
   )
 }
 
 export async function explainMissingRecordOfRow(databases: Databases, outboxId: string): Promise<string | null> {
-  const pruned = await readPrunedSubmission(databases.ledger, outboxId)
-  if (pruned !== null) return prunedMessage(outboxId, pruned)
   const record = await withOutbox(databases, (outbox) => readRecordWithoutQueriedContent(outbox, outboxId))
   if (record === null) return null
   const isWaiting = await withOutbox(databases, async (outbox) =>
@@ -136,10 +130,5 @@ export async function explainMissingRecordOfRow(databases: Databases, outboxId: 
   ).catch(() => true)
   return isWaiting
     ? `the row ${outboxId} waits in the outbox and is not captured yet. \`outboxd status\` says why, \`outboxd map --outbox ${quoteForShell(outboxId)}\` shows its request`
-    : `the ledger has no record of the row ${outboxId}, and it is not sent: it lies before the start position (\`outboxd status\` shows it), or does not wait. If the ledger has lost it, \`outboxd recover --dry-run\` shows it`
-}
-
-function prunedMessage(outboxId: string, { id, state, endedMs, prunedMs, transactionId }: PrunedSubmission): string {
-  const as = transactionId === null ? '' : ` as transaction ${transactionId}`
-  return `the record of the row ${outboxId} was ${state} on ${formatInstant(endedMs)}${as} and pruned on ${formatInstant(prunedMs)} (RETENTION_DAYS). It was submission ${id}, and is not sent again`
+    : `the ledger has no record of the row ${outboxId}, and it is not sent: it does not wait, lies before the start position, or its record was deleted after RETENTION_DAYS. If the ledger has lost it, \`outboxd recover --dry-run\` shows it`
 }

@@ -1,9 +1,7 @@
 import { beginTransaction } from '../postgres/database.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
-import type { DatedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { readSeenRowsById } from './readRows.ts'
 import { type TypeCount, typeCountsSql } from './rowExpressions.ts'
 
 export interface OutboxBacklog {
@@ -12,25 +10,19 @@ export interface OutboxBacklog {
   oldestMs: number | null
 }
 
-export function backlogStatements({ rows: { from, waits, type, createdAt, order } }: OpenTable) {
+export function backlogStatements({ rows: { from, uncaptured, type, createdAt, order } }: OpenTable) {
   return {
     backlog: `select count(*)::float8 as waiting,
-        (select ${createdAt} from ${from} where ${waits} order by ${order} limit 1) as oldest
-      from ${from} where ${waits}`,
-    types: typeCountsSql(from, type, waits),
+        (select ${createdAt} from ${from} where ${uncaptured} order by ${order} limit 1) as oldest
+      from ${from} where ${uncaptured}`,
+    types: typeCountsSql(from, type, uncaptured),
   }
 }
 
 export function readBacklog(outbox: Outbox): Promise<OutboxBacklog> {
   return outbox.queryTable(async (table) => {
-    if (table.scan === null) {
-      const { backlog } = backlogStatements(table)
-      const { rows } = await table.db.query<{ waiting: number; oldest: string | null }>(backlog)
-      return { waiting: rows[0]?.waiting ?? 0, oldestMs: toMs(rows[0]?.oldest) }
-    }
-    const { waiting, firstId } = await table.scan.countUncapturedRows()
-    const rows: DatedRow[] = firstId === null ? [] : await readSeenRowsById(table, [firstId])
-    return { waiting, oldestMs: toMs(rows[0]?.createdAt) }
+    const { rows } = await table.db.query<{ waiting: number; oldest: string | null }>(backlogStatements(table).backlog)
+    return { waiting: rows[0]?.waiting ?? 0, oldestMs: toMs(rows[0]?.oldest) }
   })
 }
 
@@ -44,7 +36,6 @@ const typedMax = 10_000
 
 export function countSomeWaitingRowsByType(outbox: Outbox): Promise<TypeCount[]> {
   return outbox.queryTable(async (table) => {
-    if (table.scan !== null) return table.scan.countWaitingRowsByType(typedMax)
     return (await table.db.query<TypeCount>(backlogStatements(table).types, [typedMax])).rows
   })
 }
@@ -64,7 +55,7 @@ const countMs = 1_500
 /** Counts the waiting rows, or estimates them after `countMs`; null after the first capture. */
 export async function readInitialBacklog(outbox: Outbox): Promise<InitialBacklog | null> {
   const { rows: captured } = await outbox.ledger.query<{ any: boolean }>(
-    `select exists (select from outboxd.submission) or exists (select from outboxd.pruned_submission) as any`,
+    'select exists (select from outboxd.submission) as any',
   )
   if (captured[0]?.any) return null
   const { db, rows } = await outbox.open()

@@ -1,14 +1,29 @@
 import { boundText } from '../boundText.ts'
-import { raiseRowConflicts } from '../ledger/rowConflicts.ts'
-import type { ClaimedRow, ClaimedRows, RowOrder, RowStatus, RowsRequest } from '../model.ts'
+import type { OutboxRecord, RowOrder, RowStatus, RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
-import type { RowsToCapture } from './cursorScan.ts'
+import { assertIdsAreComparable } from './comparableIds.ts'
 import { createKeyOrderFilter, idCharsMax, isTypeOfOtherInstancesSql, shortenedIdSql } from './keyOrder.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { type ReadRow, readWaitingRowsThatFit } from './readRows.ts'
+import { advancePosition, readStablePosition } from './position.ts'
+import { readWaitingRowsThatFit } from './readRows.ts'
+import type { StablePosition } from './stablePosition.ts'
 import { toMarkedState, writeBackStatements } from './writeBackStatements.ts'
+
+/** Rows that the capture's transaction may capture. It has them locked, if the table's form lets it. */
+export interface ClaimedRows {
+  readonly table: OpenTable
+  readonly outboxIds: readonly string[]
+  readonly typesLeftToOthers: readonly string[]
+  /** Read before the rows. Null unless the table is append-only. */
+  readonly stablePosition: StablePosition | null
+}
+
+/** No row, or one. */
+export interface ClaimedRow extends ClaimedRows {
+  readonly key: string | null
+}
 
 /**
  * @param db the transaction that holds the capture lock, because two claims at once would break the order of a key
@@ -18,100 +33,72 @@ export async function claimRows(outbox: Outbox, db: Database, request: RowsReque
   return outbox.queryTable(async (table) => {
     const failing = outbox.failingRows.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
     const meant = { ...request, skipped: [...request.skipped, ...failing] }
-    const { scan } = table
-    if (scan !== null) {
-      const found = await scan.findUncapturedRows(meant)
-      await raiseRowConflicts(outbox.ledger, scan.takeConflicts())
-      await scan.advance()
-      return rememberedRows(outbox, table, found)
-    }
-    const sql = waitingRowLockStatements(table)
-    return lockedRows(outbox, db, table, async () => ({
-      typesLeftToOthers: await findLeftTypes(db, sql, meant),
-      outboxIds: await lockRows(db, table, meant),
-    }))
+    await assertIdsAreComparable(outbox.ledger, table)
+    const stablePosition = await readStablePosition(db, table)
+    return withSavepoint(db, async () => {
+      const sql = claimStatements(table)
+      await makeReportsOfRowsSetBackDue(db, table)
+      return {
+        table,
+        typesLeftToOthers: await findLeftTypes(db, sql, meant),
+        outboxIds: await lockRows(db, table, meant),
+        stablePosition,
+      }
+    })
   })
 }
 
 /** Returns no row if the row no longer waits. @throws an error with code 55P03 if another session has locked the row */
 export async function claimRow(outbox: Outbox, db: Database, outboxId: string): Promise<ClaimedRow> {
   const table = await outbox.open()
-  const { scan } = table
-  if (scan === null) {
-    const { lockById } = waitingRowLockStatements(table)
-    let key: string | null = null
-    const locked = await lockedRows(outbox, db, table, async () => {
-      const rows = await readRow(db, lockById, outboxId)
-      key = rows[0]?.key ?? null
-      return { outboxIds: idsOf(rows), typesLeftToOthers: [] }
-    })
-    return { ...locked, key }
-  }
-  const row = await scan.readUncapturedRow(outboxId)
-  const rows = row === null ? [] : [row]
-  return { ...rememberedRows(outbox, table, { rows, typesLeftToOthers: [] }), key: row?.key ?? null }
+  const rows = await withSavepoint(db, () => readRow(db, claimStatements(table).lockById, outboxId))
+  return { table, outboxIds: idsOf(rows), typesLeftToOthers: [], stablePosition: null, key: rows[0]?.key ?? null }
 }
+
+/** Reads at least one row, and as many as memory allows. @param db the transaction of the claim */
+export const readClaimedRows = (outbox: Outbox, db: Database, rows: ClaimedRows): Promise<OutboxRecord[]> =>
+  readWaitingRowsThatFit(outbox, rows.table.locksRows ? db : rows.table.db, rows.table, rows.outboxIds)
 
 /** Locks nothing. */
 export async function hasToWaitForKey(outbox: Outbox, outboxId: string, order: RowOrder): Promise<boolean> {
   return outbox.queryTable(async (table) => {
-    if (table.scan !== null) return table.scan.hasToWaitForKey(outboxId, order)
-    const sql = waitingRowLockStatements(table)
+    const sql = claimStatements(table)
     const rows = await readRow(table.db, sql.keyById, outboxId)
     if (rows.some(({ key }) => key !== null && order.exceptKeys.includes(key))) return true
     return (await findOvertaking(table.db, sql, rows, order.skipped)).size > 0
   })
 }
 
-function rememberedRows(outbox: Outbox, table: OpenTable, { rows, typesLeftToOthers }: RowsToCapture): ClaimedRows {
-  const outboxIds = idsOf(rows)
-  const claimed = new Map(rows.map((row) => [row.outboxId, row]))
-  // The ERP may have changed the key since the order was checked. Such a row waits for the next claim.
-  const createFilter = () => {
-    const goes = createKeyOrderFilter(Number.POSITIVE_INFINITY)
-    return ({ outboxId, keyHash, type }: ReadRow) => {
-      const seen = claimed.get(outboxId)
-      return goes(keyHash, seen?.keyHash === keyHash && seen.type === type)
-    }
-  }
-  return {
-    outboxIds,
-    typesLeftToOthers,
-    isUnmarkable: true,
-    readAsManyAsFit: () => readWaitingRowsThatFit(outbox, table.db, table, outboxIds, createFilter()),
-    // The rows are not locked and may show a later state already, so the report writes their states.
-    markReturningUnmarkedIds: async (statuses) =>
-      idsOf(statuses.filter(({ state }) => writeBackStatements(table)?.states.has(state))),
-  }
-}
-
-async function lockedRows(
-  outbox: Outbox,
-  db: Database,
-  table: OpenTable,
-  lock: () => Promise<Pick<ClaimedRows, 'outboxIds' | 'typesLeftToOthers'>>,
-): Promise<ClaimedRows> {
-  // If the filter fails for a row, the claim is tried again without that row, in the same transaction.
+/** If the filter fails for a row, the claim is tried again without that row, in the same transaction. */
+async function withSavepoint<T>(db: Database, work: () => Promise<T>): Promise<T> {
   await db.query('savepoint before_claim')
   try {
-    const { outboxIds, typesLeftToOthers } = await lock()
-    return {
-      outboxIds,
-      typesLeftToOthers,
-      isUnmarkable: false,
-      readAsManyAsFit: () => readWaitingRowsThatFit(outbox, db, table, outboxIds),
-      markReturningUnmarkedIds: (statuses) => mark(db, table, statuses),
-    }
+    return await work()
   } catch (error) {
     await db.query('rollback to savepoint before_claim').catch(() => {}) // a broken session reports `error`
     throw error
   }
 }
 
-/** @returns the ids of rows that still wait */
-async function mark(db: Database, table: OpenTable, statuses: readonly RowStatus[]): Promise<string[]> {
+/** A row of the form end only that waits although its outcome was written gets the outcome again. */
+async function makeReportsOfRowsSetBackDue(db: Database, table: OpenTable): Promise<void> {
+  if (table.form === 'end only') await db.query(claimStatements(table).reportAgain)
+}
+
+/**
+ * Writes the states of rows whose records are inserted, before the COMMIT. Of an append-only table, moves the position.
+ *
+ * @returns the ids of the rows that still have to be written
+ */
+export async function markRows(
+  db: Database,
+  { table, stablePosition }: Pick<ClaimedRows, 'table' | 'stablePosition'>,
+  statuses: readonly RowStatus[],
+): Promise<string[]> {
+  if (stablePosition !== null) await advancePosition(db, table, stablePosition)
   const writing = writeBackStatements(table)
   if (writing === null) return []
+  if (table.form !== 'marked') return idsOf(statuses.filter(({ state }) => writing.states.has(state)))
   const storable = statuses.map(({ state, error, ...status }) => ({
     ...status,
     state: toMarkedState(table.table, state),
@@ -138,11 +125,13 @@ const secondRoundRowsMin = 500
 const roundsMax = 7
 const passedKeysMax = 250_000
 const leftTypesAmongMax = 2_000
+/** Rows whose outcomes are written again at once. The next claim takes further rows. */
+const setBackMax = 1_000
 
-type ClaimStatements = ReturnType<typeof waitingRowLockStatements>
+type ClaimStatements = ReturnType<typeof claimStatements>
 
-export function waitingRowLockStatements({ rows }: OpenTable) {
-  const { from, waits, key, keyHash, type, sort, order, id, idType, idText } = rows
+export function claimStatements({ rows, locksRows }: OpenTable) {
+  const { from, uncaptured, hasNoRecord, setBack, key, keyHash, type, sort, order, id, idType, idText } = rows
   const [first, second] = sort
   // Postgres reads the last row's sort value itself, because a value sent as text may lose digits. NULL sorts last and
   // needs a case of its own.
@@ -152,22 +141,24 @@ export function waitingRowLockStatements({ rows }: OpenTable) {
       ? `${id} <= $4::${idType}`
       : `((${first.expression}, ${second.expression}) <= (${last}, $4::${idType})
           or (${last} is null and (${first.expression} is not null or ${id} <= $4::${idType})))`
-  const keyById = `select ${idText} as "outboxId", ${key} as key, ${keyHash} as "keyHash" from ${from} where ${waits} and ${id} = $1::${idType}`
+  const keyById = `select ${idText} as "outboxId", ${key} as key, ${keyHash} as "keyHash" from ${from} where ${hasNoRecord} and ${id} = $1::${idType}`
   return {
     // `for no key update`, because `for update` would block inserts that refer to these rows.
     lock: `select ${idText} as "outboxId", ${keyHash} as "keyHash"
-      from ${from} where ${waits} and ${shortenedIdSql(idText)} <> all($2::text[]) and not ${isTypeOfOtherInstancesSql(type, 3)}
+      from ${from} where ${uncaptured} and ${shortenedIdSql(idText)} <> all($2::text[]) and not ${isTypeOfOtherInstancesSql(type, 3)}
         and (${key} is null or (${key} <> all($5::text[]) and ${keyHash} <> all($6::bigint[])) or ${id} = any($7::${idType}[]))
-      order by ${order} limit $1 for no key update of o skip locked`,
+      order by ${order} limit $1 ${locksRows ? 'for no key update of o skip locked' : ''}`,
     keyById,
-    lockById: `${keyById} for no key update of o nowait`,
+    lockById: `${keyById} ${locksRows ? 'for no key update of o nowait' : ''}`,
     overtaking: `select "outboxId" from (
         select ${idText} as "outboxId", ${id} = any($2::${idType}[]) as locked,
           bool_or(${id} <> all($2::${idType}[]) and ${shortenedIdSql(idText)} <> all($3::text[])) over (partition by ${keyHash} order by ${order}) as "isBehind"
-        from ${from} where ${waits} and ${keyHash} = any($1::bigint[]) and ${upToLast}
+        from ${from} where ${uncaptured} and ${keyHash} = any($1::bigint[]) and ${upToLast}
       ) "inOrder" where locked and "isBehind"`,
+    reportAgain: `update outboxd.submission set report_due = true
+      where outbox_id = any(array(select ${idText} from ${from} where ${setBack} limit ${setBackMax}))`,
     leftTypes: `select distinct type from (
-        select ${type} as type from ${from} where ${waits} and ${isTypeOfOtherInstancesSql(type, 1)} order by ${order} limit ${leftTypesAmongMax}
+        select ${type} as type from ${from} where ${uncaptured} and ${isTypeOfOtherInstancesSql(type, 1)} order by ${order} limit ${leftTypesAmongMax}
       ) waiting`,
   }
 }
@@ -180,7 +171,7 @@ export function waitingRowLockStatements({ rows }: OpenTable) {
  */
 async function lockRows(db: Database, table: OpenTable, request: RowsRequest): Promise<string[]> {
   const { limit, keyRowsMax, exceptKeys, skipped, types } = request
-  const statements = waitingRowLockStatements(table)
+  const statements = claimStatements(table)
   const typesText = JSON.stringify(types)
   const { passedKeys } = table
   table.passedKeys = null

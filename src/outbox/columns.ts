@@ -16,8 +16,6 @@ export interface TableShape {
   readonly qualified: string
   readonly columns: ReadonlyMap<string, Column>
   readonly hasSystemColumns: boolean
-  /** True if the table's own sequence numbers the ids one by one, so that a lower id was drawn earlier. */
-  readonly isIdNumbered: boolean
   /** True if statements on rows use the client's code or types, so that they may need the role's search path. */
   readonly hasCustomCode: boolean
 }

@@ -1,7 +1,8 @@
 import type { Database } from '../postgres/database.ts'
 import { didYouMeanHint } from '../yaml/nearestWord.ts'
 import type { Column } from './columns.ts'
-import { isMarkedOnCapture, listColumnsNamedInOutboxFile, type OutboxTable } from './outboxTable.ts'
+import { findFilterFault } from './filterOfAppendOnlyTable.ts'
+import { listColumnsNamedInOutboxFile, type OutboxTable, tableFormOf } from './outboxTable.ts'
 
 interface InspectedTable {
   /** Quoted, with its schema. */
@@ -46,28 +47,24 @@ export function useTableInsteadClause(relkind: string, tablesBelow: readonly str
   return `describe the table below it (${tablesBelow.map((name) => `outboxd describe '${name}'`).join(', or ')})`
 }
 
-/** Kinds of relations whose rows do not show which transaction wrote them: names by pg_class.relkind. */
-export const kindNamesWhereRowsMustBeMarked: Readonly<Record<string, string>> = {
+/** Kinds of relations that have no rows of their own: names by pg_class.relkind. */
+export const kindNamesOfForeignRows: Readonly<Record<string, string>> = {
   v: 'a view',
   m: 'a materialized view',
   f: 'a foreign table',
 }
 
-export const mustRowsBeMarked = (relkind: string): boolean => kindNamesWhereRowsMustBeMarked[relkind] !== undefined
+export const hasForeignRows = (relkind: string): boolean => kindNamesOfForeignRows[relkind] !== undefined
 
-/**
- * Without marks, the ledger tracks rows by the transactions that wrote them. A view does not show these transactions,
- * and a foreign table shows 0, so a row that commits late would be missed.
- */
+/** The sessions that write a view or a foreign table are not seen, so a row that commits late would be missed. */
 async function findRelationKindProblem(
   db: Database,
   { qualified, kind: relkind, table }: InspectedTable,
 ): Promise<string | null> {
-  if (!mustRowsBeMarked(relkind) || (relkind !== 'm' && isMarkedOnCapture(table))) return null
+  if (!hasForeignRows(relkind) || (relkind !== 'm' && tableFormOf(table) !== 'append-only')) return null
   const other = useTableInsteadClause(relkind, relkind === 'f' ? [] : await findTablesOfView(db, qualified))
-  if (relkind === 'm')
-    return `is ${kindNamesWhereRowsMustBeMarked[relkind]}, in which no row can be locked or marked: ${other}`
-  return `is ${kindNamesWhereRowsMustBeMarked[relkind]}, which does not show the transactions that wrote its rows, so they must be marked on capture. Give it a column that outboxd can set (state with set: [queued], or a value for queued), or ${other}`
+  if (relkind === 'm') return `is ${kindNamesOfForeignRows[relkind]}, in which no row can be locked or marked: ${other}`
+  return `is ${kindNamesOfForeignRows[relkind]}, in which a row that commits late would be missed with "state: none". Give it a column that outboxd can set (state with set: [queued], or a value for queued), or ${other}`
 }
 
 function findColumnProblems({ table, columns }: InspectedTable): string[] {
@@ -89,11 +86,9 @@ function findColumnProblems({ table, columns }: InspectedTable): string[] {
     problems.push(`keeps created_at as a number: name its unit in outbox.yaml, as in { column: …, unit: milliseconds }`)
   else if (timeType !== null && !numberTypes.test(timeType) && !timeTypes.test(timeType))
     problems.push(`keeps created_at as ${timeType}: it must be a time, a date or a number`)
-  if (!isMarkedOnCapture(table)) {
-    for (const name of [table.sequence, table.order, table.id]) {
-      if (name !== null && columns.get(name)?.notNull === false)
-        problems.push(`allows NULL in "${name}", by which rows are put in order: add a NOT NULL constraint`)
-    }
+  for (const name of [table.sequence, tableFormOf(table) === 'append-only' ? table.id : null]) {
+    if (name !== null && columns.get(name)?.notNull === false)
+      problems.push(`allows NULL in "${name}", by which rows are put in order: add a NOT NULL constraint`)
   }
   return problems
 }
@@ -102,22 +97,39 @@ const payloadTypes = /^(jsonb?|text|character varying|character|bytea)$/
 const numberTypes = /^(bigint|integer|numeric|double precision)$/
 const timeTypes = /^(timestamp with(out)? time zone|date)$/
 
-/** Refuses a sequence that caches numbers, because a session then draws numbers long before its inserts. */
-async function findSequenceProblems(db: Database, { qualified, table }: InspectedTable): Promise<string[]> {
-  const column = table.sequence
-  if (column === null) return []
-  const { rows } = await db.query<{ cached: number; falls: boolean }>(
-    'select seqcache::int as cached, seqincrement < 0 as falls from pg_sequence where seqrelid = pg_get_serial_sequence($1, $2)::regclass::oid',
-    [qualified, column],
+/**
+ * Refuses an append-only table whose numbers are not drawn one by one at the insert: rows with lower numbers would come
+ * behind the position.
+ */
+async function findSequenceProblems(db: Database, { qualified, table, columns }: InspectedTable): Promise<string[]> {
+  if (tableFormOf(table) !== 'append-only') return []
+  const { rows } = await db.query<{ name: string; goesUpByOne: boolean | null }>(
+    `select a.attname as name, s.seqcache = 1 and s.seqincrement = 1 as "goesUpByOne"
+     from pg_attribute a left join pg_sequence s on s.seqrelid = pg_get_serial_sequence($1, a.attname)::regclass::oid
+     where a.attrelid = to_regclass($1)::oid and a.attnum > 0 and not a.attisdropped order by a.attnum`,
+    [qualified],
   )
-  const instead = 'leave "sequence" out, and rows are read in the order of their transactions'
-  if (rows[0] === undefined)
-    return [`draws "${column}" from no sequence of its own (identity, serial, or a sequence owned by it): ${instead}`]
-  if (!rows[0].falls && rows[0].cached === 1) return []
+  const column = table.sequence
+  if (column === null) {
+    const numbered = rows.find(({ goesUpByOne }) => goesUpByOne)?.name
+    const advice =
+      numbered !== undefined
+        ? `name its column as "sequence: ${numbered}"`
+        : `add one (alter table ${qualified} add column ${freeName(columns)} bigint generated always as identity unique), then name it as "sequence: ${freeName(columns)}"`
+    return [`says of no row whether it waits, so outboxd reads it by a column that a sequence fills: ${advice}`]
+  }
+  const goesUpByOne = rows.find(({ name }) => name === column)?.goesUpByOne ?? null
+  if (goesUpByOne) return []
+  const another = `add another column (alter table ${qualified} add column ${freeName(columns)} bigint generated always as identity unique), then name it as "sequence"`
   return [
-    `draws "${column}" from a sequence that counts down or caches numbers: let it count up with cache 1, or ${instead}`,
+    goesUpByOne === null
+      ? `draws "${column}" from no sequence of its own (identity, serial, or a sequence owned by it): ${another}`
+      : `draws "${column}" from a sequence that caches numbers or does not count up by 1, so a row may come late with a lower number: alter the sequence (cache 1, increment 1), or ${another}`,
   ]
 }
+
+const freeName = (columns: InspectedTable['columns']): string =>
+  ['seq', 'outboxd_seq'].find((name) => !columns.has(name)) ?? 'outboxd_seq_2'
 
 const idStateSql = `
   select c.relkind as kind, a.attnotnull as "notNull",
@@ -158,19 +170,16 @@ async function findIdColumnProblems(
 }
 
 /**
- * Refuses `not_before <= now()`, because a row that passes later would stay behind the cursor. If another filter
- * includes a row late, the hourly comparison captures the row.
+ * Refuses a filter whose result may change although the row does not: a row for which it becomes true later would lie
+ * behind the position.
  */
 function findFilterProblems({ filter, ...table }: OutboxTable): string[] {
-  const used = timeFunctions.exec(filter?.replaceAll(/'(?:[^']|'')*'/g, '') ?? '')?.[0]
-  if (used === undefined || isMarkedOnCapture({ filter, ...table })) return []
+  const fault = filter === null || tableFormOf(table) !== 'append-only' ? null : findFilterFault(filter)
+  if (fault === null) return []
   return [
-    `has a filter with ${used}, which changes although the row does not. The ledger keeps a cursor, so a row for which the filter becomes true later would be captured late. Mark rows on capture (set: [queued]), or let the ERP write a column when the row may be sent`,
+    `has a filter with ${fault}. With "state: none" a row is read once, so the filter may only compare columns of the row with constants (status = 'open' and amount > 0). Let the ERP write a column that the filter reads, or let outboxd mark rows (set: [queued])`,
   ]
 }
-
-const timeFunctions =
-  /\b(?:now|age|random|timeofday|\w+_timestamp)(?=\s*\()|\b(?:current_date|current_time|current_timestamp|localtime|localtimestamp)\b/i
 
 /** Row-level security without a fitting policy hides every row, and raises no error. */
 export async function findRowSecurityProblemClauses(

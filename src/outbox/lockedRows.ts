@@ -22,13 +22,13 @@ const lookedAtMax = 2_000
 const markedMax = 100
 
 export function lockedRowStatements({ rows, shape: { hasSystemColumns } }: OpenTable) {
-  const { from, waits, id, idType, idText, order } = rows
+  const { from, uncaptured, id, idType, idText, order } = rows
   // A lock writes its transaction's number into xmax, where the number stays after the lock ends.
   const marked = hasSystemColumns ? `o.xmax::text <> '0'` : 'true'
-  const these = `from ${from} where ${waits} and ${id} = any($1::${idType}[])`
+  const these = `from ${from} where ${uncaptured} and ${id} = any($1::${idType}[])`
   return {
     marked: `select "outboxId" from (
-        select ${idText} as "outboxId", ${marked} as marked from ${from} where ${waits} order by ${order} limit ${lookedAtMax}
+        select ${idText} as "outboxId", ${marked} as marked from ${from} where ${uncaptured} order by ${order} limit ${lookedAtMax}
       ) first where marked limit ${markedMax}`,
     free: `select ${idText} as "outboxId" ${these} for no key update of o skip locked`,
     /** The waiting rows of the ids in $1, with the session that locks each row. */
@@ -40,7 +40,7 @@ export function lockedRowStatements({ rows, shape: { hasSystemColumns } }: OpenT
 
 function readMarked(outbox: Outbox): Promise<string[]> {
   return outbox.queryTable(async (table) => {
-    if (table.scan !== null) return []
+    if (!table.locksRows) return []
     const { rows } = await table.db.query<{ outboxId: string }>(lockedRowStatements(table).marked)
     return rows.map(({ outboxId }) => outboxId)
   })

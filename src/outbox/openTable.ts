@@ -1,14 +1,13 @@
 import type pg from 'pg'
 import { describeOutboxIdentity, type OutboxIdentity, type ServedOutbox } from '../ledger/binding.ts'
-import { type Database, type DatabasePool, withSearchPathOfRole } from '../postgres/database.ts'
+import { type DatabasePool, withSearchPathOfRole } from '../postgres/database.ts'
 import { findEncodingRefusalClause, readServerEncoding } from '../postgres/serverEncoding.ts'
 import type { TableShape } from './columns.ts'
-import { CursorScan } from './cursorScan.ts'
-import { LedgerMemory } from './ledgerMemory.ts'
-import { isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
+import { type OutboxTable, type TableForm, tableFormOf } from './outboxTable.ts'
 import { OutboxTableUnusable, readOutboxIdentity, readTableShape } from './readTableShape.ts'
-import { computeCursorQueryDigest, type RowExpressions, rowExpressions } from './rowExpressions.ts'
-import { createStablePositionReader } from './stablePosition.ts'
+import { type RowExpressions, rowExpressions } from './rowExpressions.ts'
+import { createStablePositionReader, type StablePositionReader } from './stablePosition.ts'
+import { writeBackAssignments } from './writeBackStatements.ts'
 
 export interface TableShapeAndIdentity {
   readonly shape: TableShape
@@ -37,10 +36,16 @@ export interface OpenTable extends TableShapeAndIdentity {
   readonly rows: RowExpressions
   /** The expressions without exceptions for rows whose filter fails. */
   readonly rowsIncludingFailing: RowExpressions
-  readonly memory: LedgerMemory
-  /** Null if rows are marked on capture. */
-  readonly scan: CursorScan | null
+  /** The table's name for messages. */
+  readonly name: string
+  readonly form: TableForm
+  /** False for rows that the daemon never changes, because a lock needs the right to. */
+  readonly locksRows: boolean
+  /** Null unless the form is append-only. */
+  readonly stablePosition: StablePositionReader | null
   passedKeys: PassedKeys | null
+  /** True once `assertIdsAreComparable` has passed. */
+  areIdsComparable: boolean
 }
 
 /** Sessions for statements on rows. They have the role's search path if the client's code or types are involved. */
@@ -52,19 +57,23 @@ export function openTable(
   table: OutboxTable,
   { shape, identity }: TableShapeAndIdentity,
   { served, failingIds }: { served: ServedOutbox; failingIds: readonly string[] },
-  ledger: Database,
 ): OpenTable {
-  const rows = rowExpressions(table, shape, served.start, failingIds)
-  const rowsIncludingFailing = rowExpressions(table, shape, served.start)
-  const memory = new LedgerMemory(ledger, computeCursorQueryDigest(rowsIncludingFailing, served.readings))
   const db = withSearchPathIfNeeded(pool, shape)
-  const scan = isMarkedOnCapture(table)
-    ? null
-    : new CursorScan({
-        ...{ db, rows, memory },
-        stablePosition: createStablePositionReader(db, table, shape),
-        name: describeOutboxIdentity(identity),
-        byTransaction: table.sequence === null,
-      })
-  return { db, shape, identity, table, served, rows, rowsIncludingFailing, memory, scan, passedKeys: null }
+  const form = tableFormOf(table)
+  return {
+    db,
+    shape,
+    identity,
+    table,
+    served,
+    form,
+    name: describeOutboxIdentity(identity),
+    rows: rowExpressions(table, shape, served.start, failingIds),
+    rowsIncludingFailing: rowExpressions(table, shape, served.start),
+    locksRows: form !== 'append-only' && writeBackAssignments(table, shape).length > 0,
+    stablePosition:
+      form === 'append-only' && table.sequence !== null ? createStablePositionReader(db, shape, table.sequence) : null,
+    passedKeys: null,
+    areIdsComparable: false,
+  }
 }

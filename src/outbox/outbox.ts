@@ -73,9 +73,9 @@ export class Outbox {
     const served = read ?? (await readServedOutbox(this.ledger))
     assertOutboxIsServed(served, inspected.identity)
     const failingIds = this.failingRows.ids()
-    const key = JSON.stringify([served.start, served.readings, failingIds])
+    const key = JSON.stringify([served.start, failingIds])
     if (this.#opened?.key !== key) {
-      const table = openTable(this.pool, this.described, inspected, { served, failingIds }, this.ledger)
+      const table = openTable(this.pool, this.described, inspected, { served, failingIds })
       this.#opened = { table, key }
     }
     return this.#opened.table

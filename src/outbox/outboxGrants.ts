@@ -1,5 +1,5 @@
 import { type Database, readSchemasInSearchPath } from '../postgres/database.ts'
-import { isMarkedOnCapture, listColumnsNamedInOutboxFile, type OutboxTable } from './outboxTable.ts'
+import { listColumnsNamedInOutboxFile, type OutboxTable, tableFormOf } from './outboxTable.ts'
 
 interface Grant {
   readonly statement: string
@@ -24,9 +24,8 @@ function neededPermissions(table: OutboxTable): NeededPermissions {
   }
 }
 
-/** Locked rows are found by xmax. Rows that are not marked are ordered by their transactions (xmin, cmin). */
-const systemColumns = (table: OutboxTable): string[] =>
-  isMarkedOnCapture(table) ? ['xmax'] : table.sequence === null ? ['xmin', 'cmin'] : []
+/** Locked rows are found by xmax. */
+const systemColumns = (table: OutboxTable): string[] => (tableFormOf(table) === 'append-only' ? [] : ['xmax'])
 
 type TableName = Pick<OutboxTable, 'schema' | 'table'>
 

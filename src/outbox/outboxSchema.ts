@@ -97,11 +97,9 @@ export const outboxFileSchema = z.strictObject({
     .literal('promised')
     .describe('promised: no two rows have the same id. Needed for a view or a partitioned table.')
     .optional(),
-  order: column
-    .describe('Orders the capture of rows. Default: the id, or with a cursor the order of transactions.')
-    .optional(),
+  order: column.describe('Orders the capture of rows. Default: the id, or with state: none the sequence.').optional(),
   sequence: column
-    .describe('With state: none, a column that a sequence fills at the insert (identity, serial).')
+    .describe('With state: none, and only then: a column that a sequence fills at the insert (identity, serial).')
     .optional(),
   type: z.unknown().optional(),
   key: column.describe('Records with the same text are sent in order. NULL means no order.').optional(),
@@ -111,7 +109,7 @@ export const outboxFileSchema = z.strictObject({
     .string()
     .min(1)
     .describe(
-      'A condition in SQL; other rows are left alone. It must not depend on the time, unless rows are marked at capture. With sequence: only columns that never change.',
+      'A condition in SQL; other rows are left alone. With state: none only comparisons of columns with constants.',
     )
     .optional(),
   state: z.unknown().optional(),
@@ -124,7 +122,8 @@ const about = {
   type: 'The type, which decides the mapping file: a column, or { constant: data }.',
   created_at: 'When the record was created: a column, or { column: …, unit: … }.',
   payload: 'The JSON: a column, or { columns: … }. Default: only the id, for a mapping file with source.',
-  state: 'How to see that a row waits: status, flag or timestamp; none if nothing in the row says so.',
+  state:
+    'How to see that a row waits: status, flag or timestamp; none if nothing in the row says so, and rows never change.',
 }
 
 export function outboxJsonSchema(): string {

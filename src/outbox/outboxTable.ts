@@ -14,7 +14,7 @@ export interface OutboxTable {
   /** True if `outbox.yaml` promises unique ids, because the table's catalog cannot show them. */
   readonly idPromised: boolean
   readonly order: string | null
-  /** A column that a sequence fills at the insert. The ledger's cursor follows its order. */
+  /** A column that a sequence fills at the insert, for the form append-only. */
   readonly sequence: string | null
   readonly type: TypeSource
   readonly key: string | null
@@ -127,6 +127,19 @@ export function listColumnsNamedInOutboxFile({
 export const tableAccessDigest = (table: OutboxTable): string =>
   shortDigestOf({ ...table, file: null, schema: null, table: null, id: null, channel: null })
 
-/** False if the ledger has to remember which rows were captured. */
-export const isMarkedOnCapture = ({ state }: OutboxTable): boolean =>
-  stateExpressions(state)?.isMarkedOnCapture ?? false
+/**
+ * How the daemon knows which rows are captured:
+ *
+ *     marked        the capture writes to the row, which then no longer waits
+ *     end only      only the end is written: the ledger has no record of the row
+ *     append-only   nothing is written: the row's number is above the position in the ledger, which has no record of it
+ */
+export type TableForm = 'marked' | 'end only' | 'append-only'
+
+export function tableFormOf({ state }: Pick<OutboxTable, 'state'>): TableForm {
+  const form = stateExpressions(state)
+  if (form === null) return 'append-only'
+  return form.isMarkedOnCapture ? 'marked' : 'end only'
+}
+
+export const isMarkedOnCapture = (table: Pick<OutboxTable, 'state'>): boolean => tableFormOf(table) === 'marked'

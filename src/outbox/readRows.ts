@@ -2,25 +2,31 @@ import type { ServedOutbox } from '../ledger/binding.ts'
 import type { OutboxRecord } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
+import type { DatedRow } from './capturedRows.ts'
 import { shortenedIdSql } from './keyOrder.ts'
-import type { DatedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
+import { positionStatements } from './position.ts'
 
 /** Statements that read rows. If a statement reads payloads, $1 is the most bytes of a payload. */
-export function rowReadStatements({ rows }: Pick<OpenTable, 'rows'>) {
-  const { from, waits, record, seen, keyHash, id, idType, idText, order, orderInKey } = rows
-  const waitingOf = (parameter: number) =>
-    `${id} = any($${parameter}::${idType}[]) and ${waits} order by ${orderInKey.join(', ')}`
+export function rowReadStatements(table: OpenTable) {
+  const { from, waits, uncaptured, hasNoRecord, needsWork, record, seen, id, idType, idText, order } = table.rows
+  const waitingOf = (parameter: number) => `${id} = any($${parameter}::${idType}[]) and ${waits} order by ${order}`
+  const any = {
+    marked: `select from ${from} where ${waits} limit 1`,
+    'end only': `select from ${from} where ${needsWork} limit 1`,
+    'append-only': positionStatements(table).any,
+  }
   return {
-    sizes: `select ${idText} as "outboxId", octet_length(${rows.payload}) as bytes from ${from} where ${waitingOf(1)}`,
-    byIds: `select ${record}, ${keyHash} as "keyHash" from ${from} where ${waitingOf(2)}`,
+    sizes: `select ${idText} as "outboxId", octet_length(${table.rows.payload}) as bytes from ${from} where ${waitingOf(1)}`,
+    byIds: `select ${record} from ${from} where ${waitingOf(2)}`,
     byId: `select ${record} from ${from} where ${id} = $2::${idType}`,
-    waiting: `select ${record} from ${from} where ${waits} order by ${order} limit $2`,
-    waitingIds: `select ${idText} as "outboxId" from ${from} where ${waits} order by ${order} limit $1`,
-    waitsById: `select from ${from} where ${waits} and ${id} = $1::${idType}`,
-    any: `select from ${from} where ${waits} limit 1`,
+    waiting: `select ${record} from ${from} where ${uncaptured} order by ${order} limit $2`,
+    waitingIds: `select ${idText} as "outboxId" from ${from} where ${uncaptured} order by ${order} limit $1`,
+    waitsById: `select from ${from} where ${hasNoRecord} and ${id} = $1::${idType}`,
+    /** Finds out, at little cost, whether the daemon has to look at the table's rows. */
+    any: any[table.form],
     look: `select ${seen} from ${from} where ${id} = any($1::${idType}[])`,
     /** Like `look`, for ids that do not fit the column's type. Uses no index. */
     lookByText: `select ${seen} from ${from} where ${shortenedIdSql(idText)} = any($1::text[])`,
@@ -48,12 +54,8 @@ export async function isRowWaiting(outbox: Outbox, outboxId: string): Promise<bo
 export async function readWaitingRows(outbox: Outbox, limit: number): Promise<OutboxRecord[]> {
   const { described, bytesMax } = outbox
   return outbox.queryTable(async (table) => {
-    const sql = rowReadStatements(table)
-    const read = async (statement: string, value: unknown) => {
-      const { rows } = await table.db.query<RawRow>(statement, [bytesMax, value])
-      return rows.map((row) => toRecord(described, bytesMax, row))
-    }
-    return table.scan === null ? read(sql.waiting, limit) : read(sql.byIds, await findWaitingIds(outbox, table, limit))
+    const { rows } = await table.db.query<RawRow>(rowReadStatements(table).waiting, [bytesMax, limit])
+    return rows.map((row) => toRecord(described, bytesMax, row))
   })
 }
 
@@ -62,31 +64,16 @@ export async function readFirstWaitingRowsThatFit(
   limit: number,
 ): Promise<{ rows: OutboxRecord[]; isCut: boolean }> {
   return outbox.queryTable(async (table) => {
-    const outboxIds = await findWaitingIds(outbox, table, limit)
+    const { rows: found } = await table.db.query<{ outboxId: string }>(rowReadStatements(table).waitingIds, [limit])
+    const outboxIds = found.map(({ outboxId }) => outboxId)
     const rows = await readWaitingRowsThatFit(outbox, table.db, table, outboxIds)
     return { rows, isCut: outboxIds.length === limit || rows.length < outboxIds.length }
   })
 }
 
-async function findWaitingIds(outbox: Outbox, { db, scan, ...table }: OpenTable, limit: number): Promise<string[]> {
-  const skipped = outbox.failingRows.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
-  const found =
-    scan === null
-      ? await db.query<{ outboxId: string }>(rowReadStatements(table).waitingIds, [limit])
-      : await scan.findUncapturedRows({ ...everything, limit, skipped })
-  return found.rows.map(({ outboxId }) => outboxId)
-}
-
-const everything = {
-  keyRowsMax: Number.POSITIVE_INFINITY,
-  exceptKeys: [],
-  types: { known: [], knownToOthers: [] },
-}
-
 /** Costs little. */
 export function mayHaveWaitingRows(outbox: Outbox, served?: ServedOutbox): Promise<boolean> {
   return outbox.queryTable(async (table) => {
-    if (table.scan !== null) return table.scan.mayHaveUncapturedRows()
     const { rowCount } = await table.db.query(rowReadStatements(table).any)
     return (rowCount ?? 0) > 0
   }, served)
@@ -102,10 +89,6 @@ export async function readSeenRowsById(table: OpenTable, outboxIds: readonly str
   return rows
 }
 
-export async function findExistingIds(outbox: Outbox, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
-  return new Set((await readSeenRowsById(await outbox.open(), outboxIds)).map(({ outboxId }) => outboxId))
-}
-
 /** The most bytes of payloads in memory at once. Mapping and writing take a few times as much. */
 export const batchBytesMax = 16_000_000
 
@@ -115,13 +98,12 @@ export async function readWaitingRowsThatFit(
   db: Database,
   table: OpenTable,
   outboxIds: readonly string[],
-  mayGo: (row: ReadRow) => boolean = () => true,
 ): Promise<OutboxRecord[]> {
   if (outboxIds.length === 0) return []
   const { sizes, byIds } = rowReadStatements(table)
   const { rows } = await db.query<{ outboxId: string; bytes: number | null }>(sizes, [outboxIds])
-  const read = await db.query<ReadRow>(byIds, [bytesMax, firstThatFit(rows, bytesMax)])
-  return read.rows.filter(mayGo).map((row) => toRecord(described, bytesMax, row))
+  const read = await db.query<RawRow>(byIds, [bytesMax, firstThatFit(rows, bytesMax)])
+  return read.rows.map((row) => toRecord(described, bytesMax, row))
 }
 
 function firstThatFit(rows: readonly { outboxId: string; bytes: number | null }[], bytesMax: number): string[] {
@@ -141,10 +123,6 @@ export interface RawRow {
   created: string | null
   raw: string | Buffer | null
   bytes: number | null
-}
-
-export interface ReadRow extends RawRow {
-  keyHash: string | null
 }
 
 function toRecord(table: OutboxTable, bytesMax: number, { raw, bytes, ...row }: RawRow): OutboxRecord {

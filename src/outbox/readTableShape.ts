@@ -85,22 +85,11 @@ export async function readTableShape(db: pg.Pool, named: OutboxTable): Promise<T
   if (problems.length === 0) {
     const hasCustomCode = table.filter !== null || (await tableHasClientCode(db, qualified))
     const hasSystemColumns = rows.every(({ kind }) => /^[rp]$/.test(kind))
-    const isIdNumbered = await isColumnNumbered(db, qualified, table.id, columns.get(table.id)?.baseType ?? '')
-    return { qualified, columns, hasSystemColumns, isIdNumbered, hasCustomCode }
+    return { qualified, columns, hasSystemColumns, hasCustomCode }
   }
   throw new OutboxTableUnusable(
     problems.map((problem) => `${described}: the table ${qualifiedNameSql(named)} ${problem}`).join('\n'),
   )
-}
-
-/** False if sessions or programs may draw several numbers at once, long before they insert rows. */
-async function isColumnNumbered(db: Database, qualified: string, column: string, baseType: string): Promise<boolean> {
-  if (!/^(bigint|integer|smallint)$/.test(baseType)) return false
-  const { rowCount } = await db.query(
-    'select from pg_sequence where seqrelid = pg_get_serial_sequence($1, $2)::regclass::oid and seqcache = 1 and seqincrement = 1',
-    [qualified, column],
-  )
-  return (rowCount ?? 0) > 0
 }
 
 export async function readOutboxIdentity(

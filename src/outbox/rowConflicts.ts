@@ -1,5 +1,6 @@
 import { clearProblems } from '../ledger/problems.ts'
 import { findRepeatedIds } from '../ledger/rowConflicts.ts'
+import { findCapturedRows } from './capturedRows.ts'
 import type { Outbox } from './outbox.ts'
 import { readSeenRowsById } from './readRows.ts'
 
@@ -16,7 +17,7 @@ export async function clearOutdatedRowConflicts(outbox: Outbox): Promise<void> {
   const table = await outbox.open()
   const ids = raised.map(({ subject }) => subject)
   const rows = await readSeenRowsById(table, ids)
-  const { conflicts } = await table.memory.findCapturedRows(rows)
+  const { conflicts } = await findCapturedRows(ledger, rows)
   const repeated = findRepeatedIds(rows.map(({ outboxId }) => outboxId))
   const standing = new Set([...conflicts.map(({ outboxId }) => outboxId), ...repeated])
   const over = ids.filter((id) => !standing.has(id))

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { StartPosition } from '../ledger/binding.ts'
+import { areOtherRowsSql } from '../ledger/rowConflicts.ts'
+import { states } from '../model.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
 import {
   columnOf,
@@ -10,7 +12,7 @@ import {
   type TableShape,
   timeUnitsPerSecond,
 } from './columns.ts'
-import { type CreatedAt, isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
+import { type CreatedAt, type OutboxTable, tableFormOf } from './outboxTable.ts'
 import { OutboxTableUnusable } from './readTableShape.ts'
 import { stateExpressions } from './stateForms.ts'
 
@@ -47,12 +49,35 @@ export function rowExpressions(
   const isNew = stateExpressions(table.state)?.waitsSql ?? 'true'
   const mayLackId = !columnOf(shape, table.id).notNull
   // A row without an id cannot be recognised, and would break the comparisons of ids for the rows beside it.
-  const waits = mayLackId ? `${isNew} and ${id} is not null` : isNew
+  const mayBeOurs = mayLackId ? `${isNew} and ${id} is not null` : isNew
+  const waits = `${mayBeOurs}${filterSuffix}${begins}`
+  const record = (selectSql: string) => recordOfRowSql(selectSql, idText, created)
+  const writtenStates = states.filter((state) => stateExpressions(table.state)?.isWrittenAt(state))
+  const isSetBack =
+    writtenStates.length === 0
+      ? record('false')
+      : record(`not s.report_due and s.state in (${literalListSql(writtenStates)})`)
+  const isAhead = `${prefixedColumnSql(table.sequence ?? table.id)} > ${positionSql}`
+  const form = tableFormOf(table)
+  const hasNoRecord = form === 'marked' ? waits : `${waits} and ${record('s.seq')} is null`
   return {
     from: `${shape.qualified} o`,
-    waits: `${waits}${filterSuffix}${begins}`,
+    /** The condition that the row says that it waits. If capture does not mark rows, it holds for captured ones, too. */
+    waits,
+    /** The condition that a row waits for its capture. */
+    uncaptured: form === 'append-only' ? `${isAhead} and ${hasNoRecord}` : hasNoRecord,
+    /** `uncaptured`, also for rows behind the position of an append-only table. */
+    hasNoRecord,
+    /** The condition that a row is behind no position of an append-only table. */
+    isAhead,
+    /** The condition that a row would be captured if its record were deleted. */
+    waitsWithoutRecord: form === 'append-only' ? `${isAhead} and ${waits}` : waits,
+    /** For the form end only: the condition that the row waits again although its outcome was written. */
+    setBack: `${waits} and ${isSetBack}`,
+    /** For the form end only: `uncaptured` or `setBack`. */
+    needsWork: `${waits} and ${isSetBack} is not false`,
     /** `waits` without the filter. */
-    mayWait: `${waits}${begins}`,
+    mayWait: `${mayBeOurs}${begins}`,
     /** Rows that would wait if they had an id; null if the column allows no NULL. */
     lacksId: mayLackId ? `${isNew} and ${id} is null${filterSuffix}` : null,
     filtered: filterSuffix,
@@ -74,23 +99,8 @@ export function rowExpressions(
     /** The values by which rows are ordered. The last one is always the id. */
     sort,
     order: sort.map(({ expression }) => expression).join(', '),
-    /** The expressions that order the rows of a key among the rows that are read together. */
-    orderInKey: sortInKey(table, shape, sort).map(({ expression }) => expression),
     seen: `${idText} as "outboxId", ${created} as created, ${createdAt} as "createdAt"`,
   }
-}
-
-/**
- * A digest of everything on which a cursor depends. If the digest changes, rows behind the cursor may have to be sent,
- * so the table is read from its start again.
- * @param rows the expressions of `OpenTable.rowsIncludingFailing`, because the set of failing rows may change
- */
-export function computeCursorQueryDigest(
-  { waits, sort }: Pick<RowExpressions, 'waits' | 'sort'>,
-  scanRestarts: number,
-): string {
-  const said = JSON.stringify([waits, sort.map(({ expression }) => expression), scanRestarts])
-  return createHash('sha256').update(said).digest('hex').slice(0, 16)
 }
 
 /** Leaves out the filter for failing rows. `case` makes Postgres compare the id first. */
@@ -137,27 +147,22 @@ function payloadText({ payload }: OutboxTable, shape: TableShape): string {
   return `(select row_to_json(built.*)::text from (select ${named.join(', ')}) built)`
 }
 
-/** The 64-bit number of the transaction that wrote the row: xmin has its lower 32 bits. */
-const transactionOfRow = `(select pg_snapshot_xmax(pg_current_snapshot())::text::bigint)
-  - (((select pg_snapshot_xmax(pg_current_snapshot())::text::bigint) - o.xmin::text::bigint) & 4294967295)`
-
-function sortExpressions(table: OutboxTable, shape: TableShape): SortValue[] {
+function sortExpressions({ sequence, order, id }: OutboxTable, shape: TableShape): SortValue[] {
   const byColumn = (name: string) => ({ expression: prefixedColumnSql(name), type: columnOf(shape, name).type })
-  const ofSystem = (expression: string, type: string) => ({ expression, type })
-  const byTransaction =
-    isMarkedOnCapture(table) || table.sequence !== null ? [] : [ofSystem(transactionOfRow, 'bigint')]
-  // Orders the rows of one transaction by `sequence` or `order`, or else by the transaction's statements (cmin).
-  const within = table.sequence ?? table.order ?? (byTransaction.length > 0 ? null : table.id)
-  const second = within === null ? ofSystem('o.cmin::text::integer', 'integer') : byColumn(within)
-  return [...byTransaction, second, ...(within === table.id ? [] : [byColumn(table.id)])]
+  const first = sequence ?? order ?? id
+  return first === id ? [byColumn(id)] : [byColumn(first), byColumn(id)]
 }
 
-/** Leaves out the transaction's number: it is drawn at the first write, and a savepoint has its own. */
-function sortInKey(table: OutboxTable, { isIdNumbered }: TableShape, sort: readonly SortValue[]): readonly SortValue[] {
-  if (isMarkedOnCapture(table) || table.sequence !== null) return sort
-  if (table.order !== null) return sort.slice(1)
-  return isIdNumbered ? sort.slice(-1) : sort
-}
+/**
+ * A query of the row's record in the ledger, for a condition. Postgres makes a join of `exists`, and may then read the
+ * whole ledger. Of this query it reads one entry of an index for each row.
+ */
+const recordOfRowSql = (selectSql: string, idText: string, created: string) =>
+  `(select ${selectSql} from outboxd.submission s
+    where s.outbox_id operator(pg_catalog.=) ${idText} collate "C" and not ${areOtherRowsSql('s.row_created', created)})`
+
+/** The highest number of the sequence up to which the ledger has all rows. */
+const positionSql = `coalesce((select c.position from outboxd.outbox_cursor c), '-9223372036854775808'::bigint)`
 
 /**
  * The condition that a row is not before the start position, to append to another condition; empty without a start

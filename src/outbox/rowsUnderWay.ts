@@ -1,15 +1,15 @@
-import { readReportedStatesNeedingAttention } from '../ledger/reports.ts'
+import { endStates } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { columnTextSql, prefixedColumnSql, type TableShape } from './columns.ts'
+import { type DatedRow, findCapturedRows } from './capturedRows.ts'
+import { columnTextSql, literalListSql, prefixedColumnSql, type TableShape } from './columns.ts'
 import { readRowsThatDoNotFail } from './failingRows.ts'
-import type { DatedRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
 import { notBeforeStartSql } from './rowExpressions.ts'
-import { isInSliceSql, type TableSlice } from './slices.ts'
+import { isInSliceSql, readNextSliceBounds, sliceRowsMax, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
-import { rowStatusesSql, writeBackAssignments } from './writeBackStatements.ts'
+import { writeBackAssignments } from './writeBackStatements.ts'
 
 /** A row whose state says that it was captured, but not that its record has ended. */
 export interface RowUnderWay extends DatedRow {
@@ -18,88 +18,107 @@ export interface RowUnderWay extends DatedRow {
 }
 
 /**
- * If one value means both "under way" and "done", counts only rows recorded since the ledger serves the table. A
- * different program may have handled older rows.
+ * If one value means both "under way" and "done", counts only rows recorded after those whose records retention may
+ * have deleted.
  */
 export function rowsUnderWayStatements({ table, shape, rows, served }: OpenTable) {
   const { state } = table
-  const { from, id, seen, mayWait, idType, idText, filtered } = rows
   const form = stateExpressions(state)
+  const written = writeBackAssignments(table, shape).find(({ column }) => column === state?.column)
+  const { from, id, seen, idType, idText, filtered } = rows
   const since =
     table.createdAt && notBeforeStartSql(table, shape, { id: null, at: new Date(served.sinceMs).toISOString() })
   const underWay = form?.underWaySql(since) ?? null
   const transaction = transactionIdInRowSql(table, shape)
-  const named = table.write.some(({ what }) => what === 'transaction_id')
-    ? `(${mayWait}) and ${transaction} is not null`
-    : null
-  const written = writeBackAssignments(table, shape).find(({ column }) => column === state?.column)
-  const either = [underWay, named].filter((condition) => condition !== null)
   const stateText = state ? `coalesce(${prefixedColumnSql(state.column)}::text, 'that it waits')` : `'that it waits'`
   return {
-    /** True if completed and discarded have values of their own: then a row under way does not show an end. */
-    hasEndValues: form?.hasEndValues ?? false,
     /** The condition that a row is under way; null if rows do not show this. */
     underWay,
-    /** Includes waiting rows that contain a transaction id, because the ledger may have lost their records. */
-    underWayOrNamed: either.length === 0 ? null : `(${either.join(' or ')})`,
     /** Does not compute the filter, because it may fail for a row's contents. */
     rowsSql: (condition: string) => `select ${seen}, ${stateText} as "stateText", ${transaction} as "transactionId"
         from ${from} where ${condition}${notBeforeStartSql(table, shape, served.start)}${isInSliceSql(rows, 1)} order by ${id}`,
+    /**
+     * Makes reports due for ended records whose rows say that they are under way. Null if rows cannot show each end:
+     * then a row that was written looks the same.
+     */
+    reportAgain:
+      underWay === null || written === undefined || !form?.hasEndValues
+        ? null
+        : `with stale as (
+             select r.id from ${from} cross join lateral (
+               select s.id, s.state from outboxd.submission s
+               where s.outbox_id = ${idText} and not s.report_due and s.row_created is not distinct from ${rows.created}
+                 and s.state in (${literalListSql(endStates)})
+             ) r where ${underWay}${isInSliceSql(rows, 1)} and ${written.castValueSql} is distinct from ${prefixedColumnSql(written.column)}
+           ) update outboxd.submission s set report_due = true from stale where s.id = stale.id`,
     /** Selects the ids in $1 that the filter includes; null without a filter. */
     filtered:
       filtered === ''
         ? null
         : `select ${idText} as "outboxId" from ${from} where ${id} = any($1::${idType}[])${filtered}`,
-    /** Selects the rows of $1 whose state would change if the status in $1 was written back. */
-    outdated:
-      written &&
-      `select r."outboxId" from ${rowStatusesSql} join ${from} on ${id} = r."outboxId"::${idType}
-       where ${written.castValueSql} is distinct from ${prefixedColumnSql(written.column)}`,
   }
 }
 
-interface RowsUnderWay {
-  /** Rows that the ledger lacks. */
-  unknown: RowUnderWay[]
-  /** Ids that have a record in the ledger. If the record has ended, its end was not written back. */
-  known: string[]
-  canTell: boolean
+export interface LostRows {
+  rows: readonly RowUnderWay[]
+  /** True if the search stopped before the table's end. */
+  isCut: boolean
 }
 
-export async function readRowsUnderWay(
-  table: OpenTable,
-  { after, upTo }: TableSlice,
-  shouldIncludeWaiting = false,
-): Promise<RowsUnderWay> {
-  const { db, memory } = table
-  const statements = rowsUnderWayStatements(table)
-  const canTell = statements.underWay !== null
-  const condition = shouldIncludeWaiting ? statements.underWayOrNamed : statements.underWay
-  if (condition === null) return { unknown: [], known: [], canTell }
-  const { rows } = await db.query<RowUnderWay>(statements.rowsSql(condition), [after, upTo])
-  const { known, conflicts } = await memory.findCapturedRows(rows)
-  const missed = rows.filter(({ outboxId }) => !known.has(outboxId))
-  const unknown = await leaveOutOthers(db, statements.filtered, missed)
-  const others = new Set(conflicts.map(({ outboxId }) => outboxId))
-  return { unknown, known: statements.hasEndValues ? [...known.difference(others)] : [], canTell }
+/** Bounds the memory. */
+const lostRowsMax = 100_000
+
+/** Finds rows that are marked as captured but missing from the ledger, which was restored without them. */
+export async function findLostRows(outbox: Outbox, goOn: () => boolean): Promise<LostRows> {
+  const rows: RowUnderWay[] = []
+  for (let after: string | null = null; ; ) {
+    const table = await outbox.open()
+    const slice = await readNextSliceBounds(table.db, table.rows, after, sliceRowsMax)
+    rows.push(...(await readLostRows(outbox, table, slice)))
+    after = slice.upTo
+    if (after === null || rows.length >= lostRowsMax || !goOn()) return { rows, isCut: after !== null }
+  }
 }
 
 /**
- * Leaves out rows that show the state of a failed, rejected or uncertain record, as far as the table has a value for
- * the state.
+ * Makes reports due for ended records whose rows say that they are under way, because a restored ledger may have lost
+ * that this was due.
+ *
+ * @returns the number of records
  */
-export async function leaveOutCurrentRows(
+export async function makeStaleReportsDue(outbox: Outbox, goOn: () => boolean = () => true): Promise<number> {
+  let due = 0
+  for (let after: string | null = null; ; ) {
+    const table = await outbox.open()
+    const { reportAgain } = rowsUnderWayStatements(table)
+    if (reportAgain === null) return due
+    const slice = await readNextSliceBounds(table.db, table.rows, after, sliceRowsMax)
+    due += (await table.db.query(reportAgain, [slice.after, slice.upTo])).rowCount ?? 0
+    after = slice.upTo
+    if (after === null || !goOn()) return due
+  }
+}
+
+export async function readLostRows(
   { ledger }: Outbox,
   table: OpenTable,
-  outboxIds: readonly string[],
-): Promise<string[]> {
-  const statuses = await readReportedStatesNeedingAttention(ledger, outboxIds)
-  const { outdated } = rowsUnderWayStatements(table)
-  if (statuses.length === 0 || outdated === undefined) return [...outboxIds]
-  const { rows } = await table.db.query<{ outboxId: string }>(outdated, [JSON.stringify(statuses)])
-  const current = new Set(statuses.map(({ outboxId }) => outboxId))
-  for (const { outboxId } of rows) current.delete(outboxId)
-  return outboxIds.filter((outboxId) => !current.has(outboxId))
+  { after, upTo }: TableSlice,
+): Promise<RowUnderWay[]> {
+  const { underWay, rowsSql, filtered } = rowsUnderWayStatements(table)
+  if (underWay === null) return []
+  const { rows } = await table.db.query<RowUnderWay>(rowsSql(underWay), [after, upTo])
+  const { known } = await findCapturedRows(ledger, rows)
+  return leaveOutOthers(
+    table.db,
+    filtered,
+    rows.filter(({ outboxId }) => !known.has(outboxId)),
+  )
+}
+
+export function lostRowsMessage({ rows, isCut }: LostRows): string {
+  const [oldest] = rows.flatMap(({ createdAt }) => createdAt ?? []).sort()
+  const many = `${rows.length}${isCut ? ' or more' : ''}`
+  return `${many} rows are marked as captured but are missing from the ledger, so they are never sent. The first is ${rows[0]?.outboxId}${oldest ? `, the oldest was created ${oldest}` : ''}. \`outboxd recover --dry-run\` counts them`
 }
 
 /**

@@ -1,8 +1,8 @@
+import { type DatedRow, findCapturedRows, type SeenRow } from './capturedRows.ts'
 import { readRowsThatDoNotFail } from './failingRows.ts'
-import type { DatedRow, SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { readRowsUnderWay, transactionIdInRowSql } from './rowsUnderWay.ts'
+import { readLostRows, transactionIdInRowSql } from './rowsUnderWay.ts'
 import { isInSliceSql, readNextSliceBounds, sliceRowsMax, type TableSlice } from './slices.ts'
 
 export interface RowWithoutRecord {
@@ -19,9 +19,9 @@ export async function findRowsWithoutRecord(outbox: Outbox): Promise<RowWithoutR
   for (let after: string | null = null; ; ) {
     const table = await outbox.open()
     const slice = await readNextSliceBounds(table.db, table.rows, after, sliceRowsMax)
-    const { unknown } = await readRowsUnderWay(table, slice)
-    found.push(...unknown.map(({ outboxId, transactionId }) => ({ outboxId, transactionId, isMarked: true })))
-    const waiting = await outbox.queryTable((asked) => readWaitingRows(asked, slice))
+    const lost = await readLostRows(outbox, table, slice)
+    found.push(...lost.map(({ outboxId, transactionId }) => ({ outboxId, transactionId, isMarked: true })))
+    const waiting = await outbox.queryTable((asked) => readWaitingRows(outbox, asked, slice))
     found.push(...waiting.map((row) => ({ ...row, isMarked: false })))
     after = slice.upTo
     if (after === null) return found
@@ -29,16 +29,17 @@ export async function findRowsWithoutRecord(outbox: Outbox): Promise<RowWithoutR
 }
 
 async function readWaitingRows(
-  { db, memory, table, shape, rows: expressions }: OpenTable,
+  { ledger }: Outbox,
+  { db, table, shape, rows: expressions }: OpenTable,
   { after, upTo }: TableSlice,
 ): Promise<Omit<RowWithoutRecord, 'isMarked'>[]> {
-  const { from, waits, seen, id } = expressions
+  const { from, waitsWithoutRecord, seen, id } = expressions
   const { rows } = await db.query<DatedRow & { transactionId: string | null }>(
     `select ${seen}, ${transactionIdInRowSql(table, shape)} as "transactionId" from ${from}
-     where ${waits}${isInSliceSql(expressions, 1)} order by ${id}`,
+     where ${waitsWithoutRecord}${isInSliceSql(expressions, 1)} order by ${id}`,
     [after, upTo],
   )
-  const { known } = await memory.findCapturedRows(rows)
+  const { known } = await findCapturedRows(ledger, rows)
   return rows.filter(({ outboxId }) => !known.has(outboxId))
 }
 
@@ -47,7 +48,7 @@ export async function readTransactionsNamedInRows(
   outbox: Outbox,
   outboxIds: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
-  const { db, memory, table, shape, rows: expressions } = await outbox.open()
+  const { db, table, shape, rows: expressions } = await outbox.open()
   const { from, id, idType, idText, created } = expressions
   const transaction = transactionIdInRowSql(table, shape)
   // Ids that do not fit the column's type are those of no row.
@@ -57,7 +58,7 @@ export async function readTransactionsNamedInRows(
      from ${from} where ${id} = any($1::${idType}[]) and ${transaction} is not null`,
     outboxIds,
   )
-  const { conflicts } = await memory.findCapturedRows(rows)
+  const { conflicts } = await findCapturedRows(outbox.ledger, rows)
   const others = new Set(conflicts.map(({ outboxId }) => outboxId))
   return new Map(
     rows.flatMap(({ outboxId, transactionId }) => (others.has(outboxId) ? [] : [[outboxId, transactionId]])),

@@ -36,7 +36,7 @@ export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTryResult> 
   if (row === undefined) return { kind: 'no-row' }
   // If rows are not marked on capture, reports write all states.
   const isMark = ({ state, by }: Step) =>
-    table.scan === null && by === 'mark' && toMarkedState(table.table, state) === state
+    table.form === 'marked' && by === 'mark' && toMarkedState(table.table, state) === state
   const refusals: { state: State; why: string }[] = []
   const form = stateExpressions(table.table.state)
   for (const step of steps.filter(({ state }) => writing.states.has(state))) {

@@ -1,45 +1,50 @@
 import { findRepeatedIds, type RowConflict } from '../ledger/rowConflicts.ts'
-import { columnTextSql } from './columns.ts'
-import type { SeenRow } from './ledgerMemory.ts'
+import { findCapturedRows, type SeenRow } from './capturedRows.ts'
+import { columnTextSql, prefixedColumnSql } from './columns.ts'
 import type { OpenTable } from './openTable.ts'
+import type { Outbox } from './outbox.ts'
 import { notBeforeStartSql } from './rowExpressions.ts'
 import { isInSliceSql, nullIfCanceled, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 
 /*
- * Rows that capture never reads, because they lie behind the cursor, have a status that `outbox.yaml` does not name, or
- * have no id.
+ * Rows that capture never reads, because they lie behind the position, have a status that `outbox.yaml` does not name,
+ * or have no id.
  */
 
-/** The parameters are the cursor's position, then the slice. */
-export function rowsBehindCursorSql({ rows }: OpenTable): string {
-  const { from, waits, created, id, idText, sort, order } = rows
-  const position = sort.map(({ type }, i) => `$${i + 1}::${type}`).join(', ')
+/** Leaves out numbers up to which retention may have deleted records. Null unless the form is append-only. */
+export function rowsBehindPositionSql({ rows, table, form }: OpenTable): string | null {
+  const { from, waits, isAhead, created, id, idText } = rows
+  if (form !== 'append-only') return null
   return `select ${idText} as "outboxId", ${created} as created from ${from}
-    where ${waits} and (${order}) <= (${position})${isInSliceSql(rows, sort.length + 1)} order by ${id}`
+    where ${waits} and not (${isAhead}) and ${prefixedColumnSql(table.sequence ?? table.id)} > ${prunedNumberSql}${isInSliceSql(rows, 1)} order by ${id}`
 }
 
+const prunedNumberSql = `coalesce((select c.pruned_number from outboxd.outbox_cursor c), '-9223372036854775808'::bigint)`
+
 /**
- * Reads the waiting rows of a slice that lie behind the cursor and are not in the ledger, or in conflict with it.
+ * Reads the rows of a slice that lie behind the position of an append-only table and have no record, or one of a
+ * different row.
  *
- * Such a row came later than the cursor: it was inserted with a lower number, a partition was attached, or a policy was
+ * Such a row came later than the position: its number was drawn ahead, a partition was attached, or a policy was
  * lifted. A row in conflict is one of a sequence that was set back. Two rows with one id do not count here.
  */
-export async function readRowsBehindCursor(
+export async function readRowsBehindPosition(
+  { ledger }: Outbox,
   table: OpenTable,
   { after, upTo }: TableSlice,
 ): Promise<{ ids: string[]; conflicts: readonly RowConflict[] }> {
-  const position = (await table.scan?.readPosition()) ?? null
-  if (position === null) return { ids: [], conflicts: [] }
-  const { rows } = await table.db.query<SeenRow>(rowsBehindCursorSql(table), [...position, after, upTo])
-  const { known, conflicts } = await table.memory.findCapturedRows(rows)
+  const sql = rowsBehindPositionSql(table)
+  if (sql === null) return { ids: [], conflicts: [] }
+  const { rows } = await table.db.query<SeenRow>(sql, [after, upTo])
+  const { known, conflicts } = await findCapturedRows(ledger, rows)
   const ids = rows.map(({ outboxId }) => outboxId)
   const duplicates = findRepeatedIds(ids)
   return { ids: ids.filter((id) => !known.has(id) && !duplicates.has(id)), conflicts }
 }
 
-export const rowsBehindCursorMessage = (ids: readonly string[], isCut: boolean): string =>
-  `${ids.length}${isCut ? ' or more' : ''} ${ids.length === 1 && !isCut ? 'row' : 'rows'} waited behind the cursor, in a part of the table that the daemon had already read (the first is ${ids[0]}). They were inserted with an id or number below the last one read, or became visible later: a partition or inheriting table was attached, or a row-level security policy changed`
+export const rowsBehindPositionMessage = (ids: readonly string[], isCut: boolean): string =>
+  `${ids.length}${isCut ? ' or more' : ''} ${ids.length === 1 && !isCut ? 'row lies' : 'rows lie'} behind the position up to which the table was read (the first is ${ids[0]}), so outboxd does not send ${ids.length === 1 && !isCut ? 'it' : 'them'}. The number was drawn long before the insert, or the row became visible later: a partition or inheriting table was attached, or a row-level security policy changed`
 
 export interface UnknownStatus {
   /** Cut to 40 characters; null for NULL. */

@@ -361,7 +361,7 @@ test('a type without mapping file: `check` counts its rows', async () => {
 })
 
 test('a constant type without a mapping file is a problem even before a row exists', async () => {
-  const outbox = 'table: outbox\nid: id\ntype: { constant: invoice }\npayload: payload\nstate: none\n'
+  const outbox = 'table: outbox\nid: id\ntype: { constant: invoice }\npayload: payload\nstate: none\nsequence: id\n'
   const dir = mappingFiles({
     'outbox.yaml': outbox,
     'order.yaml': readFileSync(join(import.meta.dirname, '../../mappings/order.yaml'), 'utf8'),
@@ -375,7 +375,7 @@ test('a mapping that a running daemon has but this folder lacks is a warning', a
   await fixture.ledger.pool.query(
     `insert into outboxd.instance (id, version, host, types) values (gen_random_uuid(), '1', 'erp-2', '{data,invoice}')`,
   )
-  const outbox = 'table: outbox\nid: id\ntype: { constant: invoice }\npayload: payload\nstate: none\n'
+  const outbox = 'table: outbox\nid: id\ntype: { constant: invoice }\npayload: payload\nstate: none\nsequence: id\n'
   const { code, printed } = await run({ MAPPINGS_DIR: mappingFiles({ 'outbox.yaml': outbox, 'data.yaml': dataFile }) })
   expect(code).toBe(0)
   expect(printed).toContain(

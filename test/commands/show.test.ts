@@ -114,7 +114,6 @@ test('an unknown record exits with 3', async () => {
   const { code, messages } = await run('outbox:999')
   expect(code).toBe(3)
   expect(messages).toBe('outboxd: there is no record outbox:999, and the outbox has no row 999\n')
-  expect((await run('transaction:tx')).messages).toContain('`outboxd show outbox:N` says how it ended')
 })
 
 test('for a row that was not captured yet, show says that it waits in the outbox', async () => {

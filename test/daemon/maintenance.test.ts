@@ -256,38 +256,31 @@ describe('upkeep', () => {
   })
 })
 
-describe('compare', () => {
-  const comparedAt = async () => (await sql('select compared_at from outboxd.ledger')).rows[0].compared_at
-
-  test('instances that start together compare once, and then once an hour', async () => {
-    await sql('update outboxd.ledger set compared_at = null')
-    const { compare } = setup()
-    expect(await compare.runOnce()).toBe(60_000)
-    const first = await comparedAt()
-    expect(first).not.toBeNull()
-    expect(await setup().compare.runOnce()).toBe(60_000)
-    await sql(`update outboxd.ledger set compared_at = compared_at - interval '2 minutes'`)
-    const before = await comparedAt()
-    await compare.runOnce()
-    expect(await comparedAt()).toEqual(before)
-    await sql(`update outboxd.ledger set compared_at = compared_at - interval '1 hour'`)
-    await compare.runOnce()
-    expect((await comparedAt()).getTime()).toBeGreaterThan(before.getTime())
+describe('survey', () => {
+  test('the table is surveyed at the start, then once an hour', async () => {
+    await sql('alter table outbox drop constraint outboxd_knows_status')
+    const { survey } = setup()
+    const find = async () => {
+      await sql(`delete from outboxd.problem`)
+      expect(await survey.runOnce()).toBe(60_000)
+      return (await problems('unknown_status')).length
+    }
+    await sql(`insert into outbox (type, payload, status) values ('data', '{}', 'NEW')`)
+    expect([await find(), await find()]).toEqual([1, 0])
   })
 
-  test('nothing is compared while another daemon’s outbox.yaml is in force', async () => {
-    await sql('update outboxd.ledger set compared_at = null')
-    const { compare } = setup({ on: { isOwnFileInUse: async () => false } })
-    expect(await compare.runOnce()).toBe(60_000)
-    expect(await comparedAt()).toBeNull()
+  test('nothing is surveyed while another daemon’s outbox.yaml is in force', async () => {
+    await sql(`insert into outbox (type, payload, status) values ('data', '{}', 'NEW')`)
+    const { survey } = setup({ on: { isOwnFileInUse: async () => false } })
+    expect(await survey.runOnce()).toBe(60_000)
+    expect(await problems('unknown_status')).toEqual([])
   })
 
-  test('a long comparison goes on at once, and ends when the daemon stops', async () => {
-    await sql('update outboxd.ledger set compared_at = null')
+  test('a long survey goes on at once, and ends when the daemon stops', async () => {
     await sql(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 25000)`)
-    const { compare, stopping } = setup()
+    const { survey, stopping } = setup()
     stopping.abort()
-    expect(await compare.runOnce()).toBe(0)
+    expect(await survey.runOnce()).toBe(0)
   })
 })
 
@@ -303,7 +296,7 @@ describe('prune', () => {
     const { prune, told } = setup({ env: retention })
     expect(await prune.runOnce()).toBe(60_000)
     expect(told).toEqual([
-      ['telemetry.pruned', { submissions: 3, emptied: 0, forgotten: 0 }],
+      ['telemetry.pruned', { submissions: 3, emptied: 0 }],
       ['metrics.pruneOverdue', 0],
     ])
   })

@@ -12,7 +12,7 @@ const mapping = readFileSync('mappings/data.yaml', 'utf8')
 const payload = (field2: string, amount = '1234.50') =>
   `{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": ${amount}, "field2": "${field2}"}`
 
-test('Debezium: rows without state or sequence are sent once, and not changed', async () => {
+test('Debezium: rows with an added sequence column are sent once, in its order, and not changed', async () => {
   const { pool, startInstance, arrivals } = await installExample('debezium')
   await pool.query(exampleDdl.debezium)
   const insert = (field2: string) =>

@@ -7,11 +7,11 @@ import { setup } from './setup.ts'
 
 afterEach(() => void vi.restoreAllMocks())
 
-const ddl = `create table source (id bigint primary key, key text, note text, payload jsonb default '{}', taken boolean default false)`
+const ddl = `create table source (id bigint primary key, key text, note text, payload jsonb default '{}', taken boolean default false, done_at timestamptz)`
 const table = `table: source\nid: id\ntype: { constant: data }\nkey: key\npayload: payload\nfilter: (note::int) > 0\n`
 const forms = {
   'rows with a mark': 'state: { flag: taken, set: [queued] }',
-  'the order of transactions': 'state: none',
+  'end only': 'state: { timestamp: done_at, set: [completed] }',
 }
 const insert = (id: number, key: string | null, note: string) =>
   `insert into source (id, key, note) values (${id}, ${key && `'${key}'`}, '${note}')`
@@ -45,15 +45,15 @@ test('skipped rows that are repaired are captured in order', async () => {
 })
 
 test('if the filter fails for more than 100 rows, nothing is captured, with the error of Postgres', async () => {
-  const { pool, capture } = await setup({ ddl, yaml: `${table}${forms['the order of transactions']}` })
+  const { pool, capture } = await setup({ ddl, yaml: `${table}${forms['end only']}` })
   await pool.query(`insert into source (id, note) select n, 'x' from generate_series(1, 101) n`)
   await expect(capture()).rejects.toThrow('invalid input syntax for type integer')
   expect((await pool.query(skipped)).rows).toEqual([])
 })
 
 const raises = `create table source (id bigint primary key, key text, n int,
-  ratio int generated always as (10 / n) virtual)`
-const hashed = `table: source\nid: id\ntype: { constant: data }\nkey: key\nstate: none\npayload: { columns: { key: key, ratio: ratio } }\n`
+  ratio int generated always as (10 / n) virtual, done_at timestamptz)`
+const hashed = `table: source\nid: id\ntype: { constant: data }\nkey: key\nstate: { timestamp: done_at, set: [completed] }\npayload: { columns: { key: key, ratio: ratio } }\n`
 
 test('a captured row whose payload now raises an error is no problem and holds back no other row', async () => {
   const { pool, capture } = await setup({ ddl: raises, yaml: hashed })

@@ -248,7 +248,16 @@ test.each([
 
 test.each([
   ['our own table', '', ours],
-  ['a ledger that remembers by transactions', `create table source (${columns})`, tableOf(yaml('none'))],
+  [
+    'a table whose rows are marked at the end',
+    `create table source (${columns}, sent timestamptz)`,
+    tableOf(yaml('{ timestamp: sent, set: [completed] }')),
+  ],
+  [
+    'a table without marks',
+    'create table source (id bigint generated always as identity primary key, payload jsonb)',
+    tableOf(yaml('none', 'sequence: id')),
+  ],
   [
     'a view',
     `create table base (${columns}, sent timestamptz); create view source as select * from base`,
@@ -284,12 +293,12 @@ test('the trial writes a transaction id that fits a uuid column', async () => {
 })
 
 test.each([
-  '',
-  'sequence: id',
+  'state: { timestamp: sent, set: [completed] }',
+  'state: none\nsequence: id',
 ])('waiting rows are counted by type, without those captured, if the ledger remembers what was captured (%s)', async (more) => {
   const { outbox, pool, capture } = await setup({
-    ddl: 'create table source (id bigint generated always as identity primary key, kind text, payload jsonb)',
-    yaml: `table: source\nid: id\ntype: kind\npayload: payload\nstate: none\n${more}`,
+    ddl: 'create table source (id bigint generated always as identity primary key, kind text, payload jsonb, sent timestamptz)',
+    yaml: `table: source\nid: id\ntype: kind\npayload: payload\n${more}`,
   })
   await pool.query(`insert into source (kind, payload) select 'data', '{}' from generate_series(1, 3)`)
   await capture()

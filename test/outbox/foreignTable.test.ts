@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { setup } from './setup.ts'
 
-/** Opens a foreign table, which shows 0 as the transaction of each row. */
+/** Opens a foreign table. */
 async function farTable(state: string) {
   const given = await setup({
     yaml: `table: far\nid: id\nid_unique: promised\ntype: { constant: data }\npayload: payload\nstate: ${state}\n`,
@@ -17,10 +17,10 @@ async function farTable(state: string) {
 }
 
 test('a foreign table without marks is refused', async () => {
-  const { outbox, capture, pool } = await farTable('none')
+  const { outbox, capture, pool } = await farTable('none\nsequence: id')
   await pool.query(`insert into near (id, payload) values (5, '{}')`)
   await expect(outbox.readIdentity()).rejects.toThrow(
-    /is a foreign table, which does not show the transactions that wrote its rows.*let DATABASE_URL lead to the database where the table itself is/,
+    /is a foreign table, in which a row that commits late would be missed.*let DATABASE_URL lead to the database where the table itself is/,
   )
   await expect(capture()).rejects.toThrow(/is a foreign table/)
 })

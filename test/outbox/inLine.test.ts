@@ -2,29 +2,15 @@ import { expect, test } from 'vitest'
 import type { RowsRequest } from '../../src/model.ts'
 import { hasToWaitForKey } from '../../src/outbox/claimRows.ts'
 import { anyRows, openClaim, openClaimOfRow, setup } from './setup.ts'
+import { marked, tableForms } from './tableForms.ts'
 
 /** Rows that a claim leaves, and the rows that these hold back, for each way to know which rows wait. */
 
-const ddl = `create table source (id bigint generated always as identity primary key, type text default 'data', key text,
-  payload jsonb default '{}', taken boolean not null default false)`
-const yaml = (state: string) => `
-table: source
-id: id
-type: type
-key: key
-payload: payload
-state: ${state}`
-const forms = {
-  'rows with a mark': yaml('{ flag: taken, set: [queued] }'),
-  'a position in a sequence': `${yaml('none')}\nsequence: id`,
-  'the order of transactions': yaml('none'),
-}
-
 const types = { known: ['data'], knownToOthers: ['order'] }
 
-for (const [name, form] of Object.entries(forms)) {
+for (const [name, form] of Object.entries(tableForms)) {
   const claim = async (values: string, request: Partial<RowsRequest>) => {
-    const { pool, outbox } = await setup({ ddl, yaml: form })
+    const { pool, outbox } = await setup(form)
     await pool.query(`insert into source (type, key) values ${values}`)
     await using claimed = await openClaim(outbox, { ...anyRows, ...request })
     return claimed
@@ -54,7 +40,7 @@ for (const [name, form] of Object.entries(forms)) {
   })
 
   test(`${name}: a row is claimed by its id only while it waits`, async () => {
-    const { pool, outbox, capture } = await setup({ ddl, yaml: form })
+    const { pool, outbox, capture } = await setup(form)
     await pool.query('insert into source default values')
     const one = async (id: string) => {
       await using claimed = await openClaimOfRow(outbox, id)
@@ -67,7 +53,7 @@ for (const [name, form] of Object.entries(forms)) {
   })
 
   test(`${name}: a row has to wait for earlier rows of its key, and while its key is closed`, async () => {
-    const { pool, outbox, capture } = await setup({ ddl, yaml: form })
+    const { pool, outbox, capture } = await setup(form)
     const order = { exceptKeys: ['closed'], skipped: [] }
     const waits = (id: string) => hasToWaitForKey(outbox, id, order)
     await pool.query(`insert into source (key) values ('k'), ('l'), ('k'), (null), ('closed')`)
@@ -81,7 +67,7 @@ for (const [name, form] of Object.entries(forms)) {
 }
 
 test('a captured row whose mark is refused holds back no other row', async () => {
-  const { pool, outbox } = await setup({ ddl, yaml: forms['rows with a mark'] })
+  const { pool, outbox } = await setup(marked)
   await pool.query(`insert into source (key) values ('k'), ('k')`)
   await using claimed = await openClaim(outbox, { ...anyRows, skipped: [{ outboxId: '1', isCaptured: true }] })
   expect(claimed.outboxIds).toEqual(['2'])

@@ -82,9 +82,9 @@ test.each(
   types.filter(([type]) => type !== 'boolean'),
 )('an id of type %s is recognised if the ledger remembers what was captured', async (type, first, second, ddl = '') => {
   const { capture } = await setup({
-    ddl: `${ddl}; create table message (id ${type} primary key, body text);
+    ddl: `${ddl}; create table message (id ${type} primary key, body text, done_at timestamptz);
         insert into message (id, body) values ('${first}', '1'), ('${second}', '2')`,
-    yaml: 'table: message\nid: id\ntype: { constant: data }\npayload: body\nstate: none',
+    yaml: 'table: message\nid: id\ntype: { constant: data }\npayload: body\nstate: { timestamp: done_at, set: [completed] }',
   })
   expect(await capture(1)).toHaveLength(1)
   expect(await capture()).toHaveLength(1)
@@ -101,8 +101,8 @@ test.each([
 ])('a text that is not a valid %s finds no row, and raises no error', async (type, id) => {
   const { outbox } = await setup({
     ddl: `create domain letters as text check (value ~ '^[a-z]+$');
-      create table message (id ${type} primary key, body text)`,
-    yaml: 'table: message\nid: id\ntype: { constant: data }\npayload: body\nstate: none',
+      create table message (id ${type} primary key, body text, done_at timestamptz)`,
+    yaml: 'table: message\nid: id\ntype: { constant: data }\npayload: body\nstate: { timestamp: done_at, set: [completed] }',
   })
   expect(await readRecordWithoutQueriedContent(outbox, id)).toBeNull()
 })

@@ -119,7 +119,7 @@ test('if the table is not marked, a locked row is captured and not reported', as
   await lookAfter(60_000)
   expect(await told()).toEqual([])
 })
-const cursorTable = 'table: doc\nid: id\ntype: { constant: data }\npayload: body\nstate: none\n'
+const cursorTable = 'table: doc\nid: id\ntype: { constant: data }\npayload: body\nstate: none\nsequence: id\n'
 
 test('the metrics count locked rows', async () => {
   const { pool, connect, look, lookAfter, told } = await watch()

@@ -6,7 +6,7 @@ import { type Setup, setup, tableOf } from './setup.ts'
 
 /** Row-level security can hide rows without any error. */
 
-const columns = `id bigint primary key, payload jsonb default '{}', taken boolean default false`
+const columns = `id bigint generated always as identity primary key, payload jsonb default '{}', taken boolean default false`
 const yaml = 'table: source\nid: id\ntype: { constant: data }\npayload: payload\n'
 
 /** The outbox as seen by a role that is subject to row-level security. */
@@ -23,7 +23,7 @@ async function asClerk({ url, pool }: Setup, state: string) {
 
 test('row-level security without a policy for us is refused, and with one it is remarked', async () => {
   const given = await setup({ ddl: `create table source (${columns})` })
-  const outbox = await asClerk(given, 'state: none')
+  const outbox = await asClerk(given, 'state: none\nsequence: id')
   await expect(outbox.readIdentity()).rejects.toThrow(
     /no policy lets clerk_\S+ select rows: create policy outboxd_select on/,
   )

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { expect, onTestFinished } from 'vitest'
-import type { ClaimedRows, OutboxRecord, RowOutcome, RowStatus, RowsRequest } from '../../src/model.ts'
-import { claimRow, claimRows } from '../../src/outbox/claimRows.ts'
+import type { OutboxRecord, RowOutcome, RowStatus, RowsRequest } from '../../src/model.ts'
+import { type ClaimedRows, claimRow, claimRows, markRows, readClaimedRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { parseOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
@@ -110,7 +110,7 @@ function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
   }
 }
 
-/** Waits until no row is left. Transactions of other databases on the server also hold back the cursor for a while. */
+/** Waits until no row is left. */
 export async function rests({ capture, outbox }: Pick<Setup, 'capture' | 'outbox'>): Promise<void> {
   await expect
     .poll(async () => [await capture(), await mayHaveWaitingRows(outbox)], { timeout: 50_000 })
@@ -131,8 +131,9 @@ async function inOwnTransaction<R extends ClaimedRows>(outbox: Outbox, work: (db
     const rows = await work(transaction.db)
     return {
       ...rows,
+      readAsManyAsFit: () => readClaimedRows(outbox, transaction.db, rows),
       async markReturningUnmarkedIds(statuses: readonly RowStatus[]) {
-        const unmarked = await rows.markReturningUnmarkedIds(statuses)
+        const unmarked = await markRows(transaction.db, rows, statuses)
         await transaction.commit()
         return unmarked
       },

@@ -1,17 +1,12 @@
 import { expect, test } from 'vitest'
 import { createStablePositionReader } from '../../src/outbox/stablePosition.ts'
 import type { Database } from '../../src/postgres/database.ts'
-import { tableOf } from './setup.ts'
 
-const table = tableOf(
-  'table: sale\nid: id\ntype: { constant: data }\npayload: { columns: [id] }\nstate: none\nsequence: id',
-)
 const shape = {
   qualified: 'public.sale',
   columns: new Map(),
   hasSystemColumns: true,
   hasCustomCode: false,
-  isIdNumbered: false,
 }
 
 /** A reader whose queries the test answers in any order. */
@@ -20,10 +15,10 @@ function setup() {
   const query = () =>
     new Promise((resolve) => {
       answers.push((highest, ...writers) =>
-        resolve({ rows: [{ outbox: '1', standby: false, drawn: '9', sequenceFile: '1', highest, writers }] }),
+        resolve({ rows: [{ standby: false, drawn: '9', sequenceFile: '1', highest, writers }] }),
       )
     })
-  const reader = createStablePositionReader({ query } as unknown as Database, table, shape)
+  const reader = createStablePositionReader({ query } as unknown as Database, shape, 'id')
   const answer = (read: number, highest: string, ...writers: string[]) => answers[read]?.(highest, ...writers)
   return { read: async () => (await reader.read()).upTo, answer }
 }

@@ -64,8 +64,8 @@ test('the trial does not wait for a locked row', async () => {
 
 test('a table that is only read is not written to', async () => {
   const { outbox } = await setup({
-    ddl: 'create table message (id int primary key); insert into message values (1)',
-    yaml: 'table: message\nid: id\ntype: { constant: data }\npayload: { columns: [id] }\nstate: none',
+    ddl: 'create table message (id int generated always as identity primary key); insert into message select',
+    yaml: 'table: message\nid: id\ntype: { constant: data }\npayload: { columns: [id] }\nstate: none\nsequence: id',
   })
   expect(await tryWriteBack(outbox)).toEqual({ kind: 'never-written' })
 })

@@ -106,7 +106,7 @@ describe('an update that changes nothing is noticed', () => {
     const given = await withRows(1)
     const role = `clerk_${new URL(given.url).pathname.slice(6)}`
     await given.pool.query(`create role ${role} login; grant select, update on outbox to ${role};
-      grant usage on schema outboxd to ${role}; grant select on outboxd.ledger to ${role};
+      grant usage on schema outboxd to ${role}; grant select on outboxd.ledger, outboxd.outbox_cursor to ${role};
       alter table outbox enable row level security; create policy see on outbox for select using (true);
       create policy write on outbox for update using (id <> 1)`)
     onTestFinished(() => given.pool.query(`drop owned by ${role}; drop role ${role}`).then(() => {}))

@@ -1,27 +1,23 @@
 import type pg from 'pg'
-import { type PruneDeps, type PrunedCounts, type PruneRoundResult, runPruneRound } from '../../src/ledger/retention.ts'
-
-/** An outbox whose rows are never deleted. */
-export const allThere: PruneDeps['outbox'] = { findExistingRows: async (ids) => new Set(ids) }
+import type { PrunedCounts } from '../../src/ledger/retention.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { type PruneRoundResult, runPruneRound } from '../../src/outbox/prune.ts'
 
 /** Prunes until nothing is left to prune. @returns the counts */
 export async function pruneAll(
   pool: pg.Pool,
   retention: { days: number | null; payloadDays: number | null },
-  outbox: PruneDeps['outbox'] = allThere,
+  outbox = new Outbox(pool, 'outbox', 1_000, pool),
 ): Promise<PrunedCounts & { end: PruneRoundResult }> {
-  let pruned: PrunedCounts = { submissions: 0, emptied: 0, forgotten: 0 }
-  const end = await runPruneRound(
-    { ledger: pool, outbox },
-    {
-      retention,
-      turn: 'wait',
-      goOn: () => true,
-      onProgress(soFar) {
-        pruned = soFar
-      },
+  let pruned: PrunedCounts = { submissions: 0, emptied: 0 }
+  const end = await runPruneRound(outbox, {
+    retention,
+    turn: 'wait',
+    goOn: () => true,
+    onProgress(soFar) {
+      pruned = soFar
     },
-  )
+  })
   return { ...pruned, end }
 }
 

@@ -89,6 +89,7 @@ export async function openSurroundings(
   })
   await runToEnd(program, ['migrate', '--outbox'], env)
   await outbox.query(noteMarksSql)
+  await ledger.query(notePrunedSql)
   const owned = stack.move()
   return {
     outbox,
@@ -111,6 +112,16 @@ const noteMarksSql = `
   end $$;
   create trigger note_mark after update on outbox for each row
     when (new.status = 'queued') execute function note_mark()`
+
+/** Notes the outcomes of records that retention deletes, in the ledger's schema, so that a restore takes them back, too. */
+const notePrunedSql = `
+  create table outboxd.crash_pruned (id uuid primary key, outbox_id text not null, state text not null, transaction_id text);
+  create function note_pruned() returns trigger language plpgsql as $$
+  begin
+    insert into outboxd.crash_pruned values (old.id, old.outbox_id, old.state, old.transaction_id) on conflict do nothing;
+    return null;
+  end $$;
+  create trigger note_pruned after delete on outboxd.submission for each row execute function note_pruned()`
 
 /** Runs a command to its end. @throws Error with its last output if its exit code is not 0 */
 export async function runToEnd(copy: ProgramCopy, args: string[], env: Record<string, string>): Promise<void> {

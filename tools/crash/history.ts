@@ -31,9 +31,9 @@ export interface DocumentVersion {
   isSent: boolean
 }
 
-/** A submission in the ledger at the end, or what the ledger keeps of a pruned one. */
+/** A submission in the ledger at the end, or the outcome of one that retention deleted. */
 export interface LedgerRow {
-  /** True if its steps are not known any more. Also true if its row waits again and was captured a second time. */
+  /** True if its steps are not known any more. */
   isPruned: boolean
   id: string
   outboxId: string
@@ -127,12 +127,11 @@ export async function gatherHistory(
       environment.ledger,
       `select id, outbox_id as "outboxId", state, attempt, resubmissions, renewed_keys as "renewedKeys", seq::int,
          transaction_id as "transactionId", error_code as "errorCode", error, report_due as "reportDue",
-         exists (
-           select from outboxd.submission_event e where e.submission_id = s.id and e.cause = 'restored'
-         ) as "isPruned"
+         false as "isPruned"
        from outboxd.submission s
        union all
-       select id, outbox_id, state, 0, 0, 0, 0, transaction_id, null, null, false, true from outboxd.pruned_submission
+       select id, outbox_id, state, 0, 0, 0, 0, transaction_id, null, null, false, true
+       from outboxd.crash_pruned
        order by seq`,
     ),
     rows<EventRow>(

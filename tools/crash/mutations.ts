@@ -37,17 +37,6 @@ export const mutations = {
     ],
     idempotency: 'e002',
   },
-  'forgetful-prune': {
-    breaks: 'what is pruned is forgotten, so that a row that says again that it waits is sent again',
-    patches: [
-      {
-        file: 'src/ledger/retention.ts',
-        from: 'GoneRowCheckTimeSql} from gone s',
-        to: 'GoneRowCheckTimeSql} from gone s where false',
-      },
-    ],
-    idempotency: 'ignore',
-  },
   'forgotten-change': {
     breaks: 'a document counts as unchanged although its content is different, so that its last version is never sent',
     patches: [
@@ -137,7 +126,7 @@ export const mutations = {
         file: 'src/daemon/capture/captureRows.ts',
         from: `      const inserted = all.length === 0 ? nothingInserted : await session.insert(all)`,
         to: `      if (all.length > 0) {
-        await rows.markReturningUnmarkedIds(toMarks(all, nothingInserted))
+        await deps.markRows(session.db, rows, toMarks(all, nothingInserted))
         await session.db.query('commit; begin')
       }
       const inserted = all.length === 0 ? nothingInserted : await session.insert(all)`,

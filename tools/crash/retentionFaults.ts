@@ -10,7 +10,7 @@ export interface RetentionFaults {
   age(random: SeededRandom): Promise<number>
   /** Runs `outboxd prune`, and kills it sometimes. */
   prune(random: SeededRandom): Promise<void>
-  /** Sets rows of ended records, which may be pruned, back to waiting, as an ERP may. @returns how many */
+  /** Sets rows of ended records, which may be old, back to waiting, as an ERP may. @returns how many */
   setBack(random: SeededRandom): Promise<number>
 }
 
@@ -37,8 +37,14 @@ export function createRetentionFaults(program: ProgramCopy, { env, ledger, outbo
     async setBack() {
       const { rowCount } = await retryPatiently(() =>
         outbox.query(
-          `update outbox set status = 'new' where id in (
-             select id from outbox where status in ('completed', 'discarded') order by random() limit ${setBackMost})`,
+          // Only rows that still have a record, which the lock keeps until the row waits: without it, the row is sent again.
+          `with chosen as (
+             select o.id, s.id as record from outbox o join outboxd.submission s on s.outbox_id = o.id::text
+             where o.status in ('completed', 'discarded') order by random() limit ${setBackMost}
+           ), locked as (
+             select chosen.id from chosen join outboxd.submission s on s.id = chosen.record for share of s
+           )
+           update outbox set status = 'new' where id in (select id from locked)`,
         ),
       )
       return rowCount ?? 0

@@ -37,7 +37,9 @@ export class AppendOnly extends Model<State> {
         set(this.step(`record ${r} is sent and ends`).rows[r], { record: 'ended', wasSent: true })
         if (wasSent) throw new Broken(`row ${r} is sent twice`)
       }
-      if (record === 'ended' && this.is('retention')) this.step(`retention deletes record ${r}`).rows[r].record = 'none'
+      const mayGo = r <= position || this.is('retention deletes records ahead of the position')
+      if (record === 'ended' && mayGo && this.is('retention'))
+        this.step(`retention deletes record ${r}`).rows[r].record = 'none'
       const isBehind = writer === 'committed' && record === 'none' && r <= position
       if (isBehind && this.is('rows behind the position are sent'))
         this.step(`row ${r} is found behind`).rows[r].record = 'queued'
@@ -48,9 +50,9 @@ export class AppendOnly extends Model<State> {
       const { safe, rows } = daemons[d]
       this.look(this.step(`daemon ${d} reads the position`), d)
       const readsEarly = this.is('rows are read before the position')
-      if (readsEarly && !rows) this.step(`daemon ${d} reads rows`).daemons[d].rows = this.committed(state, position)
-      else if (safe > position)
-        this.capture(this.step(`daemon ${d} captures up to ${safe}`), d, rows ?? this.committed(state, position))
+      if (readsEarly && !rows) this.step(`daemon ${d} reads rows`).daemons[d].rows = this.uncaptured(state)
+      else if (safe > position) this.advance(this.step(`daemon ${d} advances the position`), d)
+      if (this.uncaptured(state).length > 0) this.capture(this.step(`daemon ${d} captures`))
     }
     if (!this.is('the position may go back') || state.isReread) return
     set(this.step('the table is read from its beginning'), { position: -1, isReread: true })
@@ -68,15 +70,21 @@ export class AppendOnly extends Model<State> {
     if (daemon.writers.length === 0) daemon.highest = -1
   }
 
-  capture(next: State, d: Index, found: Index[]): void {
-    const { safe } = next.daemons[d]
-    for (const r of found) if (r <= safe && next.rows[r].record === 'none') next.rows[r].record = 'queued'
-    next.position = safe
+  /** The position stops before the first row that is not captured. */
+  advance(next: State, d: Index): void {
+    const { safe, rows } = next.daemons[d]
+    const [first = safe + 1] = rows ?? this.uncaptured(next)
+    next.position = Math.max(next.position, Math.min(safe, first - 1))
     next.daemons[d].rows = null
   }
 
-  committed({ rows }: State, position: number): Index[] {
-    return this.rows.filter((r) => rows[r].writer === 'committed' && r > position)
+  /** Also takes rows that are not safe yet: they have records then, and lie ahead of the position. */
+  capture(next: State): void {
+    for (const r of this.uncaptured(next)) next.rows[r].record = 'queued'
+  }
+
+  uncaptured({ rows, position }: State): Index[] {
+    return this.rows.filter((r) => rows[r].writer === 'committed' && rows[r].record === 'none' && r > position)
   }
 
   isEnd({ rows }: State): boolean {

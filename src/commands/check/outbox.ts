@@ -14,7 +14,6 @@ import { readFirstWaitingRecordsThatFit } from '../../operations/mapRecords.ts'
 import { noteAdvice } from '../../operations/problemMessages.ts'
 import { countSomeWaitingRowsByType, readBacklog, readInitialBacklog } from '../../outbox/backlog.ts'
 import { readChangeCaptureFaults, toChangeCaptureProblems } from '../../outbox/changeCaptureFaults.ts'
-import { compareTableWithLedger, ledgerGapMessage } from '../../outbox/comparison.ts'
 import { SourceFailed } from '../../outbox/contentQueries.ts'
 import { examineSourceQueries } from '../../outbox/examineSourceQueries.ts'
 import { findOutboxTableProblems } from '../../outbox/findOutboxTableProblems.ts'
@@ -26,7 +25,9 @@ import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
 import { readWaitingRows } from '../../outbox/readRows.ts'
 import { findTableOfSimilarName } from '../../outbox/readTableShape.ts'
 import type { TypeCount } from '../../outbox/rowExpressions.ts'
+import { findLostRows, lostRowsMessage } from '../../outbox/rowsUnderWay.ts'
 import { countRowsBeforeStart } from '../../outbox/startPosition.ts'
+import { surveyTable } from '../../outbox/survey.ts'
 import { tryWriteBack, type WriteBackTryResult } from '../../outbox/tryWriteBack.ts'
 import { unknownStatusAdvice, unknownStatusMessage } from '../../outbox/unclaimedRows.ts'
 import { pluralize } from '../../plainText.ts'
@@ -118,21 +119,14 @@ type Judged = readonly [mark: FindingMark, message: string]
 async function readOutbox(databases: Databases): Promise<Judged> {
   const { waiting } = await withOutbox(databases, readBacklog)
   await withOutbox(databases, (outbox) => readWaitingRows(outbox, 1))
-  const untilMs = performance.now() + compareMaxMs
+  const untilMs = performance.now() + searchMaxMs
+  const goOn = () => performance.now() < untilMs
   const history = await withOutbox(databases, readInitialBacklog)
-  const found = await withOutbox(databases, (outbox) =>
-    compareTableWithLedger(outbox, {
-      shouldIncludeWaiting: history !== null,
-      reportAgain: null,
-      goOn: () => performance.now() < untilMs,
-    }),
-  )
-  const { rows, statuses } = found
-  const named = history === null ? undefined : rows.find(({ transactionId }) => transactionId !== null)
-  if (named !== undefined) return ['problem', namedMessage(named.outboxId)]
-  if (rows.length > 0) return ['problem', ledgerGapMessage(found)]
+  const lost = await withOutbox(databases, (outbox) => findLostRows(outbox, goOn))
+  if (lost.rows.length > 0) return ['problem', lostRowsMessage(lost)]
+  const { statuses, isCut } = await withOutbox(databases, (outbox) => surveyTable(outbox, { goOn }))
   if (statuses !== null && statuses.length > 0)
-    return ['warning', `${unknownStatusMessage(statuses, found.isCut)}. ${unknownStatusAdvice}`]
+    return ['warning', `${unknownStatusMessage(statuses, isCut)}. ${unknownStatusAdvice}`]
   const [mark, message] = judgeTrial(await withOutbox(databases, tryWriteBack), waiting)
   if (mark !== 'ok') return [mark, message]
   const notes = [
@@ -146,11 +140,8 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   return ['ok', [message, ...notes].join('; ')]
 }
 
-const namedMessage = (outboxId: string) =>
-  `row ${outboxId} names a transaction, but the ledger has no records and may have lost them. Daemons send nothing: \`outboxd recover --dry-run\` shows what to settle. If the ERP wrote such rows before you used outboxd, first run \`outboxd adopt --start id:N\`, where N is the first row to send`
-
-/** Enough for a check, because the daemon compares the whole table each hour. */
-const compareMaxMs = 10_000
+/** Enough for a check, because the daemon surveys the whole table each hour. */
+const searchMaxMs = 10_000
 
 function judgeTrial(trial: WriteBackTryResult, waiting: number): Judged {
   const count = `${pluralize(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}`

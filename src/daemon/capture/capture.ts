@@ -1,5 +1,7 @@
 import type { CaptureSession } from '../../ledger/capture.ts'
-import type { CapturedRecord, ClaimedRows, DueCaptureWork, FailedRow, RowsRequest } from '../../model.ts'
+import type { CapturedRecord, DueCaptureWork, FailedRow, RowsRequest } from '../../model.ts'
+import type { ClaimedRows } from '../../outbox/claimRows.ts'
+import type { Database } from '../../postgres/database.ts'
 import {
   type CaptureFailure,
   type CaptureRowsDeps,
@@ -178,8 +180,8 @@ async function captureBatch(deps: CaptureDeps, limitMax: number): Promise<Batch>
       await session.leaveTypesToOthers(rows.typesLeftToOthers.filter((type) => !heldTypes.includes(type)))
       return rows
     },
-    async read(rows) {
-      const records = await readRecords(deps, rows)
+    async read(rows, { db }) {
+      const records = await readRecords(deps, db, rows)
       for (const { type } of records) typesRead.add(type)
       return records
     },
@@ -283,13 +285,13 @@ function selectUnchanged(deps: CaptureDeps, outboxId: string): RowSource {
       const { known, knownToOthers } = typesIn(session, deps.knownTypes())
       // An instance that knows the row's type may have skipped the row. This instance may not know the type.
       const isLeft = ({ type }: CapturedRecord) => !known.includes(type) && (knownToOthers?.includes(type) ?? true)
-      return (await readRecords(deps, rows)).filter((record) => !isLeft(record))
+      return (await readRecords(deps, session.db, rows)).filter((record) => !isLeft(record))
     },
   }
 }
 
-const readRecords = async (deps: CaptureDeps, rows: ClaimedRows): Promise<CapturedRecord[]> =>
-  (await deps.readRecordContents(await rows.readAsManyAsFit())).map((row) => toCapturedRecord(deps, row))
+const readRecords = async (deps: CaptureDeps, db: Database, rows: ClaimedRows): Promise<CapturedRecord[]> =>
+  (await deps.readRecordContents(await deps.readClaimedRows(db, rows))).map((row) => toCapturedRecord(deps, row))
 
 type Tried = Exclude<CaptureRowsResult, { kind: 'failed' }>
 

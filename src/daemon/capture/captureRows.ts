@@ -2,8 +2,6 @@ import type { CaptureSession } from '../../ledger/capture.ts'
 import type {
   Amounts,
   CapturedRecord,
-  ClaimedRow,
-  ClaimedRows,
   FieldFault,
   InsertResult,
   OutboxRecord,
@@ -11,6 +9,7 @@ import type {
   RowStatus,
   RowsRequest,
 } from '../../model.ts'
+import type { ClaimedRow, ClaimedRows } from '../../outbox/claimRows.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 
@@ -29,6 +28,9 @@ export interface CaptureRowsDeps extends RecordMakerDeps {
   claim(db: Database, request: RowsRequest): Promise<ClaimedRows | null>
   /** See `claim`. @throws if another session has locked the row */
   claimOne(db: Database, outboxId: string): Promise<ClaimedRow | null>
+  readClaimedRows(db: Database, rows: ClaimedRows): Promise<OutboxRecord[]>
+  /** Returns the ids of rows that still have to be written. */
+  markRows(db: Database, rows: ClaimedRows, statuses: readonly RowStatus[]): Promise<string[]>
   /** True if the row's key is closed, or an earlier row of its key waits. */
   hasToWaitForKey(outboxId: string, order: RowOrder): Promise<boolean>
   readRecordContents(records: readonly OutboxRecord[]): Promise<OutboxRecord[]>
@@ -83,7 +85,7 @@ export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSou
       // Rows in conflict are not marked, so they are not among the failed rows.
       outboxIds = records.map((record) => record.outboxId)
       isMark = true // also for the COMMIT, where deferred triggers of the table run
-      const unmarked = records.length === 0 ? [] : await rows.markReturningUnmarkedIds(toMarks(records, inserted))
+      const unmarked = records.length === 0 ? [] : await deps.markRows(session.db, rows, toMarks(records, inserted))
       return { rows, read: all.length, records, unmarked }
     })
   } catch (error) {
@@ -99,7 +101,7 @@ export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSou
     kind: 'captured',
     claimed: rows.outboxIds.length,
     read: captured.read,
-    unmarked: rows.isUnmarkable ? [] : unmarked,
+    unmarked: rows.table.form === 'marked' ? unmarked : [],
   }
 }
 

@@ -41,22 +41,10 @@ export interface AuditedRecord extends ListedSubmission {
   body: string | null
 }
 
-export interface PrunedRecord {
-  kind: 'pruned'
-  id: string
-  outboxId: string
-  type: string
-  state: State
-  transactionId: string | null
-  recordedMs: number
-  endedMs: number
-  prunedMs: number
-}
-
-export type AuditEntry = AuditedRecord | PrunedRecord | AuditedAct
+export type AuditEntry = AuditedRecord | AuditedAct
 
 /**
- * Yields pruned records, then ended records and acts by time, then open records. Reads each page with two short
+ * Yields ended records and acts by time, then open records. Reads each page with two short
  * statements that use an index, so that daemons are not slowed down.
  */
 export async function* readAuditEntries(db: Database, span: AuditSpan): AsyncGenerator<AuditEntry> {
@@ -64,9 +52,6 @@ export async function* readAuditEntries(db: Database, span: AuditSpan): AsyncGen
   const nowMs = await readNowMs(db)
   const untilMs = Math.min(span.untilMs ?? nowMs, nowMs)
   const among = record === null ? null : await readIds(db, record)
-  // A search by id reads the whole table of pruned records, so it is omitted if the submission exists.
-  const mayBePruned = record === null || 'outboxId' in record || among?.length === 0
-  if (key === null && containing === null && mayBePruned) yield* readPruned(db, span)
   const asked = { ...anySubmissionFilter, type, key, among }
   // A record that takes a step meanwhile may be read twice. One snapshot would hold up vacuum.
   const seen = new Set<string>()
@@ -141,33 +126,6 @@ async function readDetails(
     [submissions.map(({ id }) => id), containing === null ? null : toLikePatterns(containing)],
   )
   return new Map(rows.map(({ id, ...detail }) => [id, detail]))
-}
-
-/** Pruned records are read in the order of their primary key, because their table has no index by time or id. */
-const prunedRows = 5_000
-
-async function* readPruned(
-  db: Database,
-  { sinceMs, untilMs, record: named, type }: AuditSpan,
-): AsyncGenerator<PrunedRecord> {
-  let after = ''
-  for (;;) {
-    const { rows } = await db.query<PrunedRecord>(
-      `select 'pruned' as kind, id, outbox_id as "outboxId", type, state, transaction_id as "transactionId",
-         ${epochMsSql('recorded_at')} as "recordedMs", ${epochMsSql('ended_at')} as "endedMs", ${epochMsSql('pruned_at')} as "prunedMs"
-       from outboxd.pruned_submission where outbox_id > $1
-         and ($2::text is null or outbox_id = $2) order by outbox_id limit ${prunedRows}`,
-      [after, named !== null && 'outboxId' in named ? named.outboxId : null],
-    )
-    for (const record of rows) {
-      after = record.outboxId
-      const { endedMs } = record
-      if (type !== null && record.type !== type) continue
-      if (named !== null && 'id' in named && record.id !== named.id) continue
-      if (endedMs >= (sinceMs ?? -Infinity) && endedMs < (untilMs ?? Infinity)) yield record
-    }
-    if (rows.length < prunedRows) return
-  }
 }
 
 async function* inOrder(records: AsyncGenerator<AuditedRecord>, acts: AsyncGenerator<AuditedAct>) {

@@ -22,7 +22,10 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
     acts: ['insert', 'update'],
     holds: 'the log. Pruning and `erase` empty texts; a trigger refuses other changes',
   },
-  'outboxd.pruned_submission': { acts: all, holds: 'ids of pruned records, never sent again' },
+  'outboxd.document': {
+    acts: ['insert', 'update'],
+    holds: 'what was sent last of documents whose records were deleted',
+  },
   'outboxd.state_delta': { acts: ['insert', 'delete'], holds: 'counts by state' },
   'outboxd.request': { acts: all, holds: 'requests that count against the limit' },
   'outboxd.passage': {
@@ -42,7 +45,10 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
     acts: ['insert', 'update'],
     holds: 'the outbox table and the service of the ledger, its limit, and where it lives',
   },
-  'outboxd.outbox_cursor': { acts: ['insert', 'update'], holds: 'cursors' },
+  'outboxd.outbox_cursor': {
+    acts: ['insert', 'update'],
+    holds: 'the position in an append-only table, and up to where records were deleted',
+  },
   'outboxd.skipped_row': { acts: all, holds: 'skipped rows' },
   'outboxd.operator_act': { acts: ['insert'], holds: 'acts of operators' },
   'outboxd.poll': { acts: ['update', 'delete'], holds: 'a view of the jobs, by record' },

@@ -32,6 +32,7 @@ export type OperatorAct =
   | 'resume --believe-refusals'
   | 'reload'
   | 'adopt'
+  | 'capture'
   | 'prune'
   | 'erase'
   | 'recover'

@@ -44,7 +44,7 @@ export async function proposeFilesForTable(
   if (denied !== null) return { kind: 'denied', problem: denied }
   const found = await catalog.readCatalogTable(pool, qualifiedNameSql(name))
   if (found === null) return { kind: 'missing', nearest: await findTableOfSimilarName(pool, name) }
-  if (problems.mustRowsBeMarked(found.kind)) return { kind: 'denied', problem: await viewProblem(pool, found) }
+  if (problems.hasForeignRows(found.kind)) return { kind: 'denied', problem: await viewProblem(pool, found) }
   const table = await catalog.addSamples(pool, found)
   const related = await readRelatedTables(pool, table)
   const isDocument = isCaptured || related.refersTo.length + related.referredBy.length > 0
@@ -100,7 +100,7 @@ async function readSamples(
 /** Explains why views are not described: a view has no keys, and may be slow. */
 async function viewProblem(pool: pg.Pool, { kind, sql, schema, name }: catalog.CatalogTable): Promise<string> {
   const tables = kind === 'f' ? [] : await problems.findTablesOfView(pool, sql)
-  return `${schema}.${name} is ${problems.kindNamesWhereRowsMustBeMarked[kind]}, for which outboxd proposes no files: ${problems.useTableInsteadClause(kind, tables)}. docs/start/outbox.md says what a view needs`
+  return `${schema}.${name} is ${problems.kindNamesOfForeignRows[kind]}, for which outboxd proposes no files: ${problems.useTableInsteadClause(kind, tables)}. docs/start/outbox.md says what a view needs`
 }
 
 async function findReadProblems(pool: pg.Pool, { columns, sql }: catalog.CatalogTable): Promise<string[]> {

@@ -43,17 +43,6 @@ describe('a record', () => {
     })
   })
 
-  test('that was pruned gets 404 with its outcome', async () => {
-    await fixture.ledger.pool.query(
-      `insert into outboxd.pruned_submission (outbox_id, id, type, recorded_at, state, ended_at, pruned_at, transaction_id)
-       select '9', gen_random_uuid(), 'data', now(), 'completed', now(), now(), 'tx-9'`,
-    )
-    const { status, text } = await served.get('/records/outbox:9')
-    expect(status).toBe(404)
-    expect(text).toContain('The record of the row 9 was completed on')
-    expect(text).toContain('as transaction tx-9')
-  })
-
   test('shows its state, the reason, the next step, and its events with times', async () => {
     const text = await page(await fixture.end(failedE003, { outboxId: '1' }))
     expect(text).toContain('<strong>failed</strong>: <span class="foreign">the service was down</span>')

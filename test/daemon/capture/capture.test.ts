@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { type CaptureDeps, createBatchCapture } from '../../../src/daemon/capture/capture.ts'
 import { countProblems, readProblems } from '../../../src/ledger/problems.ts'
 import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
-import { claimRow, claimRows, hasToWaitForKey } from '../../../src/outbox/claimRows.ts'
+import { claimRow, claimRows, hasToWaitForKey, markRows, readClaimedRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { mayHaveWaitingRows } from '../../../src/outbox/readRows.ts'
 import { beginTransaction, classifyDatabaseError } from '../../../src/postgres/database.ts'
@@ -26,6 +26,8 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
     knownTypes: () => ['data', 'wrong'],
     claim: (db, request) => claimRows(outbox, db, request),
     claimOne: (db, outboxId) => claimRow(outbox, db, outboxId),
+    readClaimedRows: (db, rows) => readClaimedRows(outbox, db, rows),
+    markRows: (db, rows, statuses) => markRows(db, rows, statuses),
     hasToWaitForKey: (outboxId, order) => hasToWaitForKey(outbox, outboxId, order),
     readRecordContents: async (records) => [...records],
     withLock: captureLock.withLock,
@@ -98,14 +100,8 @@ test('rows beyond the window stay in the outbox', async () => {
 
 test('a crash between insert and mark captures nothing, and the next round captures each row once', async () => {
   await insert(2)
-  const { claim } = deps()
-  const dies: Partial<CaptureDeps> = {
-    async claim(db, request) {
-      const rows = await claim(db, request)
-      return rows && { ...rows, markReturningUnmarkedIds: () => Promise.reject(new Error('Connection terminated')) }
-    },
-  }
-  await expect(captureOnce(dies)).rejects.toThrow('terminated')
+  const dies = () => Promise.reject(new Error('Connection terminated'))
+  await expect(captureOnce({ markRows: dies })).rejects.toThrow('terminated')
   expect(await statuses()).toEqual({ new: 2 })
   expect(await ledger.countStates()).toEqual({})
 

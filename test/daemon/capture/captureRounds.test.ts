@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { createCaptureRounds } from '../../../src/daemon/capture/capture.ts'
 import type { CaptureSession } from '../../../src/ledger/capture.ts'
-import type { ClaimedRows, OutboxRecord } from '../../../src/model.ts'
+import type { OutboxRecord } from '../../../src/model.ts'
+import type { ClaimedRows } from '../../../src/outbox/claimRows.ts'
+import type { OpenTable } from '../../../src/outbox/openTable.ts'
 
 const rowOf = (id: number): OutboxRecord => ({
   outboxId: String(id),
@@ -41,9 +43,8 @@ function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean; h
     return {
       outboxIds: rows.map(({ outboxId }) => outboxId),
       typesLeftToOthers: [],
-      isUnmarkable: false,
-      readAsManyAsFit: async () => rows,
-      markReturningUnmarkedIds: async () => [],
+      table: { form: 'marked' } as OpenTable,
+      stablePosition: null,
     }
   }
   const rounds = createCaptureRounds({
@@ -57,6 +58,8 @@ function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean; h
         return claimed(count)
       },
       claimOne: async () => ({ ...claimed(0), key: null }),
+      readClaimedRows: async (_, { outboxIds }) => outboxIds.map((_, i) => rowOf(i)),
+      markRows: async () => [],
       hasToWaitForKey: async () => false,
       readRecordContents: async (records) => [...records],
       withLock: async (work) => (state.isLocked ? null : work(session)),

@@ -8,17 +8,18 @@ import { discardSeenSubmissions, eraseRecords } from '../../../src/ledger/operat
 import { queueReplays, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { resolveAsNotArrived } from '../../../src/ledger/operator/resolveSubmission.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
-import { pruneOldSubmissions, removeContentsOfOldSubmissions } from '../../../src/ledger/retention.ts'
+import { removeContentsOfOldSubmissions } from '../../../src/ledger/retention.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
 import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
 import type { State, Transition } from '../../../src/model.ts'
-import { claimRow, claimRows, hasToWaitForKey } from '../../../src/outbox/claimRows.ts'
+import { claimRow, claimRows, hasToWaitForKey, markRows, readClaimedRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { readRecordContentsThatFit } from '../../../src/outbox/readRecordContents.ts'
 import { mayHaveWaitingRows } from '../../../src/outbox/readRows.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
+import { pruneAll } from '../../support/retention.ts'
 import { submission } from '../../support/submission.ts'
 import { testActor } from '../../support/testActor.ts'
 
@@ -77,6 +78,8 @@ async function captureAll({ mappings = mappingsOf(query), ...changes }: Changes 
     knownTypes: () => ['order'],
     claim: (db, request) => claimRows(outbox, db, request),
     claimOne: (db, outboxId) => claimRow(outbox, db, outboxId),
+    readClaimedRows: (db, rows) => readClaimedRows(outbox, db, rows),
+    markRows: (db, rows, statuses) => markRows(db, rows, statuses),
     hasToWaitForKey: (outboxId, order) => hasToWaitForKey(outbox, outboxId, order),
     readRecordContents: (records) => readRecordContentsThatFit(outbox, mappings, records),
     withLock: lock.withLock,
@@ -541,7 +544,7 @@ describe('an older version of a document is not sent after a newer one:', () => 
       `update outboxd.submission set report_due = false, ended_at = now() - interval '9 days' where outbox_id = $1`,
       [second],
     )
-    expect(await inTransaction(ledger.pool, (db) => pruneOldSubmissions(db, { olderThanDays: 1, limit: 10 }))).toBe(1)
+    expect(await pruneAll(ledger.pool, { days: 1, payloadDays: null })).toMatchObject({ submissions: 1 })
     expect(await newer()).toBe(second)
   })
 
@@ -581,12 +584,11 @@ test('an unchanged document is not sent again after its record was emptied or pr
   await note(5)
   await captureAll()
   expect((await submissions()).at(-1)).toEqual(unchanged)
-  const pruned = await inTransaction(ledger.pool, (db) => pruneOldSubmissions(db, old))
-  expect(pruned).toBe(1)
+  expect(await pruneAll(ledger.pool, { days: 1, payloadDays: null })).toMatchObject({ submissions: 1 })
   await note(5)
   await captureAll()
   expect((await submissions()).at(-1)).toEqual(unchanged)
-  // The ERP sets the row back, so that its pruned record comes back.
+  // The ERP sets the row back, whose record was deleted.
   await ledger.pool.query(`update outbox set status = 'new' where id = $1`, [first])
   await captureAll()
   await note(5)
@@ -604,7 +606,7 @@ test('a record that comes back after pruning does not count as the newest of its
   await captureAll()
   await end('completed')
   await ledger.pool.query(`update outboxd.submission set ended_at = now() - interval '9 days'`)
-  await inTransaction(ledger.pool, (db) => pruneOldSubmissions(db, { olderThanDays: 1, limit: 10 }))
+  await pruneAll(ledger.pool, { days: 1, payloadDays: null })
   await setPrice(5, '2')
   const second = await note(5)
   await captureAll()
@@ -789,13 +791,7 @@ describe('a document that changes while its row is captured', () => {
   test('after a crash between insert and mark, the content at the next capture is sent once', async () => {
     await sale(5)
     await note(5)
-    const outbox = new Outbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
-    const dies: Changes = {
-      async claim(db, request) {
-        const rows = await claimRows(outbox, db, request)
-        return { ...rows, markReturningUnmarkedIds: () => Promise.reject(new Error('Connection terminated')) }
-      },
-    }
+    const dies: Changes = { markRows: () => Promise.reject(new Error('Connection terminated')) }
     await expect(captureAll(dies)).rejects.toThrow('terminated')
     expect(await submissions()).toEqual([])
     await setPrice(5, '2')

@@ -5,7 +5,7 @@ import { toCaptureFault } from '../../../src/daemon/createCapturePart.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
 import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
-import { claimRow, claimRows, hasToWaitForKey } from '../../../src/outbox/claimRows.ts'
+import { claimRow, claimRows, hasToWaitForKey, markRows, readClaimedRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { readRecordContentsThatFit } from '../../../src/outbox/readRecordContents.ts'
 import { mayHaveWaitingRows } from '../../../src/outbox/readRows.ts'
@@ -48,6 +48,8 @@ async function captureAll(sql: string, changes: Partial<CaptureDeps> = {}, maxMs
     knownTypes: () => [...mappings.keys()],
     claim: (db, request) => claimRows(outbox, db, request),
     claimOne: (db, outboxId) => claimRow(outbox, db, outboxId),
+    readClaimedRows: (db, rows) => readClaimedRows(outbox, db, rows),
+    markRows: (db, rows, statuses) => markRows(db, rows, statuses),
     hasToWaitForKey: (outboxId, order) => hasToWaitForKey(outbox, outboxId, order),
     readRecordContents: (records) => readRecordContentsThatFit(outbox, mappings, records, maxMs),
     withLock: lock.withLock,

@@ -12,7 +12,7 @@ table: source
 id: id
 type: { constant: data }
 payload: payload
-state: none
+state: { timestamp: done_at, set: [completed] }
 filter: (note::int) > 0
 `
 const payload = '{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": 1.50, "field2": "x"}'
@@ -20,7 +20,7 @@ const payload = '{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", 
 test('the filter fails for one row: `row_skipped`', async () => {
   const given = await install({ 'data.yaml': readFileSync('mappings/data.yaml', 'utf8'), 'outbox.yaml': outbox })
   const { pool } = given
-  await pool.query('create table source (id bigint primary key, payload jsonb, note text)')
+  await pool.query('create table source (id bigint primary key, payload jsonb, note text, done_at timestamptz)')
   const insert = (id: number, note: string) =>
     pool.query('insert into source (id, payload, note) values ($1, $2, $3)', [id, payload, note])
   await given.startInstance()

@@ -133,7 +133,7 @@ test('ids start over and pass the cursor: `foreign_outbox`, and nothing is sent'
   const stop = await given.startInstance()
   await eventually(async () => expect(await arrived(given)).toEqual({ first: 3 }))
   await eventually(async () =>
-    expect((await given.pool.query('select position from outboxd.outbox_cursor')).rows).toEqual([{ position: ['3'] }]),
+    expect((await given.pool.query('select position from outboxd.outbox_cursor')).rows).toEqual([{ position: '3' }]),
   )
   await stop()
   await given.pool.query('truncate source restart identity')
@@ -168,6 +168,6 @@ test('rows wait before the start position: counted', async () => {
   const shown = contextOf(given)
   expect(await show.action(shown, 'outbox:1', {})).toBe(3)
   expect(shown.messages()).toContain(
-    'the ledger has no record of the row 1, and it is not sent: it lies before the start position',
+    'the ledger has no record of the row 1, and it is not sent: it does not wait, lies before the start position',
   )
 })

@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { command as capture } from '../../../src/commands/capture.ts'
 import { command as check } from '../../../src/commands/check.ts'
-import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
 import { eventually } from '../../support/eventually.ts'
 import { statusSays } from '../../support/statusSays.ts'
 import { type Installation, install } from '../installation.ts'
 
-/** Rows that start to wait behind the cursor. */
+/** Rows that start to wait late. */
 
 const files = (more: string) => ({
   'data.yaml': readFileSync('mappings/data.yaml', 'utf8'),
@@ -59,14 +59,14 @@ test('`outbox.yaml` includes more rows: each sent once', async () => {
   await eventually(async () => expect(await says(given)).toContain('All is well: everything is sent'))
 })
 
-test('rows come behind the cursor: `rows_passed_over`, each sent once', async () => {
+test('rows come behind the position: `rows_passed_over`, sent once by `capture`', async () => {
   const given = await install(files('state: none\nsequence: id'))
   await given.pool.query(ddl)
   await insert(given, 'released', 'first', 5)
   await given.pool.query('delete from so where id in (2, 4)')
   const stop = await given.startInstance()
   await eventually(async () => expect(await arrived(given)).toEqual(['first', 'first', 'first']))
-  const read = 'select from outboxd.outbox_cursor where position[1]::int = 5'
+  const read = 'select from outboxd.outbox_cursor where position = 5'
   await eventually(async () => expect((await given.pool.query(read)).rowCount).toBe(1))
   await stop()
 
@@ -74,9 +74,14 @@ test('rows come behind the cursor: `rows_passed_over`, each sent once', async ()
     `insert into so (id, payload) overriding system value select id, $1 from generate_series(2, 4, 2) id`,
     [payload('loaded')],
   )
-  await given.pool.query('update outboxd.ledger set compared_at = null')
   await given.startInstance()
+  await eventually(async () =>
+    expect(await says(given)).toMatch(/In the outbox 2 rows lie behind the position.*`outboxd capture` sends them/),
+  )
+  expect(await arrived(given)).toEqual(['first', 'first', 'first'])
+  const context = testContext({ DATABASE_URL: given.url, MAPPINGS_DIR: given.mappingsDir })
+  expect(await capture.action(context, { yes: true })).toBe(0)
+  expect(context.printed()).toBe('outbox:2\noutbox:4\n')
   await eventually(async () => expect(await arrived(given)).toEqual(['first', 'first', 'first', 'loaded', 'loaded']))
-  expect(await says(given)).toMatch(/In the outbox 2 rows waited behind the cursor.*you need do nothing/)
-  expect((await readLedgerSnapshot(given.pool)).problems).toEqual({ rows_passed_over: 1 })
+  expect(await capture.action(testContext({ DATABASE_URL: given.url, MAPPINGS_DIR: given.mappingsDir }), {})).toBe(3)
 })

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { type PruneRoundResult, runPruneRound } from '../../src/ledger/retention.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { states } from '../../src/model.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { type PruneRoundResult, runPruneRound } from '../../src/outbox/prune.ts'
 import { beginTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
 import { claim, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
-import { allThere, completeAgo, endAgo, pruneAll } from '../support/retention.ts'
+import { completeAgo, endAgo, pruneAll } from '../support/retention.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -14,10 +15,10 @@ beforeAll(async () => {
 afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(async () => {
   await ledger.reset()
-  await ledger.pool.query('truncate outboxd.pruned_submission')
   await setLimit(ledger.pool, 100)
 })
 
+const outbox = () => new Outbox(ledger.pool, 'outbox', 1_000, ledger.pool)
 const ninety = { days: 90, payloadDays: null }
 
 /** Captures and ends a record as the daemon does, `days` ago, written back to its row. */
@@ -45,7 +46,7 @@ describe('records', () => {
     const gone = [await ended(completed(), 91), await ended({ state: 'failed', errorCode: 'E1', error: 'no' }, 91)]
     await ledger.pool.query(`update outboxd.submission set state = 'discarded' where state = 'failed'`)
     const young = await ended(completed(), 89)
-    expect(await pruneAll(ledger.pool, ninety)).toEqual({ submissions: 2, emptied: 0, forgotten: 0, end: 'through' })
+    expect(await pruneAll(ledger.pool, ninety)).toEqual({ submissions: 2, emptied: 0, end: 'through' })
     for (const id of gone) expect([await exists(id), await ledger.events(id)]).toEqual([false, []])
     expect(await ledger.events(young)).toHaveLength(3)
     const { submissions } = await readLedgerSnapshot(ledger.pool)
@@ -116,10 +117,7 @@ describe('beside other sessions', () => {
   }
 
   async function round(turn: 'try' | 'wait'): Promise<PruneRoundResult> {
-    return runPruneRound(
-      { ledger: ledger.pool, outbox: allThere },
-      { retention: ninety, turn, goOn: () => true, onProgress() {} },
-    )
+    return runPruneRound(outbox(), { retention: ninety, turn, goOn: () => true, onProgress() {} })
   }
 
   test('a record that an operator has locked is left for the next round, and not waited for', async () => {
@@ -154,17 +152,14 @@ describe('beside other sessions', () => {
     await ledger.capture(Array.from({ length: 120 }, () => ({})))
     await completeAgo(ledger.pool, 100)
     let isInterrupted = false
-    const end = await runPruneRound(
-      { ledger: ledger.pool, outbox: allThere },
-      {
-        retention: ninety,
-        turn: 'wait',
-        goOn: () => !isInterrupted,
-        onProgress: () => {
-          isInterrupted = true
-        },
+    const end = await runPruneRound(outbox(), {
+      retention: ninety,
+      turn: 'wait',
+      goOn: () => !isInterrupted,
+      onProgress: () => {
+        isInterrupted = true
       },
-    )
+    })
     const { completed = 0 } = await ledger.countStates()
     expect(end).toBe('begun')
     expect(completed).toBeGreaterThan(0)
