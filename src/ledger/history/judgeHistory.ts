@@ -41,10 +41,11 @@ export function judgeHistory(
   const { isLost, isNew, missing, difference } = reading
   if (isLost) return { kind: 'waits' }
   if (isNew) return knows ? { kind: 'lost', detail: 'the ledger was created again' } : { kind: 'new' }
+  const isDeclared = difference === 'timeline' && standby === 'synchronous'
+  if (difference !== null && !isDeclared) return { kind: 'lost', detail: differences[difference] }
   if (missing !== null) return { kind: 'lost', detail: `a ${missing} that a daemon had written is missing` }
-  if (difference === null) return { kind: 'stands' }
-  if (difference === 'timeline' && standby === 'synchronous') return { kind: knows ? 'promoted' : 'others' }
-  return { kind: 'lost', detail: differences[difference] }
+  if (!isDeclared) return { kind: 'stands' }
+  return { kind: knows ? 'promoted' : 'others' }
 }
 
 export const differences: Record<NonNullable<HistoryReading['difference']>, string> = {

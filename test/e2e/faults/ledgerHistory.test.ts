@@ -182,7 +182,11 @@ test('a backup is recovered to a point in time while no daemon runs: a daemon th
   await primary.kill()
   const restored = await replicas.startOn(
     backup,
-    { restore_command: 'false', recovery_target: 'immediate', recovery_target_action: 'promote' },
+    {
+      restore_command: `cp ${primary.dataDir}/pg_wal/%f %p`,
+      recovery_target: 'immediate',
+      recovery_target_action: 'promote',
+    },
     { 'recovery.signal': '' },
   )
   await replicas.redirect(restored)
