@@ -453,17 +453,6 @@ test('a broken or misnamed outbox.yaml is named, and an empty folder is named wi
   expect((await run({ MAPPINGS_DIR: empty })).printed).toContain(`${empty}: there is no mapping file`)
 })
 
-test('a waiting row that names a transaction is a problem if the ledger has no records', async () => {
-  const id = await fixture.row('{}')
-  expect((await run()).printed).toMatch(/ok {7}outbox: .*1 row waits/)
-  await fixture.ledger.pool.query(`update outbox set transaction_id = 'tx-1' where id = $1`, [id])
-  expect((await run()).printed).toMatch(
-    /PROBLEM {2}outbox: row \d+ names a transaction, but the ledger has no records .*adopt --start/,
-  )
-  await fixture.end({ state: 'queued' })
-  expect((await run()).printed).toMatch(/ok {7}outbox: .*1 row waits/)
-})
-
 test('check prints the grants that a role lacks, and after they are run all is well', async () => {
   const { pool, url } = fixture.ledger
   await pool.query(`create role "Few Rights" login password 'x'`)
