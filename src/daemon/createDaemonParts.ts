@@ -65,8 +65,8 @@ function heartbeatOf({ clock, config, databases, files, log, wakeups }: DaemonCo
     async beat() {
       const beat = await writeHeartbeat(heartbeats, instance, history.lookFor(), config.service)
       if (history.note(beat.history, beat.beats)) wakeups.history.wake()
-      const { reloadAsked, hasOtherDied } = beat
-      if (hasOtherDied) wakeups.orphans.wake()
+      const { reloadAsked, hasOrphans, isClockBack } = beat
+      if (hasOrphans || isClockBack) wakeups.orphans.wake()
       return reloadAsked
     },
     answerReload: (asked) =>

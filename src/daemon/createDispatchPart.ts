@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { Claims } from '../ledger/claims.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
-import { readRequestDemand } from '../ledger/snapshot.ts'
+import { readPollLoad, readRequestDemand } from '../ledger/snapshot.ts'
 import { firstMappedResource } from '../mapping/loadMappings.ts'
-import type { Answer, CurrentPause, RequestDemand, Submission } from '../model.ts'
+import type { Answer, CurrentPause, PollLoad, RequestDemand, Submission } from '../model.ts'
 import type { SendingReadiness } from '../observe/httpServer.ts'
 import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
 import { classifyDatabaseError } from '../postgres/database.ts'
@@ -32,6 +32,9 @@ export interface DispatchPartOptions {
   onWritten(outcomes: WrittenOutcomes): void
 }
 
+/** Counting costs as much as a claim. */
+const loadEveryWindows = 1 / 60
+
 export type DispatchPart = ReturnType<typeof createDispatchPart>
 
 export function createDispatchPart(daemon: DaemonContext, options: DispatchPartOptions) {
@@ -44,6 +47,8 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
   let pauses: SendingReadiness['pauses'] = []
   const outcomeWriter = createWriter(daemon, pauseLog, onWritten)
   let lateRequests = 0
+  let load: PollLoad = { tracked: 0, submissionsSent: 0 }
+  let loadAgeMs = () => Number.POSITIVE_INFINITY
   const tokenRequests = new TokenRequests(claims, outcomeWriter, limit)
   const tokens = createTokenKeeper(daemon, tokenRequests)
   const stages = stageDeps(daemon, planner, tokens)
@@ -52,13 +57,20 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
     clock,
     windowMs,
     maxInFlight: config.maxInFlight,
-    countDueRequests: (most) => readRequestDemand(databases.ledger, most),
+    async countDueRequests(most) {
+      const demand = await readRequestDemand(databases.ledger, most)
+      const isBusy = demand.submissionsReady + demand.pollsDue + load.tracked + load.submissionsSent > 0
+      if (!isBusy || loadAgeMs() < windowMs * loadEveryWindows) return demand
+      load = await readPollLoad(databases.ledger)
+      loadAgeMs = clock.stopwatch()
+      return demand
+    },
     onDemand(demand) {
       pauseLog.seen(demand.pauses)
       pauses = inEpochMs(demand.pauses, clock.nowMs())
       tokenRequests.limit = demand.limit
       planner.updatePressure({
-        ...toPollPlannerInput(demand, config.captureWindow, outboxWaiting()),
+        ...toPollPlannerInput(demand, load, config.captureWindow, outboxWaiting()),
         nowMs: runningMs(),
       })
     },
@@ -212,7 +224,8 @@ async function askHarmlessly(
  * captured since they were counted, and would count twice.
  */
 export function toPollPlannerInput(
-  { limit, submissionsReady, submissionsSent, tracked }: RequestDemand,
+  { limit, submissionsReady }: RequestDemand,
+  { submissionsSent, tracked }: PollLoad,
   captureWindow: number,
   outboxRowsWaiting: number,
 ): Omit<PlannerInput, 'nowMs'> {

@@ -1,5 +1,5 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
-import { type AgreedSettings, applyStrictestSettings } from '../ledger/settings.ts'
+import { type AgreedSettings, applyStrictestSettings, repeatSettingsIfAllAgree } from '../ledger/settings.ts'
 import {
   countReplaysAndDiscardsOnce,
   type LedgerSnapshot,
@@ -14,8 +14,10 @@ import type { DaemonContext } from './context.ts'
 import { createPeriodicPart, type LoopPart } from './loop.ts'
 
 const everyMs = 5_000
-/** Agreeing takes eleven statements. What an instance says counts for 60 s (`settingsValidMs`). */
+/** What an instance says counts for 60 s (`settingsValidMs`). */
 const agreeEveryMs = 15_000
+/** For what changes rarely: acts of operators, locked rows and faults of change capture. */
+const rareEveryMs = 15_000
 const notAgreed = { said: '', untilMs: Number.NEGATIVE_INFINITY }
 /** Counting up to this many rows takes a few milliseconds. */
 const countedAlwaysMax = 20_000
@@ -40,13 +42,15 @@ export function createDatabaseObservation(
   let lastEventId: string | null = null
   let mayHaveHistory = true
   let differences = ''
+  let rareAtMs = Number.NEGATIVE_INFINITY
   let agreed = notAgreed
 
   async function agreeIfDue(): Promise<void> {
     const own = databases.settings()
     const said = JSON.stringify(own)
     if (elapsedMs() < agreed.untilMs && said === agreed.said) return
-    logSettings(await applyStrictestSettings(ledger, own))
+    const isUnchanged = said === agreed.said && differences === '' && (await repeatSettingsIfAllAgree(ledger, own))
+    if (!isUnchanged) logSettings(await applyStrictestSettings(ledger, own))
     agreed = { said, untilMs: elapsedMs() + agreeEveryMs - everyMs / 2 }
   }
 
@@ -75,16 +79,32 @@ export function createDatabaseObservation(
     telemetry.operatorActed(acts)
   }
 
-  return createPeriodicPart(everyMs, async () => {
-    const isDatabaseUp = await isUp(ledger)
-    // Sets the gauge first, because the statements below throw if the database is unreachable.
-    metrics.databaseUp.set(Number(isDatabaseUp))
-    // After an outage what this instance said may have expired.
-    if (!isDatabaseUp) agreed = notAgreed
-    await agreeIfDue()
-    const snapshot = await readLedgerSnapshot(ledger)
-    metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
+  async function readSnapshot(): Promise<LedgerSnapshot> {
+    try {
+      const snapshot = await readLedgerSnapshot(ledger)
+      metrics.databaseUp.set(1)
+      return snapshot
+    } catch (error) {
+      const isDatabaseUp = await isUp(ledger)
+      metrics.databaseUp.set(Number(isDatabaseUp))
+      // After an outage what this instance said may have expired.
+      if (!isDatabaseUp) agreed = notAgreed
+      throw error
+    }
+  }
+
+  async function observeRarely(): Promise<void> {
+    if (elapsedMs() < rareAtMs) return
     await countActs()
+    await watchLocks()
+    await replaceChangeCaptureProblems(ledger, outbox.pool)
+    rareAtMs = elapsedMs() + rareEveryMs - everyMs / 2
+  }
+
+  return createPeriodicPart(everyMs, async () => {
+    const snapshot = await readSnapshot()
+    metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
+    await agreeIfDue()
     backlog = await countBacklog()
     metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
     onBacklog(backlog.waiting)
@@ -92,8 +112,7 @@ export function createDatabaseObservation(
       await clearProblems(ledger, 'outbox_history', null)
       mayHaveHistory = false
     }
-    await watchLocks()
-    await replaceChangeCaptureProblems(ledger, outbox.pool)
+    await observeRarely()
   })
 }
 

@@ -85,10 +85,20 @@ export type ProblemReporter = ReturnType<typeof createProblemReporter>
 /** Never throws, because the next round tries again. */
 export function createProblemReporter<Problem>({ problems, replaceProblems, onFailed }: ProblemReporterDeps<Problem>) {
   let underWay: Promise<void> | null = null
+  let areNoneWritten = false
+
+  async function write(): Promise<void> {
+    const standing = problems()
+    if (standing.length === 0 && areNoneWritten) return
+    areNoneWritten = false
+    await replaceProblems(standing)
+    areNoneWritten = standing.length === 0
+  }
+
   return {
     /** Joins a write that is under way, because a slow write must not overwrite the problems of a later one. */
     runOnce(): Promise<void> {
-      underWay ??= replaceProblems(problems())
+      underWay ??= write()
         .catch(onFailed)
         .finally(() => {
           underWay = null

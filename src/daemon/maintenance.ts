@@ -49,11 +49,12 @@ export function createMaintenanceParts(daemon: Context, options: MaintenancePart
 /** Bounds long rounds, because /livez reports a loop whose round takes 120 s. */
 const roundMaxMs = 20_000
 
+/** A heartbeat wakes this round if an instance died or the clock was set back. */
 function createOrphanRescue(
   { databases, log, telemetry, wakeups }: Context,
   options: MaintenancePartsOptions,
 ): LoopPart {
-  return createPeriodicPart(3_000, async () => {
+  return createPeriodicPart(10_000, async () => {
     // Checks the database's clock first, because this clock decides which instances are dead.
     const { wasSetBackByMs: backMs } = await moveDueTimesIfClockSetBack(
       databases.ledger,
@@ -61,6 +62,7 @@ function createOrphanRescue(
       Date.now,
     )
     if (backMs > 0) {
+      await tidyRequests(databases.ledger)
       log.warn(
         `database clock was set back by ${Math.round(backMs)} ms: the daemon moved the times of waiting work back, too`,
       )
@@ -80,8 +82,7 @@ function takeOverPollsOfOthers(
   { ledger, queue, instance }: InstanceDatabases,
   { dispatch, mayRescue }: MaintenancePartsOptions,
 ): Promise<number> {
-  const own = { instanceId: instance.id, mayRescue: mayRescue(), isHeld: dispatch.holdsPoll }
-  return inTransaction(ledger, (db) => takeOverPolls(db, queue, own))
+  return takeOverPolls(ledger, queue, { instanceId: instance.id, mayRescue: mayRescue(), isHeld: dispatch.holdsPoll })
 }
 
 /**
@@ -121,7 +122,7 @@ async function rescueOrphans(
   return rescued
 }
 
-const upkeepEveryMs = 10_000
+const upkeepEveryMs = 30_000
 
 /** If the clock is set a week ahead, catching up takes 0.1 s. If it is set back, this work is only delayed. */
 const hourly = '1 * * * *'
@@ -141,7 +142,7 @@ function createUpkeep({ config, databases, telemetry, wakeups }: Context, stoppi
   stopping.addEventListener('abort', () => void schedule.stop())
   const steps = [
     async () => {
-      const round = await inTransaction(ledger, (db) => releaseUnblockedRecords(db, keyOnFailure, lastKey))
+      const round = await releaseUnblockedRecords(ledger, keyOnFailure, lastKey)
       lastKey = round.lastKey
       if (round.released > 0) wakeups.dispatch.wake()
     },

@@ -1,5 +1,5 @@
 import { type Database, epochMsSql, inTransaction, type Pool } from '../postgres/database.ts'
-import { isInstanceAliveSql } from './instances.ts'
+import { clockToleranceMs, isInstanceAliveSql } from './instances.ts'
 import { raiseProblems, shortenProblemSubject } from './problems.ts'
 
 /*
@@ -8,8 +8,6 @@ import { raiseProblems, shortenProblemSubject } from './problems.ts'
  * the due times of waiting work back.
  */
 
-/** A smaller step back is ignored. Gradual corrections of a clock stay far below this. */
-const toleranceMs = 2_000
 const hostToleranceMs = 5_000
 /** How long a jump is shown as a problem. */
 const jumpIsToldForMs = 3_600_000
@@ -26,7 +24,7 @@ export async function moveDueTimesIfClockSetBack(
   const { rows } = await pool.query<{ dbMs: number; isTold: boolean }>(
     `update outboxd.clock set seen_at = clock_timestamp() where seen_at < clock_timestamp() + $1 * interval '1 ms'
      returning ${epochMsSql('seen_at')} as "dbMs", exists (select from outboxd.problem where kind = 'clock_off') as "isTold"`,
-    [toleranceMs],
+    [clockToleranceMs],
   )
   const [seen] = rows
   if (seen === undefined) return { wasSetBackByMs: await inTransaction(pool, followJump) }
@@ -51,7 +49,7 @@ async function followJump(db: Database): Promise<number> {
     `select ${epochMsSql('seen_at - clock_timestamp()')} as "backMs" from outboxd.clock for update`,
   )
   const backMs = rows[0]?.backMs ?? 0
-  if (backMs < toleranceMs) return 0 // another instance did it
+  if (backMs < clockToleranceMs) return 0 // another instance did it
   await moveTimes(db, backMs)
   await db.query(
     `update outboxd.clock set seen_at = clock_timestamp(), jumps = jumps + 1, jump_ms = -$1::float8, jumped_at = clock_timestamp()`,

@@ -1,5 +1,5 @@
 import type { PollClaim, ProblemKind, Submission } from '../model.ts'
-import { type Database, inTransaction } from '../postgres/database.ts'
+import { type Database, inTransaction, type Pool } from '../postgres/database.ts'
 import { assertBindingMatchesService, type LedgerBinding, ledgerBindingSql, type ServiceIdentity } from './binding.ts'
 import { historyColumnsSql, type LookedFor, nothingLookedFor } from './history/history.ts'
 import type { HistoryReading } from './history/judgeHistory.ts'
@@ -15,8 +15,10 @@ export interface HeartbeatAnswer {
   history: HistoryReading | null
   /** The number of a reload that was requested and not answered yet; null if there is none. */
   reloadAsked: number | null
-  /** True if another instance began to count as dead in the last 10 s. */
-  hasOtherDied: boolean
+  /** True if an instance died that was sending records or polling. */
+  hasOrphans: boolean
+  /** True if the database's clock was set back (clockWatch.ts). */
+  isClockBack: boolean
 }
 
 /**
@@ -37,14 +39,24 @@ export async function writeHeartbeat(
        insert into outboxd.instance as i (id, version, host) values ($1, $2, $3)
        on conflict (id) do update set beat_at = clock_timestamp(), beats = i.beats + 1,
          started_at = case when ${isInstanceAliveSql('i')} then i.started_at else clock_timestamp() end
-       returning beats, case when reload_answered < reload_asked then reload_asked end as reload_asked
+       returning beats, beat_at - started_at as lived, case when reload_answered < reload_asked then reload_asked end as reload_asked
      )
-     select beat.beats::float8 as beats, beat.reload_asked as "reloadAsked", exists (
-         select from outboxd.instance other
-         where not ${isInstanceAliveSql('other')} and other.beat_at > clock_timestamp() - $4 * interval '1 ms'
-       ) as "hasOtherDied", ${ledgerBindingSql} as ledger, h.is_new is not null as "hasLedger", ${historyColumnsSql}
+     select beat.beats::float8 as beats, beat.reload_asked as "reloadAsked",
+       beat.lived > $4 * interval '1 ms' and (exists (
+         select from outboxd.submission s
+         where s.state = 'sending' and not s.probing and s.instance_id <> $1 and not exists (
+           select from outboxd.instance other where other.id = s.instance_id and ${isInstanceAliveSql('other')}
+         )
+       ) or exists (
+         select from outboxd.request r
+         where r.claim_id is not null and r.instance_id <> $1 and not exists (
+           select from outboxd.instance other where other.id = r.instance_id and ${isInstanceAliveSql('other')}
+         )
+       )) as "hasOrphans",
+       exists (select from outboxd.clock where seen_at > clock_timestamp() + $7 * interval '1 ms') as "isClockBack",
+       ${ledgerBindingSql} as ledger, h.is_new is not null as "hasLedger", ${historyColumnsSql}
      from beat left join outboxd.history($1, $5, $6) h on true`,
-    [instance.id, instance.version, instance.host, heartbeatSilenceMaxMs + 10_000, beats, request],
+    [instance.id, instance.version, instance.host, heartbeatSilenceMaxMs, beats, request, clockToleranceMs],
   )
   const { ledger, hasLedger, ...row } = rows[0] as (typeof rows)[0]
   if (service !== null && ledger !== null) assertBindingMatchesService(ledger, service)
@@ -98,17 +110,17 @@ export async function readOwnOrphanedSubmissions(
 
 /**
  * Makes polls due again that a dead instance had fetched, and those that this instance had fetched but does not hold,
- * because their outcome could not be written. Runs in a transaction.
+ * because their outcome could not be written.
  *
  * @param mayRescue false if this instance may not take others for dead now
  * @returns how many polls are due again
  */
 export async function takeOverPolls(
-  db: Database,
+  pool: Pool,
   queue: PollQueue,
   { instanceId, mayRescue, isHeld }: { instanceId: string; mayRescue: boolean; isHeld(poll: PollClaim): boolean },
 ): Promise<number> {
-  const { rows } = await db.query<PollClaim & { submissionId: string; isOwn: boolean }>(
+  const { rows } = await pool.query<PollClaim & { submissionId: string; isOwn: boolean }>(
     `select r.id as "requestId", r.claim_id as "claimId", r.submission_id as "submissionId", r.instance_id = $1 as "isOwn" from outboxd.request r
      where r.claim_id is not null and (r.instance_id = $1 or not exists (
        select from outboxd.instance i where i.id = r.instance_id and ${isInstanceAliveSql('i')}
@@ -120,15 +132,17 @@ export async function takeOverPolls(
   )
   const left = rows.filter((poll) => (poll.isOwn ? !isHeld(poll) : mayRescue))
   if (left.length === 0) return 0
-  await lockSubmissions(
-    db,
-    left.map(({ submissionId }) => submissionId),
-  )
-  const ended = await endPolls(db, left)
-  return queue.makeDue(
-    db,
-    ended.map(({ submissionId }) => submissionId),
-  )
+  return inTransaction(pool, async (db) => {
+    await lockSubmissions(
+      db,
+      left.map(({ submissionId }) => submissionId),
+    )
+    const ended = await endPolls(db, left)
+    return queue.makeDue(
+      db,
+      ended.map(({ submissionId }) => submissionId),
+    )
+  })
 }
 
 export async function deleteStaleInstances(db: Database): Promise<void> {
@@ -146,6 +160,9 @@ export async function deleteStaleInstances(db: Database): Promise<void> {
 export const heartbeatSilenceMaxMs = 5_000
 
 export const settingsValidMs = 60_000
+
+/** A smaller step back of the clock is ignored. Gradual corrections of a clock stay far below this. */
+export const clockToleranceMs = 2_000
 
 export const isInstanceAliveSql = (instanceAlias: string) =>
   `${instanceAlias}.beat_at > clock_timestamp() - interval '${heartbeatSilenceMaxMs} milliseconds'`

@@ -1,4 +1,4 @@
-import type { Database } from '../postgres/database.ts'
+import { type Database, inTransaction, type Pool } from '../postgres/database.ts'
 
 export type KeyOnFailure = 'continue' | 'block'
 
@@ -55,24 +55,26 @@ export async function withKeysLockedThenReleased<T>(
 const keysMax = 1_000
 
 /**
- * Releases records that a change of KEY_ON_FAILURE unblocks. Runs in a transaction.
+ * Releases records that a change of KEY_ON_FAILURE unblocks.
  *
  * @param fromKey the last key of the round before; '' to begin
  * @returns `lastKey` is '' if no keys are left
  */
 export async function releaseUnblockedRecords(
-  db: Database,
+  pool: Pool,
   onFailure: KeyOnFailure,
   fromKey = '',
 ): Promise<{ released: number; lastKey: string }> {
-  const { rows } = await db.query<{ key: string }>(
+  const { rows } = await pool.query<{ key: string }>(
     `select distinct key from outboxd.submission where state = 'queued' and held and key >= $2 order by key limit $1`,
     [keysMax, fromKey],
   )
   const keys = rows.map(({ key }) => key)
   if (keys.length === 0) return { released: 0, lastKey: '' }
-  await lockKeys(db, keys)
-  const released = await releaseFirstRecordsOfKeys(db, keys, onFailure)
+  const released = await inTransaction(pool, async (db) => {
+    await lockKeys(db, keys)
+    return releaseFirstRecordsOfKeys(db, keys, onFailure)
+  })
   return { released, lastKey: keys.length < keysMax ? '' : (keys.at(-1) ?? '') }
 }
 

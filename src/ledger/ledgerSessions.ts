@@ -51,7 +51,7 @@ export function openHeartbeatPool(url: string | DatabaseAddress, onIdleError: (e
     name: daemonSessionNames.heartbeat,
     connections: connectionsMax.heartbeat,
     onIdleError,
-    settings: { ...catalogSearchPathSettings, synchronous_commit: 'off' },
+    settings: { ...catalogSearchPathSettings, ...shortReadPlannerOptions, synchronous_commit: 'off' },
     limits: beatLimits,
   })
 }

@@ -28,6 +28,32 @@ export function applyStrictestSettings(pool: pg.Pool, own: InstanceSettings): Pr
   return inTransaction(pool, apply, { openingSql: beginClaimSql })
 }
 
+/**
+ * Says again what this instance was given.
+ *
+ * @returns false if any instance was given something else, or the ledger uses something else: then call
+ * `applyStrictestSettings`
+ */
+export async function repeatSettingsIfAllAgree(db: Database, own: InstanceSettings): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update outboxd.instance_setting set said_at = clock_timestamp()
+     where instance_id = $1 and not exists (
+       select from outboxd.instance_setting other
+       where (requests, window_ms, request_timeout_ms, key_on_failure, given) is distinct from ($2, $3, $4, $5, $6::jsonb)
+     ) and exists (select from outboxd.ledger where rate_limit = $2 and window_ms = $3 and file_digest is not distinct from $7)`,
+    [
+      own.instanceId,
+      own.requests,
+      own.windowMs,
+      own.requestTimeoutMs,
+      own.keyOnFailure,
+      JSON.stringify(own.given),
+      own.given[outboxFileSettingName] ?? null,
+    ],
+  )
+  return rowCount === 1
+}
+
 export async function withdrawInstanceSettings(db: Database, instanceId: string): Promise<void> {
   await db.query('delete from outboxd.instance_setting where instance_id = $1', [instanceId])
 }

@@ -1,4 +1,4 @@
-import { type PauseReason, type ProblemKind, type RequestDemand, type State, states } from '../model.ts'
+import { type PauseReason, type PollLoad, type ProblemKind, type RequestDemand, type State, states } from '../model.ts'
 import { type Database, epochMsSql } from '../postgres/database.ts'
 import { sessionNamesOfLedgerSql } from '../postgres/ledgerSchema.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
@@ -139,13 +139,8 @@ export async function readRequestDemand(db: Database, countMax: number): Promise
          as "rarePollsDue",
        coalesce((select extract(epoch from now() - due_at)::float8 * 1000 from outboxd.poll
           where is_due order by priority desc limit 1), 0) as "pollOverdueMs",
-       (select count(*)::int from (select from outboxd.poll where not is_under_way and not is_rare
-          order by priority desc limit 10000) t) as tracked,
        coalesce(budget.rate_limit, 0) as limit, coalesce(budget.free, 0) as free,
        extract(epoch from budget.next_free_at - now())::float8 * 1000 as "nextFreeMs",
-       (select count(*) filter (where purpose = 'submission')::int from (
-          select purpose from outboxd.request where over_at > now() - budget.window_ms * interval '1 ms'
-          order by over_at desc limit least(budget.rate_limit, 10000)) newest) as "submissionsSent",
        (select extract(epoch from least(
           (select min(due_at) from outboxd.submission
              where state = 'queued' and not held and due_at > now()),
@@ -164,6 +159,19 @@ export async function readRequestDemand(db: Database, countMax: number): Promise
     [countMax],
   )
   return rows[0] as RequestDemand
+}
+
+export async function readPollLoad(db: Database): Promise<PollLoad> {
+  const { rows } = await db.query<PollLoad>(
+    `select
+       (select count(*)::int from (select from outboxd.poll where not is_under_way and not is_rare
+          order by priority desc limit 10000) t) as tracked,
+       (select count(*) filter (where purpose = 'submission')::int from (
+          select purpose from outboxd.request where over_at > now() - l.window_ms * interval '1 ms'
+          order by over_at desc limit least(l.rate_limit, 10000)) newest) as "submissionsSent"
+     from outboxd.ledger l`,
+  )
+  return rows[0] as PollLoad
 }
 
 /**

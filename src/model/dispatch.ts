@@ -49,13 +49,9 @@ export interface RequestDemand {
   pollsDue: number
   rarePollsDue: number
   pollOverdueMs: number
-  /** Transactions that are polled, but not rarely. Counted up to 10,000. */
-  tracked: number
   limit: number
   /** Requests that may be made now. */
   free: number
-  /** Submissions sent in the last window. Counted up to 10,000. */
-  submissionsSent: number
   /** Time until the next work is due; null if nothing is planned. */
   nextDueMs: number | null
   /** Time until a request may be made; null if one may be made now. */
@@ -63,6 +59,14 @@ export interface RequestDemand {
   pauses: CurrentPause[]
   /** After a trial, one record must get through before sending resumes. */
   proof: 'none' | 'wanted' | 'under way'
+}
+
+/** What polls are planned by. Counts stop at 10,000. */
+export interface PollLoad {
+  /** Transactions that are polled, but not rarely. */
+  tracked: number
+  /** Submissions sent in the last window. */
+  submissionsSent: number
 }
 
 export interface CurrentPause {

@@ -90,7 +90,7 @@ describe('orphans', () => {
     const [one, other] = await sendingBy(randomUUID(), 2)
     await beAlive()
     const { orphans, interpreted, toldOf } = setup()
-    expect(await orphans.runOnce()).toBe(3_000)
+    expect(await orphans.runOnce()).toBe(10_000)
     expect(interpreted).toMatchObject([
       { kind: 'no-answer', sent: true, cause: 'network' },
       { kind: 'no-answer', sent: true, cause: 'network' },
@@ -212,7 +212,7 @@ describe('upkeep', () => {
   test('records without a poll get one at the start, and not in each round', async () => {
     const { upkeep } = setup()
     await loseJob()
-    expect(await upkeep.runOnce()).toBe(10_000)
+    expect(await upkeep.runOnce()).toBe(30_000)
     expect(await ledger.polled()).toHaveLength(1)
     await sql('delete from outboxd_jobs.job')
     await upkeep.runOnce()

@@ -7,17 +7,16 @@ const demand: RequestDemand = {
   pollsDue: 0,
   rarePollsDue: 0,
   pollOverdueMs: 0,
-  tracked: 7,
   limit: 100,
   free: 90,
-  submissionsSent: 4,
   nextDueMs: null,
   nextFreeMs: null,
   pauses: [],
   proof: 'none',
 }
 const waiting = (submissionsReady: number, captureWindow: number, outboxWaiting: number) =>
-  toPollPlannerInput({ ...demand, submissionsReady }, captureWindow, outboxWaiting).submissionsWaiting
+  toPollPlannerInput({ ...demand, submissionsReady }, { tracked: 7, submissionsSent: 4 }, captureWindow, outboxWaiting)
+    .submissionsWaiting
 
 test('rows in the outbox count if the ledger is full', () => {
   expect(waiting(1_000, 1_000, 5_000)).toBe(6_000)

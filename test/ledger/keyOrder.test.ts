@@ -3,7 +3,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { decideClaimLimits } from '../../src/daemon/capture/capture.ts'
 import { type KeyOnFailure, releaseUnblockedRecords } from '../../src/ledger/keyOrder.ts'
 import type { Submission } from '../../src/model.ts'
-import { inTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
 import {
   claim,
@@ -108,7 +107,7 @@ test('keys that KEY_ON_FAILURE=block held are released under KEY_ON_FAILURE=cont
   await send(ledger.dispatch({ keyOnFailure: 'block' }), { state: 'failed' })
   expect(await isHeld(second)).toBe(true)
   const release = (keyOnFailure: KeyOnFailure) =>
-    inTransaction(ledger.pool, async (db) => (await releaseUnblockedRecords(db, keyOnFailure)).released)
+    releaseUnblockedRecords(ledger.pool, keyOnFailure).then(({ released }) => released)
   expect(await release('block')).toBe(0)
   expect(await release('continue')).toBe(1)
   expect(await Promise.all([second, third].map(isHeld))).toEqual([false, true])
@@ -117,7 +116,7 @@ test('keys that KEY_ON_FAILURE=block held are released under KEY_ON_FAILURE=cont
 test('an empty key is released, too', async () => {
   const [, second] = await ledger.capture([{ key: '' }, { key: '' }], 'block')
   await send(ledger.dispatch({ keyOnFailure: 'block' }), { state: 'failed' })
-  const release = () => inTransaction(ledger.pool, (db) => releaseUnblockedRecords(db, 'continue'))
+  const release = () => releaseUnblockedRecords(ledger.pool, 'continue')
   expect(await isHeld(second)).toBe(true)
   expect((await release()).released).toBe(1)
 })
@@ -126,7 +125,7 @@ test('a round checks 1,000 keys, and the next round goes on after them', async (
   const many = Array.from({ length: 1_001 }, (_, i) => `key ${String(i).padStart(4, '0')}`)
   await ledger.capture(many.flatMap((key) => [{ key }, { key }]))
   await ledger.pool.query(`update outboxd.submission set held = true where key = $1`, [many.at(-1)])
-  const release = (after: string) => inTransaction(ledger.pool, (db) => releaseUnblockedRecords(db, 'continue', after))
+  const release = (after: string) => releaseUnblockedRecords(ledger.pool, 'continue', after)
   const first = await release('')
   expect(first).toEqual({ released: 0, lastKey: many[999] })
   expect(await release(first.lastKey)).toEqual({ released: 1, lastKey: '' })

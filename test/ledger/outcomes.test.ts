@@ -5,7 +5,6 @@ import { lockBudget } from '../../src/ledger/budget.ts'
 import { readOrphanedSubmissions, takeOverPolls, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { writeStepsAndReleaseKeys } from '../../src/ledger/outcomes.ts'
 import type { ClaimedPoll, Submission } from '../../src/model.ts'
-import { inTransaction } from '../../src/postgres/database.ts'
 import { readSubmitAnswer } from '../../src/service/readAnswer.ts'
 import { response } from '../support/answers.ts'
 import type { GivenChange } from '../support/change.ts'
@@ -72,7 +71,7 @@ test('the answer to a poll that was taken over does not stand in the way of the 
     'select instance_id as "instanceId" from outboxd.request where claim_id is not null',
   )
   const own = { instanceId: claimed[0]?.instanceId ?? '', mayRescue: false, isHeld: () => false }
-  expect(await inTransaction(ledger.pool, (db) => takeOverPolls(db, ledger.queue, own))).toBe(1)
+  expect(await takeOverPolls(ledger.pool, ledger.queue, own)).toBe(1)
   const second = (await claim(dispatch, { polls: 1 })).polls[0] as ClaimedPoll
   expect(second.submission.id).toBe(first.submission.id)
   const again = { state: 'accepted', pollInMs: 5_000 } as const

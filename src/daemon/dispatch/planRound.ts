@@ -23,6 +23,9 @@ export interface InstanceState {
 /** The longest wait until this instance notices what other instances and operators did. */
 export const roundWaitMaxMs = 1_000
 
+/** The wait if nothing is planned. An instance that captures a record wakes its own dispatcher. */
+export const idleWaitMs = 2_000
+
 /**
  * The wait if other instances took the requests or the due polls, because no signal says when these instances are done.
  */
@@ -87,6 +90,7 @@ function untilMore(
   { submissionsReady, pollsDue, nextDueMs, nextFreeMs }: RequestDemand,
   againInMs: number | undefined,
 ): number {
+  if (submissionsReady + pollsDue === 0 && nextDueMs === null) return idleWaitMs
   const more = submissionsReady + pollsDue > 0 ? nextFreeMs : nextDueMs
   return Math.max(1, Math.min(roundWaitMaxMs, more ?? roundWaitMaxMs, againInMs ?? roundWaitMaxMs))
 }

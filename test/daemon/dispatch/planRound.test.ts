@@ -20,10 +20,8 @@ const nothingWaits: RequestDemand = {
   pollsDue: 0,
   rarePollsDue: 0,
   pollOverdueMs: 0,
-  tracked: 0,
   limit: 100,
   free: 100,
-  submissionsSent: 0,
   nextDueMs: null,
   nextFreeMs: null,
   pauses: [],
@@ -80,7 +78,7 @@ test.each<[string, Partial<InstanceState>, Partial<RequestDemand>, object]>([
   ],
 
   // Nothing to do.
-  ['nothing in sight', {}, {}, waits(1_000)],
+  ['nothing in sight', {}, {}, waits(2_000)],
   ['something that becomes due', {}, { nextDueMs: 300, nextFreeMs: 20 }, waits(300)],
   ['what should be due already', {}, { nextDueMs: -5 }, waits(1)],
   [
