@@ -14,7 +14,8 @@ import {
 } from './failingRows.ts'
 import { type OpenTable, openTable, readTableShapeAndIdentity, type TableShapeAndIdentity } from './openTable.ts'
 import { isMarkedOnCapture, type OutboxTable, qualifiedNameSql, toOutboxTable } from './outboxTable.ts'
-import { addTableSchemaIfFound } from './readTableShape.ts'
+import { addTableSchemaIfFound, OutboxTableUnusable } from './readTableShape.ts'
+import { findRowNamingTransaction } from './rowsUnderWay.ts'
 
 /** The client's outbox table, the first parameter of this folder's functions, as in `claimRows(outbox, …)`. */
 export class Outbox {
@@ -81,11 +82,28 @@ export class Outbox {
     return this.#opened.table
   }
 
-  /** Binds the ledger to this table if the ledger has none yet. @throws OutboxTableUnusable, OutboxMismatch */
+  /**
+   * Binds the ledger to this table if the ledger has none yet.
+   *
+   * @throws OutboxTableUnusable if the ledger is new, and the table's rows show that there was another one; OutboxMismatch
+   */
   async bindLedger(who: string): Promise<void> {
+    await this.#assertNoFormerLedger()
     await bindLedgerToOutboxIfUnbound(this.ledger, await this.readIdentity(), who)
     await this.open()
     this.#isOurs = true
+  }
+
+  async #assertNoFormerLedger(): Promise<void> {
+    const { rows } = await this.ledger.query<{ isNew: boolean }>(
+      'select table_name is null and not exists (select from outboxd.submission) as "isNew" from outboxd.ledger',
+    )
+    if (!rows[0]?.isNew) return
+    const outboxId = await findRowNamingTransaction(await this.open())
+    if (outboxId === null) return
+    throw new OutboxTableUnusable(
+      `the ledger is new, but row ${outboxId} of ${this.describedNameSql} names a transaction: a ledger that knew it is gone, and rows that were sent could be sent again. Restore that ledger. If that cannot be, \`outboxd recover\` makes every row that may have been sent uncertain. If the rows are older than outboxd, say where to begin: \`outboxd adopt --start now\` (or id:N, since:D)`,
+    )
   }
 
   /** Binds the ledger if the table's database could not be reached at the start. */
