@@ -61,6 +61,8 @@ Examples:
         return exitCodes.done
       }
       const parts = { databases, operator, mappings: loadMappings(mappingsDir) }
+      if (!dryRun && (await pauseBeforeRecovery(operator)))
+        say('All is paused, and stays so until you confirm here, or give `outboxd recover --nothing-lost`.')
       if (dryRun || !yes) {
         const preview = await recoverLedger(parts, true)
         if (dryRun && json) printJson(context, { dryRun, ...preview })
@@ -69,7 +71,6 @@ Examples:
         if (!(await askForConfirmation(context, 'Settle all of these, and resume sending?')))
           return exitCodes.unconfirmed
       }
-      await pauseBeforeRecovery(operator)
       const done = await recoverLedger(parts, false)
       if (json) printJson(context, { dryRun, ...done })
       else context.stdout.write(lines(done, 'are'))
@@ -100,7 +101,7 @@ function lines(
     [named, `whose rows name their transaction ${verb} polled`],
     [accepted, `that the service had accepted ${verb} polled on`],
     [ended, `that had failed, or were rejected or discarded, ${verb} noted as "may have arrived"`],
-    [unreadable, 'of the outbox cannot be read, so they stay as they are'],
+    [unreadable, `of the outbox that cannot be read ${verb} rejected, and "may have arrived"`],
   ] as const
   return counted
     .map(([count, what]) =>

@@ -22,6 +22,8 @@ export interface ServedOutbox {
   start: StartPosition
   /** Rows that were recorded before have no record: the ledger was created later, or retention deleted the record. */
   sinceMs: number
+  /** When a person last ran `recover`, since which a position may have gone back; null if nobody did. */
+  recoveredMs: number | null
 }
 
 /** Thrown if the configuration names a different outbox, or one whose ids started again. */
@@ -48,7 +50,8 @@ export async function readServedOutbox<ExtraColumns>(
 const columns = `
   case when table_name is not null then json_build_object('table', table_name, 'idColumn', id_column) end as identity,
   json_build_object('id', start_id, 'at', to_char(start_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')) as start,
-  extract(epoch from greatest(since, (select pruned_recorded + interval '1 ms' from outboxd.outbox_cursor)))::float8 * 1000 as "sinceMs"`
+  extract(epoch from greatest(since, (select pruned_recorded + interval '1 ms' from outboxd.outbox_cursor)))::float8 * 1000 as "sinceMs",
+  extract(epoch from recovered_at)::float8 * 1000 as "recoveredMs"`
 
 /** Does nothing if the ledger already serves an outbox, so that of two daemons one wins. */
 export async function bindLedgerToOutboxIfUnbound(

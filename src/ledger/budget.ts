@@ -163,8 +163,12 @@ export async function tidyRequests(db: Database): Promise<void> {
        update outboxd.ledger set spent_at = spent_at - (spent_set_at - statement_timestamp()), spent_set_at = statement_timestamp()
        where spent_set_at > statement_timestamp()
      )
-     delete from outboxd.request
-     where claim_id is null and claimed_at < statement_timestamp() - interval '1 h'
+     delete from outboxd.request r
+     where claim_id is null
+       -- an instance must find its newest one (history/history.ts), whatever becomes of the clock
+       and (exists (select from outboxd.request later where later.id > r.id and later.instance_id = r.instance_id)
+         or not exists (select from outboxd.instance i where i.id = r.instance_id))
+       and claimed_at < statement_timestamp() - interval '1 h'
        and over_at < statement_timestamp() - greatest(interval '1 h', (select window_ms * interval '1 ms' from outboxd.ledger))`,
   )
 }

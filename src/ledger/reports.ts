@@ -13,10 +13,10 @@ export async function readDueReports(
 ): Promise<{ fresh: DueReport[]; again: DueReport[] }> {
   const { rows } = await db.query<DueReport & { again: boolean }>(
     `(select id as "submissionId", report_failures as failures, false as again from outboxd.submission
-      where (select lost_at is null from outboxd.ledger) and report_due and report_put_off is distinct from revision order by seq limit $1)
+      where (select lost_at is null from outboxd.ledger where is_only) and report_due and report_put_off is distinct from revision order by seq limit $1)
      union all
      (select id, report_failures, true from outboxd.submission
-      where (select lost_at is null from outboxd.ledger) and report_due and report_put_off = revision and report_not_before <= clock_timestamp()
+      where (select lost_at is null from outboxd.ledger where is_only) and report_due and report_put_off = revision and report_not_before <= clock_timestamp()
       order by report_not_before limit $2)`,
     [freshMax, againMax],
   )

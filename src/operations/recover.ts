@@ -35,7 +35,7 @@ export interface Recovery extends SettledRecords {
   /** Rows that the ledger did not know, by what they say. */
   waiting: number
   marked: number
-  /** Rows that it did not know, and whose contents cannot be read. */
+  /** Rows that it did not know, and whose contents cannot be read: their records are rejected. */
   unreadable: number
   /** Records that are polled on. */
   accepted: number
@@ -74,8 +74,8 @@ export function acceptLedgerAsComplete({ ledger, actor }: Operator): Promise<voi
   return inTransaction(ledger, (db) => acceptAsComplete(db, actor))
 }
 
-/** The outbox is read in between. */
-const patienceSql = `set local idle_in_transaction_session_timeout = '60s'; set local lock_timeout = '15s'`
+/** The whole outbox is read in between, on other sessions. */
+const patienceSql = `set local idle_in_transaction_session_timeout = '1h'; set local statement_timeout = 0; set local lock_timeout = '15s'`
 
 async function recoverIn(
   db: Database,
@@ -92,6 +92,7 @@ async function recoverIn(
       const record = await readRecord(databases, mappings, row.outboxId)
       if (record === null) {
         inserted.unreadable += 1
+        records.push(unreadableRecord(row))
         continue
       }
       records.push(toRecordInDoubt(record, row, mappings))
@@ -147,6 +148,14 @@ function readRecord(databases: Databases, mappings: Mappings, outboxId: string):
     }),
   )
 }
+
+/** Without a record, the row would be captured and sent once it can be read again. */
+const unreadableRecord = ({ outboxId }: RowWithoutRecord): CapturedRecord => ({
+  ...{ outboxId, type: '', key: null, payload: null, createdAt: null, created: null },
+  ...{ id: uuidv7(), idempotencyKey: randomUUID(), resource: null, body: null, tracked: true, sendsOwnId: false },
+  error: 'the row cannot be read. The record may have arrived',
+  doubt: 'the ledger did not know this row, which cannot be read. The record may have arrived',
+})
 
 /** If the row cannot be mapped, the record becomes rejected, and may have arrived. */
 function toRecordInDoubt(

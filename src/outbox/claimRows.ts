@@ -64,7 +64,8 @@ export async function hasToWaitForKey(outbox: Outbox, outboxId: string, order: R
   return outbox.queryTable(async (table) => {
     const sql = claimStatements(table)
     const rows = await readRow(table.db, sql.keyById, outboxId)
-    if (rows.some(({ key }) => key !== null && order.exceptKeys.includes(key))) return true
+    // A row behind the position is not captured again by itself: its record waits for its key in the ledger.
+    if (rows.some(({ key, isAhead }) => isAhead && key !== null && order.exceptKeys.includes(key))) return true
     return (await findOvertaking(table.db, sql, rows, order.skipped)).size > 0
   })
 }
@@ -116,6 +117,7 @@ interface LockedRow {
 }
 
 interface KeyedRow extends LockedRow {
+  isAhead: boolean
   key: string | null
 }
 
@@ -130,8 +132,8 @@ const setBackMax = 1_000
 
 type ClaimStatements = ReturnType<typeof claimStatements>
 
-export function claimStatements({ rows, locksRows }: OpenTable) {
-  const { from, uncaptured, hasNoRecord, setBack, key, keyHash, type, sort, order, id, idType, idText } = rows
+export function claimStatements({ rows, locksRows, form }: OpenTable) {
+  const { from, uncaptured, hasNoRecord, isAhead, setBack, key, keyHash, type, sort, order, id, idType, idText } = rows
   const [first, second] = sort
   // Postgres reads the last row's sort value itself, because a value sent as text may lose digits. NULL sorts last and
   // needs a case of its own.
@@ -141,7 +143,7 @@ export function claimStatements({ rows, locksRows }: OpenTable) {
       ? `${id} <= $4::${idType}`
       : `((${first.expression}, ${second.expression}) <= (${last}, $4::${idType})
           or (${last} is null and (${first.expression} is not null or ${id} <= $4::${idType})))`
-  const keyById = `select ${idText} as "outboxId", ${key} as key, ${keyHash} as "keyHash" from ${from} where ${hasNoRecord} and ${id} = $1::${idType}`
+  const keyById = `select ${idText} as "outboxId", ${key} as key, ${keyHash} as "keyHash", ${form === 'append-only' ? isAhead : 'true'} as "isAhead" from ${from} where ${hasNoRecord} and ${id} = $1::${idType}`
   return {
     // `for no key update`, because `for update` would block inserts that refer to these rows.
     lock: `select ${idText} as "outboxId", ${keyHash} as "keyHash"

@@ -51,6 +51,7 @@ const anyServed: ServedOutbox = {
   identity: null,
   start: { id: null, at: null },
   sinceMs: 0,
+  recoveredMs: null,
 }
 
 function statementsOf(table: OpenTable): NamedStatements {

@@ -74,7 +74,8 @@ export class Outbox {
     const served = read ?? (await readServedOutbox(this.ledger))
     assertOutboxIsServed(served, inspected.identity)
     const failingIds = this.failingRows.ids()
-    const key = JSON.stringify([served.start, failingIds])
+    // What was seen of writers before a recovery says nothing about the table that it left.
+    const key = JSON.stringify([served.start, served.recoveredMs, failingIds])
     if (this.#opened?.key !== key) {
       const table = openTable(this.pool, this.described, inspected, { served, failingIds })
       this.#opened = { table, key }

@@ -57,7 +57,8 @@ export function rowExpressions(
     writtenStates.length === 0
       ? record('false')
       : record(`not s.report_due and s.state in (${literalListSql(writtenStates)})`)
-  const isAhead = `${prefixedColumnSql(table.sequence ?? table.id)} > ${positionSql}`
+  const number = prefixedColumnSql(table.sequence ?? table.id)
+  const isAhead = `${number} > ${positionSql}`
   const form = tableFormOf(table)
   const hasNoRecord = form === 'marked' ? waits : `${waits} and ${record('s.seq')} is null`
   return {
@@ -71,7 +72,7 @@ export function rowExpressions(
     /** The condition that a row is behind no position of an append-only table. */
     isAhead,
     /** The condition that a row would be captured if its record were deleted. */
-    waitsWithoutRecord: form === 'append-only' ? `${isAhead} and ${waits}` : waits,
+    waitsWithoutRecord: form === 'append-only' ? `${number} > ${prunedNumberSql} and ${waits}` : waits,
     /** For the form end only: the condition that the row waits again although its outcome was written. */
     setBack: `${waits} and ${isSetBack}`,
     /** For the form end only: `uncaptured` or `setBack`. */
@@ -160,6 +161,9 @@ function sortExpressions({ sequence, order, id }: OutboxTable, shape: TableShape
 const recordOfRowSql = (selectSql: string, idText: string, created: string) =>
   `(select ${selectSql} from outboxd.submission s
     where s.outbox_id operator(pg_catalog.=) ${idText} collate "C" and not ${areOtherRowsSql('s.row_created', created)})`
+
+/** The highest number of a row whose record retention has deleted. Rows behind the position may have no record, too. */
+export const prunedNumberSql = `coalesce((select c.pruned_number from outboxd.outbox_cursor c), '-9223372036854775808'::bigint)`
 
 /** The highest number of the sequence up to which the ledger has all rows. */
 const positionSql = `coalesce((select c.position from outboxd.outbox_cursor c), '-9223372036854775808'::bigint)`

@@ -3,7 +3,7 @@ import { findCapturedRows, type SeenRow } from './capturedRows.ts'
 import { columnTextSql, prefixedColumnSql } from './columns.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { notBeforeStartSql } from './rowExpressions.ts'
+import { notBeforeStartSql, prunedNumberSql } from './rowExpressions.ts'
 import { isInSliceSql, nullIfCanceled, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 
@@ -19,8 +19,6 @@ export function rowsBehindPositionSql({ rows, table, form }: OpenTable): string 
   return `select ${idText} as "outboxId", ${created} as created from ${from}
     where ${waits} and not (${isAhead}) and ${prefixedColumnSql(table.sequence ?? table.id)} > ${prunedNumberSql}${isInSliceSql(rows, 1)} order by ${id}`
 }
-
-const prunedNumberSql = `coalesce((select c.pruned_number from outboxd.outbox_cursor c), '-9223372036854775808'::bigint)`
 
 /**
  * Reads the rows of a slice that lie behind the position of an append-only table and have no record, or one of a

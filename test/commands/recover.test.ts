@@ -257,12 +257,13 @@ test('--dry-run shows the same and changes nothing', async () => {
   expect((await query('select from outboxd.ledger where lost_at is null')).rowCount).toBe(0)
 })
 
-test('without a yes it changes nothing', async () => {
+test('without a yes it changes no record, and all stays paused', async () => {
   const id = await queued()
   const context = fixture.context('n\n')
   expect(await recover.action(context, {})).toBe(4)
   expect(await stateOf(id)).toBe('queued')
-  expect((await query('select from outboxd.ledger where lost_at is null')).rowCount).toBe(1)
+  expect(context.messages()).toContain('All is paused, and stays so until you confirm')
+  expect((await query('select from outboxd.ledger where lost_at is null')).rowCount).toBe(0)
 })
 
 test('it works without a finding, because not every restore can be noticed', async () => {

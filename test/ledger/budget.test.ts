@@ -11,6 +11,7 @@ import {
   lockBudget,
   tidyRequests,
 } from '../../src/ledger/budget.ts'
+import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { beginTransaction, inTransaction } from '../../src/postgres/database.ts'
 import { fullestWindow } from '../support/fullestWindow.ts'
 import { claimRequests, countFree, type Ledger, openLedger, setLimit } from '../support/ledger.ts'
@@ -264,6 +265,17 @@ describe('requests', () => {
     await setLimit(ledger.pool, 10)
     await tidyRequests(ledger.pool)
     expect(await left()).toBe(0)
+  })
+
+  test('the newest request of an instance that is known stays, however old, because the instance looks for it', async () => {
+    await setLimit(ledger.pool, 10)
+    const [other, instanceId] = [randomUUID(), randomUUID()]
+    await writeHeartbeat(ledger.pool, { id: instanceId, version: 'test', host: 'test' })
+    for (const id of [instanceId, instanceId, other]) await claimRequests(ledger.pool, 1, { instanceId: id })
+    await pass(7_200_000)
+    await tidyRequests(ledger.pool)
+    const { rows } = await ledger.pool.query('select instance_id as id from outboxd.request')
+    expect(rows).toEqual([{ id: instanceId }])
   })
 
   test('after the database’s clock was set back by an hour, requests count from now on, each as long as it may', async () => {

@@ -133,7 +133,13 @@ export class LedgerHistory {
   }
 
   async #pauseAll(detail: string): Promise<HistoryChange> {
-    const isNew = await inTransaction(this.#options.pool, (db) => pauseForHistory(db, detail))
+    const { pool, instanceId } = this.#options
+    const isNew = await inTransaction(pool, async (db) => {
+      await db.query('select from outboxd.ledger for update')
+      // Somebody may have run `recover` since this daemon noticed the loss.
+      this.#judge(await readHistory(db, instanceId, this.lookFor()))
+      return this.#loss !== null && (await pauseForHistory(db, detail))
+    })
     return isNew ? { kind: 'lost', detail } : { kind: 'none' }
   }
 

@@ -131,11 +131,19 @@ export async function settleRecordsInDoubt(db: Database, actor: Actor): Promise<
     if (rows.length < settledAtOnceMax) break
   }
   await db.query(`update outboxd.submission set in_doubt = true where state = 'uncertain' and not in_doubt`)
-  const { rowCount: ended } = await db.query(
-    `update outboxd.submission set may_have_arrived = true
-     where state in ('failed', 'rejected', 'discarded') and not may_have_arrived and emptied_at is null`,
-  )
-  return { ...counts, ended: ended ?? 0 }
+  let ended = 0
+  for (;;) {
+    const { rowCount } = await db.query(
+      `update outboxd.submission set may_have_arrived = true where id = any(array(
+         select id from outboxd.submission
+         where state in ('failed', 'rejected', 'discarded') and not may_have_arrived and emptied_at is null
+         limit ${settledAtOnceMax}
+       ))`,
+    )
+    ended += rowCount ?? 0
+    if ((rowCount ?? 0) < settledAtOnceMax) break
+  }
+  return { ...counts, ended }
 }
 
 /** Bounds the time of one statement. */

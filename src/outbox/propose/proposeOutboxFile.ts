@@ -78,6 +78,7 @@ function foreignLines(table: Table, { type, hasQuery, currencies }: OutboxFileSo
       `only of sending${listOf(statuses)}`,
     ),
     withComment('# state: none', none),
+    withComment('# sequence: COLUMN', 'with state: none, a column that a sequence fills at the insert'),
     withComment('# write: { COLUMN: error }', outcome),
   ]
 }
