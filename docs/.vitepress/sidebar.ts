@@ -9,6 +9,7 @@ const groups = {
     'tutorial-erp',
     'install',
     'outbox',
+    'outbox-experts',
     'change-capture',
     'other-databases',
     'mapping',
