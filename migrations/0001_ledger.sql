@@ -410,7 +410,7 @@ create table outboxd.believed_refusal (
 
 -- What is wrong and stays so until somebody, or time, mends it: `outboxd status` and the metrics say each of these.
 create table outboxd.problem (
-  kind     text        not null,   -- src/model.ts, problemKinds
+  kind     text        not null,   -- src/model/problem.ts, problemKinds
   subject  text collate "C" not null,   -- what it is about: a row's id, a type, a loop; empty for the whole
   detail   text        not null,   -- for the operator: what was seen
   since    timestamptz not null default clock_timestamp(),

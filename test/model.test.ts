@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Change } from '../src/model.ts'
+import type { Change } from '../src/model/submission.ts'
 
 /**
  * Checks the types of changes with tsc (`npm run check`): a line that tsc accepts but should refuse is an error. The CHECK

@@ -1,5 +1,5 @@
 import { erasedRecordsMax, eraseRecords, type RecordOfKey, readRecordsOfKey } from '../ledger/operator/decisions.ts'
-import { isFinalState } from '../model.ts'
+import { isFinalState } from '../model/submission.ts'
 import { carryOutInBatches, listSkippedAsChanged, type SkippedRecord } from '../operations/bulkChange.ts'
 import { pluralize } from '../plainText.ts'
 import { printChangeResult, renderSkippedRecords } from './selection.ts'

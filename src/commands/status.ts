@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
-import { states } from '../model.ts'
+import { states } from '../model/submission.ts'
 import type { Databases } from '../operations/databases.ts'
 import { createStatusReport, type StatusReport } from '../operations/diagnose.ts'
 import { explainError } from '../operations/explainError.ts'

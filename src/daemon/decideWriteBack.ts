@@ -1,4 +1,5 @@
-import type { ProblemKind, RowOutcome } from '../model.ts'
+import type { RowOutcome } from '../model/outbox.ts'
+import type { ProblemKind } from '../model/problem.ts'
 
 /** `message` is Postgres's own. */
 export interface RowRefusal {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { endStates } from '../model.ts'
+import { endStates } from '../model/submission.ts'
 import { checkRecords, type Evidence, formatRecordCheck, type LoggedRequest, type RecordCheck } from './checkRecords.ts'
 import { createSalesOrder, insertSalesOrder, readOutboxRows, readTotalByOrderNumber, type SalesOrder } from './erp.ts'
 import type { Installation } from './installation.ts'

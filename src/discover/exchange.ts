@@ -1,4 +1,4 @@
-import { isSuccessStatus } from '../model.ts'
+import { isSuccessStatus } from '../model/service.ts'
 import { readRateRemaining } from '../service/client.ts'
 import { isServiceErrorCode, readAcceptance, tokenResponseSchema } from '../service/responses.ts'
 

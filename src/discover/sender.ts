@@ -1,5 +1,5 @@
 import type { DiscoverConfig } from '../config.ts'
-import { endOfRequest, type RequestEnd } from '../model.ts'
+import { endOfRequest, type RequestEnd } from '../model/service.ts'
 import { readRetryAfterMs } from '../service/client.ts'
 import type { HttpAnswer, HttpClient, HttpRequest } from '../service/http.ts'
 import { parseAndMaskJson } from '../service/readJson.ts'

@@ -1,4 +1,4 @@
-import type { RequestPurpose, WantedRequests } from '../model.ts'
+import type { RequestPurpose, WantedRequests } from '../model/dispatch.ts'
 import type { Database } from '../postgres/database.ts'
 
 /*

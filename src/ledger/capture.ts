@@ -8,7 +8,7 @@ import type {
   KnownTypes,
   SkippedRow,
   WaitingKey,
-} from '../model.ts'
+} from '../model/outbox.ts'
 import { beginTransaction, type Database, type DatabasePool, inTransaction } from '../postgres/database.ts'
 import { committedToDiskSql } from '../postgres/sessionPool.ts'
 import { readCurrency } from './audit/currency.ts'

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
-import type { Claim, ClaimedRequest, ClaimedSubmission, ClaimRequest, RequestPurpose, Submission } from '../model.ts'
+import type { Claim, ClaimedRequest, ClaimedSubmission, ClaimRequest, RequestPurpose } from '../model/dispatch.ts'
+import type { Submission } from '../model/submission.ts'
 import { beginTransaction, type Database } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { sendDeadlineMs } from '../requestDurations.ts'

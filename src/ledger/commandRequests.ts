@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { systemClock } from '../clock.ts'
-import type { RequestEnd } from '../model.ts'
+import type { RequestEnd } from '../model/service.ts'
 import {
   beginTransaction,
   CommitUncertain,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { CapturedRecord, State, Transition } from '../model.ts'
+import type { CapturedRecord } from '../model/outbox.ts'
+import type { State, Transition } from '../model/submission.ts'
 import type { Database } from '../postgres/database.ts'
 import { lockKeys } from './keyOrder.ts'
 

@@ -1,4 +1,5 @@
-import type { PollClaim, ProblemKind, Submission } from '../model.ts'
+import type { ProblemKind } from '../model/problem.ts'
+import type { PollClaim, Submission } from '../model/submission.ts'
 import { type Database, inTransaction, type Pool } from '../postgres/database.ts'
 import { assertBindingMatchesService, type LedgerBinding, ledgerBindingSql, type ServiceIdentity } from './binding.ts'
 import { historyColumnsSql, type LookedFor, nothingLookedFor } from './history/history.ts'

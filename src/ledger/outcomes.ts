@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { boundText, escapeNonAscii, textCharsMax } from '../boundText.ts'
-import { endStates, type OutcomeBatch, type Transition, type WrittenStep } from '../model.ts'
+import type { OutcomeBatch, WrittenStep } from '../model/dispatch.ts'
+import { endStates, type Transition } from '../model/submission.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { beginClaimSql, countRequestsOfOtherClient, endAnsweredRequests, endUnsentRequests } from './budget.ts'
 import { failResubmissionsOfOvertakenDocuments } from './documents.ts'

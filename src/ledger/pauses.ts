@@ -1,6 +1,7 @@
 import { boundText, textCharsMax } from '../boundText.ts'
 import type { Config } from '../config.ts'
-import type { AnsweredRecord, PauseReason, PauseToRaise } from '../model.ts'
+import type { AnsweredRecord } from '../model/dispatch.ts'
+import type { PauseReason, PauseToRaise } from '../model/service.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Operator, WhoAndReason } from './operator/operator.ts'
 

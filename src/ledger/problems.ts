@@ -1,5 +1,5 @@
 import { boundText, textCharsMax } from '../boundText.ts'
-import type { Problem, ProblemKind, RaisedProblem } from '../model.ts'
+import type { Problem, ProblemKind, RaisedProblem } from '../model/problem.ts'
 import { beginTransaction, type Database, type DatabasePool, didSessionSurviveError } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 

@@ -1,5 +1,5 @@
 import { type Clock, PgBoss } from 'pg-boss'
-import type { MovedPoll, PlannedPoll, PollClaim } from '../model.ts'
+import type { MovedPoll, PlannedPoll, PollClaim } from '../model/submission.ts'
 import { createPool, type Database, LedgerDamaged } from '../postgres/database.ts'
 import { catalogSearchPathSettings } from '../postgres/sessionSettings.ts'
 import { lockSubmissions } from './submissions.ts'

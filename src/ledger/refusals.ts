@@ -1,4 +1,5 @@
-import type { PauseToRaise, Refusal } from '../model.ts'
+import type { Refusal } from '../model/dispatch.ts'
+import type { PauseToRaise } from '../model/service.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 import { hasLaterVersionAmongSql, newerOutboxIdOfDocumentSql, overtakingOutboxIdOfDocumentSql } from './documents.ts'

@@ -1,4 +1,4 @@
-import type { DueReport, Report, ReportResult } from '../model.ts'
+import type { DueReport, Report, ReportResult } from '../model/outbox.ts'
 import type { Database } from '../postgres/database.ts'
 import type { LedgerHistory } from './history/history.ts'
 import { clearProblems, raiseProblems } from './problems.ts'

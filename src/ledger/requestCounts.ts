@@ -1,4 +1,4 @@
-import type { MadeRequest, Outcome } from '../model.ts'
+import type { MadeRequest, Outcome } from '../model/service.ts'
 import type { Database } from '../postgres/database.ts'
 
 /** Request counts for the service's two targets (docs/reference/interface.md, section 8). */

@@ -1,4 +1,4 @@
-import type { State } from '../model.ts'
+import type { State } from '../model/submission.ts'
 import type { Database } from '../postgres/database.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
 

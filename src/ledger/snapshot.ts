@@ -1,4 +1,7 @@
-import { type PauseReason, type PollLoad, type ProblemKind, type RequestDemand, type State, states } from '../model.ts'
+import type { PollLoad, RequestDemand } from '../model/dispatch.ts'
+import type { ProblemKind } from '../model/problem.ts'
+import type { PauseReason } from '../model/service.ts'
+import { type State, states } from '../model/submission.ts'
 import { type Database, epochMsSql } from '../postgres/database.ts'
 import { sessionNamesOfLedgerSql } from '../postgres/ledgerSchema.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'

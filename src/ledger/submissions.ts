@@ -1,4 +1,9 @@
-import { type ColumnName, type ColumnValueLifetime, type KeptColumnValues, submissionColumns } from '../model.ts'
+import {
+  type ColumnName,
+  type ColumnValueLifetime,
+  type KeptColumnValues,
+  submissionColumns,
+} from '../model/submission.ts'
 import type { Database } from '../postgres/database.ts'
 import { pauseStreakJsonSql, refusedPollsJsonSql } from './pauses.ts'
 

@@ -1,4 +1,6 @@
-import { type RaisedProblem, type Transition, toComparableId } from '../model.ts'
+import type { RaisedProblem } from '../model/problem.ts'
+import { toComparableId } from '../model/service.ts'
+import type { Transition } from '../model/submission.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 

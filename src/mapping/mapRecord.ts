@@ -1,4 +1,4 @@
-import type { Amounts, OutboxRecord } from '../model.ts'
+import type { Amounts, OutboxRecord } from '../model/outbox.ts'
 import type { Resource } from '../resources.ts'
 import {
   type Invalid,

@@ -1,4 +1,4 @@
-import type { Amounts } from '../model.ts'
+import type { Amounts } from '../model/outbox.ts'
 import type { Resource } from '../resources.ts'
 import type { Invalid, PayloadObject, PayloadValue, ValueFault } from '../yaml/exactJson.ts'
 import type { FieldSpec } from './mappingSchema.ts'

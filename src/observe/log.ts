@@ -1,5 +1,7 @@
 import { pino, stdTimeFunctions } from 'pino'
-import type { FieldFault, Outcome, State } from '../model.ts'
+import type { FieldFault } from '../model/outbox.ts'
+import type { Outcome } from '../model/service.ts'
+import type { State } from '../model/submission.ts'
 import type { Endpoint } from '../resources.ts'
 import type { LineStream } from './logDestination.ts'
 import { redactAndCut, redactError, withheldMark } from './redact.ts'

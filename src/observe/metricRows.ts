@@ -1,14 +1,6 @@
-import {
-  contractBreaches,
-  endStates,
-  type PauseReason,
-  type ProblemKind,
-  pauseReasons,
-  problemKinds,
-  requestOutcomes,
-  type State,
-  states,
-} from '../model.ts'
+import { type ProblemKind, problemKinds } from '../model/problem.ts'
+import { contractBreaches, type PauseReason, pauseReasons, requestOutcomes } from '../model/service.ts'
+import { endStates, type State, states } from '../model/submission.ts'
 import { endpoints } from '../resources.ts'
 
 /** Codes that `service_errors_total` counts separately (docs/reference/interface.md, 7.2). */

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
-import type { CurrentPause, PauseReason, PauseToRaise } from '../model.ts'
+import type { CurrentPause } from '../model/dispatch.ts'
+import type { PauseReason, PauseToRaise } from '../model/service.ts'
 import type { Log } from './log.ts'
 
 export type PauseLog = ReturnType<typeof createPauseLog>

@@ -1,18 +1,8 @@
 import type { Contract } from '../config.ts'
-import {
-  type Answer,
-  type AttemptResult,
-  type Breach,
-  type CapturedRecord,
-  type EndState,
-  endStates,
-  isSuccessStatus,
-  type Outcome,
-  type ReportResult,
-  type State,
-  type Submission,
-  type WrittenStep,
-} from '../model.ts'
+import type { WrittenStep } from '../model/dispatch.ts'
+import type { CapturedRecord, ReportResult } from '../model/outbox.ts'
+import { type Answer, type Breach, isSuccessStatus, type Outcome } from '../model/service.ts'
+import { type AttemptResult, type EndState, endStates, type State, type Submission } from '../model/submission.ts'
 import { type Endpoint, type ResourceEndpoint, serviceResources } from '../resources.ts'
 import type { Log } from './log.ts'
 import { countedErrorCodes } from './metricRows.ts'

@@ -5,7 +5,7 @@ import {
   selectSubmissions,
 } from '../ledger/operator/selectSubmissions.ts'
 import { readDaemonActivity, readLedgerSnapshot } from '../ledger/snapshot.ts'
-import { type State, states } from '../model.ts'
+import { type State, states } from '../model/submission.ts'
 import { pluralize } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
 import { formatDuration } from '../time.ts'

@@ -1,5 +1,7 @@
 import type { DatabaseConfig } from '../config.ts'
-import { type PauseReason, type Problem, statesNeedingAttention } from '../model.ts'
+import type { Problem } from '../model/problem.ts'
+import type { PauseReason } from '../model/service.ts'
+import { statesNeedingAttention } from '../model/submission.ts'
 import type { OutboxBacklog } from '../outbox/backlog.ts'
 import { rowsBeforeStartMax } from '../outbox/startPosition.ts'
 import { capitalize, pluralize } from '../plainText.ts'

@@ -1,7 +1,7 @@
 import { discardSeenSubmissions } from '../ledger/operator/decisions.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { type State, statesNeedingAttention } from '../model.ts'
+import { type State, statesNeedingAttention } from '../model/submission.ts'
 import { pluralize } from '../plainText.ts'
 import {
   type BulkChangeRules,

@@ -1,5 +1,5 @@
 import type { ActivePause, LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
-import type { State } from '../model.ts'
+import type { State } from '../model/submission.ts'
 import { pluralize, quoteForShell } from '../plainText.ts'
 import { formatDuration, formatInstant, formatInstantAndDistance } from '../time.ts'
 import { eventText } from './submissionFacts.ts'

@@ -1,6 +1,6 @@
 import { searchSubmissionTexts, type TextSearch } from '../ledger/operator/search.ts'
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
-import { type State, states, statesNeedingAttention } from '../model.ts'
+import { type State, states, statesNeedingAttention } from '../model/submission.ts'
 import { pluralize } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
 import { parseEpochMs } from '../time.ts'

@@ -1,5 +1,5 @@
 import { conflictsMax } from '../ledger/rowConflicts.ts'
-import type { Problem, ProblemKind } from '../model.ts'
+import type { Problem, ProblemKind } from '../model/problem.ts'
 import { faultsViewName } from '../outbox/changeCaptureFaults.ts'
 import { unknownStatusAdvice } from '../outbox/unclaimedRows.ts'
 import { escapeControl, pluralize, quoteForShell, truncateToOneLine } from '../plainText.ts'

@@ -6,7 +6,7 @@ import { findReadOnlyCause, type ReadOnlyCause } from '../ledger/operator/readSe
 import { readProblems } from '../ledger/problems.ts'
 import { type RecentRequestCounts, readRecentRequestCounts } from '../ledger/requestCounts.ts'
 import { type DaemonActivity, type LedgerSnapshot, readDaemonActivity, readLedgerSnapshot } from '../ledger/snapshot.ts'
-import type { Problem } from '../model.ts'
+import type { Problem } from '../model/problem.ts'
 import { type OutboxBacklog, readBacklog } from '../outbox/backlog.ts'
 import { countRowsBeforeStart, type RowsBeforeStart } from '../outbox/startPosition.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'

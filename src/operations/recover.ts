@@ -17,7 +17,7 @@ import {
 import type { PollQueue } from '../ledger/queue.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
-import type { CapturedRecord, OutboxRecord } from '../model.ts'
+import type { CapturedRecord, OutboxRecord } from '../model/outbox.ts'
 import { canBeCausedByRow } from '../outbox/failingRows.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { makeStaleReportsDue } from '../outbox/rowsUnderWay.ts'

@@ -9,7 +9,7 @@ import {
 } from '../ledger/operator/resolveSubmission.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { readOtherTransactionHolder, type TransactionHolder, type TransactionRef } from '../ledger/transactions.ts'
-import type { State } from '../model.ts'
+import type { State } from '../model/submission.ts'
 import { quoteForShell } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
 import { resourceNames } from '../resources.ts'

@@ -1,6 +1,6 @@
 import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { isFinalState } from '../model.ts'
+import { isFinalState } from '../model/submission.ts'
 import { readRecordWithoutQueriedContent } from '../outbox/readRows.ts'
 import { formatInstant, formatIsoInstant } from '../time.ts'
 import { type Databases, withOutbox } from './databases.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { replaceProblems } from '../ledger/problems.ts'
-import type { ChangeCaptureFault } from '../model.ts'
+import type { ChangeCaptureFault } from '../model/outbox.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { isCaptureInstalled } from './contentQueries.ts'
 

@@ -1,5 +1,5 @@
 import { boundText } from '../boundText.ts'
-import type { OutboxRecord, RowOrder, RowStatus, RowsRequest } from '../model.ts'
+import type { OutboxRecord, RowOrder, RowStatus, RowsRequest } from '../model/outbox.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import { assertIdsAreComparable } from './comparableIds.ts'

@@ -1,4 +1,4 @@
-import { type State, states } from '../model.ts'
+import { type State, states } from '../model/submission.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
 import { shortDigestOf } from '../yaml/exactJson.ts'
 import { type StateColumn, stateExpressions } from './stateForms.ts'

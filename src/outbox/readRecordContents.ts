@@ -1,5 +1,5 @@
 import type { SourceQuery } from '../mapping/mapping.ts'
-import type { OutboxRecord } from '../model.ts'
+import type { OutboxRecord } from '../model/outbox.ts'
 import { classifyDatabaseError, didSessionSurviveError } from '../postgres/database.ts'
 import { classifySqlState, errorCodeOf } from '../postgres/sqlState.ts'
 import { isExactNumber, readPayload } from '../yaml/exactJson.ts'

@@ -1,5 +1,5 @@
 import type { ServedOutbox } from '../ledger/binding.ts'
-import type { OutboxRecord } from '../model.ts'
+import type { OutboxRecord } from '../model/outbox.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import type { DatedRow } from './capturedRows.ts'

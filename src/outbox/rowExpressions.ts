@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { StartPosition } from '../ledger/binding.ts'
 import { areOtherRowsSql } from '../ledger/rowConflicts.ts'
-import { states } from '../model.ts'
+import { states } from '../model/submission.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
 import {
   columnOf,

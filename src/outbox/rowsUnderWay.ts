@@ -1,4 +1,4 @@
-import { endStates } from '../model.ts'
+import { endStates } from '../model/submission.ts'
 import type { Database } from '../postgres/database.ts'
 import { type DatedRow, findCapturedRows } from './capturedRows.ts'
 import { columnTextSql, literalListSql, prefixedColumnSql, type TableShape } from './columns.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type State, states } from '../model.ts'
+import { type State, states } from '../model/submission.ts'
 import { isExactNumber, isObject, type PayloadValue, quoteForMessage } from '../yaml/exactJson.ts'
 import type { YamlDocument } from '../yaml/yamlDocument.ts'
 import { type OutboxFileEntry, readEntry } from './entryReader.ts'

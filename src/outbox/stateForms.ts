@@ -1,4 +1,4 @@
-import { isFinalState, type State } from '../model.ts'
+import { isFinalState, type State } from '../model/submission.ts'
 import { columnOf, literalListSql, literalSql, nowForColumnSql, prefixedColumnSql, type TableShape } from './columns.ts'
 
 /** The forms of a state column. A new form needs a member here, a row of `forms`, and an entry in `stateEntries.ts`. */

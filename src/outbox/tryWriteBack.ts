@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { boundText } from '../boundText.ts'
-import { endStates, type RowOutcome, type RowStatus, type State, states } from '../model.ts'
+import type { RowOutcome, RowStatus } from '../model/outbox.ts'
+import { endStates, type State, states } from '../model/submission.ts'
 import { beginTransaction, type Database, quoteIdentifier } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { columnOf, type TableShape } from './columns.ts'

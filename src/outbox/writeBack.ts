@@ -1,4 +1,4 @@
-import type { RowOutcome, RowStatus } from '../model.ts'
+import type { RowOutcome, RowStatus } from '../model/outbox.ts'
 import type { Database } from '../postgres/database.ts'
 import type { OpenTable } from './openTable.ts'
 import { writeBackStatements } from './writeBackStatements.ts'

@@ -1,5 +1,5 @@
 import { areOtherRowsSql } from '../ledger/rowConflicts.ts'
-import { endStates, type State, states } from '../model.ts'
+import { endStates, type State, states } from '../model/submission.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
 import {
   columnOf,

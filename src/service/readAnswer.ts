@@ -3,17 +3,19 @@ import { boundText } from '../boundText.ts'
 import {
   type Answer,
   type AnswerReading,
-  type GetAnswerMeaning,
-  type HttpStatusMeaning,
   isSuccessStatus,
-  meaningOfHttpStatus,
   type Outcome,
   type PauseToRaise,
-  type PostAnswerMeaning,
   type ServiceRequest,
-  type TokenAnswerMeaning,
   type TrialVerdict,
-} from '../model.ts'
+} from '../model/service.ts'
+import {
+  type GetAnswerMeaning,
+  type HttpStatusMeaning,
+  meaningOfHttpStatus,
+  type PostAnswerMeaning,
+  type TokenAnswerMeaning,
+} from '../model/statuses.ts'
 import { type Resource, serviceResources } from '../resources.ts'
 import {
   findErrorMessage,

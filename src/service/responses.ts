@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { boundText, textCharsMax } from '../boundText.ts'
-import type { AcceptanceReading, Answer, TransactionStatus } from '../model.ts'
+import type { AcceptanceReading, Answer, TransactionStatus } from '../model/service.ts'
 import { makePerResource, type Resource, serviceResources } from '../resources.ts'
 import { textOrDigitsOf } from './readJson.ts'
 import { redactedMark } from './redactSecrets.ts'

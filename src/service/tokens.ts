@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { type Answer, type Breach, isSuccessStatus, type TokenVerdict, wasProcessSuspended } from '../model.ts'
+import { type Answer, type Breach, isSuccessStatus, type TokenVerdict, wasProcessSuspended } from '../model/service.ts'
 import type { Token, TokenAnswer } from './client.ts'
 import { readPauseFromTokenAnswer } from './readAnswer.ts'
 

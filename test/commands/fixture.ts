@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { CapturedRecord } from '../../src/model.ts'
+import type { CapturedRecord } from '../../src/model/outbox.ts'
 import type { GivenChange } from '../support/change.ts'
 import { type TestContext, testContext } from '../support/context.ts'
 import { claim, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'

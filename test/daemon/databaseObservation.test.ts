@@ -7,7 +7,7 @@ import {
 } from '../../src/daemon/databaseObservation.ts'
 import type { InstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
 import type { LedgerSnapshot } from '../../src/ledger/snapshot.ts'
-import { type State, states } from '../../src/model.ts'
+import { type State, states } from '../../src/model/submission.ts'
 import type { OpenTable } from '../../src/outbox/openTable.ts'
 import { contextOf, openInstance } from '../support/daemonContext.ts'
 import { type Ledger, openLedger, setLimit } from '../support/ledger.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { toPollPlannerInput } from '../../src/daemon/createDispatchPart.ts'
-import type { RequestDemand } from '../../src/model.ts'
+import type { RequestDemand } from '../../src/model/dispatch.ts'
 
 const demand: RequestDemand = {
   submissionsReady: 0,

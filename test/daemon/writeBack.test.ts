@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { WriteBack } from '../../src/daemon/writeBack.ts'
-import type { ReportResult } from '../../src/model.ts'
+import type { ReportResult } from '../../src/model/outbox.ts'
 import { type Setup, setup } from '../outbox/setup.ts'
 import { until } from '../support/until.ts'
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { problemKinds } from '../../src/model.ts'
+import { problemKinds } from '../../src/model/problem.ts'
 import { loopNames } from '../../src/observe/metricRows.ts'
 import { unknownSelectors } from './unknownSelectors.ts'
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { claimQueuedSubmissions, isPostgresTransactionOver, requeueUnsentClaim } from '../../src/ledger/claims.ts'
 import { writeTransitions } from '../../src/ledger/outcomes.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
-import type { Submission } from '../../src/model.ts'
+import type { Submission } from '../../src/model/submission.ts'
 import { type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
 import { until } from '../support/until.ts'
 

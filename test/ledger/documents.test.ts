@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { computeRequestDigest, findReasonToDiscardDocument } from '../../src/ledger/documents.ts'
-import { type State, states } from '../../src/model.ts'
+import { type State, states } from '../../src/model/submission.ts'
 
 /** What becomes of a document whose last record has the same request, by the state of that record. */
 const table: Record<State, 'sent' | 'unchanged'> = {

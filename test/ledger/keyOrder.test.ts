@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { decideClaimLimits } from '../../src/daemon/capture/capture.ts'
 import { type KeyOnFailure, releaseUnblockedRecords } from '../../src/ledger/keyOrder.ts'
-import type { Submission } from '../../src/model.ts'
+import type { Submission } from '../../src/model/submission.ts'
 import type { GivenChange } from '../support/change.ts'
 import {
   claim,

@@ -10,7 +10,7 @@ import {
   raisePause,
   readSendingState,
 } from '../../src/ledger/pauses.ts'
-import type { PauseToRaise } from '../../src/model.ts'
+import type { PauseToRaise } from '../../src/model/service.ts'
 import { type Ledger, openLedger, pauseBackoff } from '../support/ledger.ts'
 
 let ledger: Ledger

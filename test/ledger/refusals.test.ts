@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
 import { type KeyOnFailure, lockSubmissionsAndReadKeys } from '../../src/ledger/keyOrder.ts'
 import { believeMassRefusals } from '../../src/ledger/refusals.ts'
-import type { CapturedRecord } from '../../src/model.ts'
+import type { CapturedRecord } from '../../src/model/outbox.ts'
 import {
   claim,
   type Ledger,

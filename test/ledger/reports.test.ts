@@ -5,7 +5,8 @@ import {
   readReportsToWriteBack,
   writeReportResults,
 } from '../../src/ledger/reports.ts'
-import type { Report, ReportResult, Submission } from '../../src/model.ts'
+import type { Report, ReportResult } from '../../src/model/outbox.ts'
+import type { Submission } from '../../src/model/submission.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
 import { claim, historyOf, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'

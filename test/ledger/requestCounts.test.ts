@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { pruneRequestCounts, readRecentRequestCounts } from '../../src/ledger/requestCounts.ts'
-import type { MadeRequest, Transition } from '../../src/model.ts'
+import type { MadeRequest } from '../../src/model/service.ts'
+import type { Transition } from '../../src/model/submission.ts'
 import { claim, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
 
 let ledger: Ledger

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { resetColumnsByLifetimeSql, selectColumnsSql } from '../../src/ledger/submissions.ts'
-import { type ColumnName, submissionColumns } from '../../src/model.ts'
+import { type ColumnName, submissionColumns } from '../../src/model/submission.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger

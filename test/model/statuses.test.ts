@@ -3,15 +3,15 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { decideSubmit, type SubmitVerdict } from '../../src/daemon/submit/decideSubmit.ts'
 import { decideTrack, type TrackVerdict } from '../../src/daemon/track/decideTrack.ts'
+import type { PauseToRaise } from '../../src/model/service.ts'
 import {
   type GetAnswerMeaning,
   type HttpStatusMeaning,
   httpStatusMeanings,
   meaningOfHttpStatus,
-  type PauseToRaise,
   type PostAnswerMeaning,
   type TokenAnswerMeaning,
-} from '../../src/model.ts'
+} from '../../src/model/statuses.ts'
 import { type Resource, resourceNames } from '../../src/resources.ts'
 import {
   judgeTrialAnswer,

@@ -2,14 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import {
-  contractBreaches,
-  type EndState,
-  pauseReasons,
-  problemKinds,
-  requestOutcomes,
-  states,
-} from '../../src/model.ts'
+import { problemKinds } from '../../src/model/problem.ts'
+import { contractBreaches, pauseReasons, requestOutcomes } from '../../src/model/service.ts'
+import { type EndState, states } from '../../src/model/submission.ts'
 import type { LoopName, MetricsSnapshot } from '../../src/observe/metricRows.ts'
 import { createMetrics, type Metrics } from '../../src/observe/metrics.ts'
 import { endpoints } from '../../src/resources.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CurrentPause } from '../../src/model.ts'
+import type { CurrentPause } from '../../src/model/dispatch.ts'
 import { createPauseLog } from '../../src/observe/pauseLog.ts'
 
 function setup() {

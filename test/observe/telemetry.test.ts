@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../src/config.ts'
-import type { Answer, AttemptResult, Breach, Submission } from '../../src/model.ts'
+import type { Answer, Breach } from '../../src/model/service.ts'
+import type { AttemptResult, Submission } from '../../src/model/submission.ts'
 import { createTelemetry, findContractBreaches } from '../../src/observe/telemetry.ts'
 import type { Endpoint } from '../../src/resources.ts'
 import { requestOutcomeOf } from '../../src/service/readAnswer.ts'

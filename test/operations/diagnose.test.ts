@@ -1,14 +1,9 @@
 import { expect, test } from 'vitest'
 import type { ReadOnlyCause } from '../../src/ledger/operator/readServer.ts'
 import type { RequestCounts } from '../../src/ledger/requestCounts.ts'
-import {
-  type PauseReason,
-  type Problem,
-  type ProblemKind,
-  pauseReasons,
-  problemKinds,
-  type State,
-} from '../../src/model.ts'
+import { type Problem, type ProblemKind, problemKinds } from '../../src/model/problem.ts'
+import { type PauseReason, pauseReasons } from '../../src/model/service.ts'
+import type { State } from '../../src/model/submission.ts'
 import type { HealthCondition } from '../../src/operations/diagnose.ts'
 import * as diagnosis from '../../src/operations/diagnose.ts'
 import { type CombinedStatus, estimateBacklog } from '../../src/operations/readStatus.ts'

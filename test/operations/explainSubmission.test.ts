@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { SubmissionDetail } from '../../src/ledger/operator/readSubmissionDetail.ts'
-import { pauseReasons } from '../../src/model.ts'
+import { pauseReasons } from '../../src/model/service.ts'
 import { explainSubmission } from '../../src/operations/explainSubmission.ts'
 
 const nowMs = Date.UTC(2026, 10, 3, 12)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { states, statesNeedingAttention } from '../../src/model.ts'
+import { states, statesNeedingAttention } from '../../src/model/submission.ts'
 import { type FilterOptions, hasFilters, parseFilters } from '../../src/operations/filters.ts'
 
 const nowMs = Date.UTC(2026, 10, 3, 12)

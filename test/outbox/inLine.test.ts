@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { RowsRequest } from '../../src/model.ts'
+import type { RowsRequest } from '../../src/model/outbox.ts'
 import { hasToWaitForKey } from '../../src/outbox/claimRows.ts'
 import { anyRows, openClaim, openClaimOfRow, setup } from './setup.ts'
 import { marked, tableForms } from './tableForms.ts'

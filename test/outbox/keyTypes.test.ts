@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { RowStatus } from '../../src/model.ts'
+import type { RowStatus } from '../../src/model/outbox.ts'
 import { readRecordWithoutQueriedContent } from '../../src/outbox/readRows.ts'
 import { setup } from './setup.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
-import { states } from '../../src/model.ts'
+import { states } from '../../src/model/submission.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { type PruneRoundResult, runPruneRound } from '../../src/outbox/prune.ts'
 import { beginTransaction } from '../../src/postgres/database.ts'

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import type { OutboxRecord } from '../../src/model.ts'
+import type { OutboxRecord } from '../../src/model/outbox.ts'
 import { SourceFailed } from '../../src/outbox/contentQueries.ts'
 import { readContentsInBatches, readRecordContentsThatFit } from '../../src/outbox/readRecordContents.ts'
 import { readWaitingRows } from '../../src/outbox/readRows.ts'

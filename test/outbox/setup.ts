@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { expect, onTestFinished } from 'vitest'
-import type { OutboxRecord, RowOutcome, RowStatus, RowsRequest } from '../../src/model.ts'
+import type { OutboxRecord, RowOutcome, RowStatus, RowsRequest } from '../../src/model/outbox.ts'
 import { type ClaimedRows, claimRow, claimRows, markRows, readClaimedRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { parseOutboxFile } from '../../src/outbox/readOutboxFile.ts'

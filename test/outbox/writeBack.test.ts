@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { RowStatus, State } from '../../src/model.ts'
+import type { RowStatus } from '../../src/model/outbox.ts'
+import type { State } from '../../src/model/submission.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { type Setup, setup } from './setup.ts'
 import { writeBackRows } from './writeBackRows.ts'

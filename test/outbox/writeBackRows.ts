@@ -1,4 +1,4 @@
-import type { RowOutcome, RowStatus } from '../../src/model.ts'
+import type { RowOutcome, RowStatus } from '../../src/model/outbox.ts'
 import type { Outbox } from '../../src/outbox/outbox.ts'
 import { tryLockWriteBack, writeBackOpeningSql, writeStatesToRows } from '../../src/outbox/writeBack.ts'
 import { beginTransaction } from '../../src/postgres/database.ts'

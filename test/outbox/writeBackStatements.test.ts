@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { State } from '../../src/model.ts'
+import type { State } from '../../src/model/submission.ts'
 import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
 import { anyRows, openClaim, setup } from './setup.ts'
 

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { afterEach } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Config } from '../../src/config.ts'
-import type { Answer, ServiceRequest } from '../../src/model.ts'
+import type { Answer, ServiceRequest } from '../../src/model/service.ts'
 import { createServiceClient, type ServiceClient } from '../../src/service/client.ts'
 import { listenOnLoopback } from '../support/listenOnLoopback.ts'
 

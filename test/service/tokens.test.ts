@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
-import type { Answer, Breach } from '../../src/model.ts'
+import type { Answer, Breach } from '../../src/model/service.ts'
 import type { TokenAnswer } from '../../src/service/client.ts'
 import { createTokenCache, type TokenFetchReason } from '../../src/service/tokens.ts'
 import { response } from '../support/answers.ts'

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Answer } from '../../src/model.ts'
+import type { Answer } from '../../src/model/service.ts'
 import { parseAndMaskJson } from '../../src/service/readJson.ts'
 import { findAnyErrorCode } from '../../src/service/responses.ts'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
 import { writeTransitions } from '../../src/ledger/outcomes.ts'
-import type { Submission, SubmissionStep } from '../../src/model.ts'
+import type { Submission, SubmissionStep } from '../../src/model/submission.ts'
 import { openLedger } from './ledger.ts'
 
 /** A ledger that shows whether the database accepts the row of a step. */

@@ -1,4 +1,4 @@
-import type { Change, KeptColumnValues, State, StepColumnValues } from '../../src/model.ts'
+import type { Change, KeptColumnValues, State, StepColumnValues } from '../../src/model/submission.ts'
 
 /** The fields of a change that a test is about, even of a change that no step makes. */
 export interface GivenChange extends Partial<KeptColumnValues>, Partial<StepColumnValues> {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { CapturedRecord } from '../../src/model.ts'
+import type { CapturedRecord } from '../../src/model/outbox.ts'
 
 /** Starts above the ids that tests name, because a worker counts on through all its files. */
 let outboxIds = 1_000_000

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import type { ClaimedSubmission, Submission } from '../../src/model.ts'
+import type { ClaimedSubmission } from '../../src/model/dispatch.ts'
+import type { Submission } from '../../src/model/submission.ts'
 
 type Sending = Submission & Pick<ClaimedSubmission, 'body'>
 

@@ -9,7 +9,7 @@ import {
 } from '../../ledger/operator/readServer.ts'
 import { readActivePauses } from '../../ledger/pauses.ts'
 import { countProblems, findTrialWriteRefusal } from '../../ledger/problems.ts'
-import type { ProblemKind } from '../../model.ts'
+import type { ProblemKind } from '../../model/problem.ts'
 import { readOnlyMessage, standbyAwaitedMessage } from '../../operations/databaseMessages.ts'
 import { findCollationChange } from '../../postgres/collationVersion.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'

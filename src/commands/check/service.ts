@@ -3,7 +3,7 @@ import type { Config, Credentials } from '../../config.ts'
 import { ServiceMismatch } from '../../ledger/binding.ts'
 import { historyDiffersMessage } from '../../ledger/commandRequests.ts'
 import { firstMappedResource, loadMappings } from '../../mapping/loadMappings.ts'
-import type { Answer } from '../../model.ts'
+import type { Answer } from '../../model/service.ts'
 import {
   ledgerFaultClauses,
   requestWaitMaxMs,

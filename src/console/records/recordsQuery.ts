@@ -1,6 +1,6 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
 import type { ListOrder, PageWanted } from '../../ledger/operator/selectSubmissions.ts'
-import { states } from '../../model.ts'
+import { states } from '../../model/submission.ts'
 import type { FilterOptions } from '../../operations/filters.ts'
 import { checkbox, type OptionName, optionLabel } from '../html/form.ts'
 

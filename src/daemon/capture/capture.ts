@@ -1,5 +1,5 @@
 import type { CaptureSession } from '../../ledger/capture.ts'
-import type { CapturedRecord, DueCaptureWork, FailedRow, RowsRequest } from '../../model.ts'
+import type { CapturedRecord, DueCaptureWork, FailedRow, RowsRequest } from '../../model/outbox.ts'
 import type { ClaimedRows } from '../../outbox/claimRows.ts'
 import type { Database } from '../../postgres/database.ts'
 import {

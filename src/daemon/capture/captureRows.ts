@@ -8,7 +8,7 @@ import type {
   RowOrder,
   RowStatus,
   RowsRequest,
-} from '../../model.ts'
+} from '../../model/outbox.ts'
 import type { ClaimedRow, ClaimedRows } from '../../outbox/claimRows.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'

@@ -1,18 +1,8 @@
 import type { Clock } from '../../clock.ts'
 import type { Claims } from '../../ledger/claims.ts'
-import {
-  type Answer,
-  type AttemptResult,
-  type ClaimedSubmission,
-  type ClaimRequest,
-  endOfRequest,
-  type Outcome,
-  type PollClaim,
-  type RequestDemand,
-  type Submission,
-  type TokenVerdict,
-  wasProcessSuspended,
-} from '../../model.ts'
+import type { ClaimedSubmission, ClaimRequest, RequestDemand } from '../../model/dispatch.ts'
+import { type Answer, endOfRequest, type Outcome, type TokenVerdict, wasProcessSuspended } from '../../model/service.ts'
+import type { AttemptResult, PollClaim, Submission } from '../../model/submission.ts'
 import { trialDeadlineMs } from '../../requestDurations.ts'
 import type { AllocationBalance } from './allocateRequests.ts'
 import { createInFlightTracker, createLostClaimStore } from './inFlight.ts'

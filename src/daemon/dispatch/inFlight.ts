@@ -1,5 +1,5 @@
 import type { Claims } from '../../ledger/claims.ts'
-import type { PollClaim, Submission } from '../../model.ts'
+import type { PollClaim, Submission } from '../../model/submission.ts'
 
 interface InFlight {
   /** Null for a trial that asks for an unknown id. */

@@ -1,20 +1,15 @@
+import type { AnsweredRecord, Refusal, RemainingRequests } from '../../model/dispatch.ts'
 import {
   type Answer,
-  type AnsweredRecord,
-  type AttemptResult,
   isSuccessStatus,
   type MadeRequest,
-  meaningOfHttpStatus,
   type Outcome,
   type PauseToRaise,
-  type PollClaim,
-  type PostAnswerMeaning,
-  type Refusal,
-  type RemainingRequests,
-  type Submission,
   type TrialVerdict,
   wasProcessSuspended,
-} from '../../model.ts'
+} from '../../model/service.ts'
+import { meaningOfHttpStatus, type PostAnswerMeaning } from '../../model/statuses.ts'
+import type { AttemptResult, PollClaim, Submission } from '../../model/submission.ts'
 import { emptyOutcome, type OutcomeToWrite } from './outcomeWriter.ts'
 
 export interface FailureStreaks {

@@ -1,4 +1,5 @@
-import type { Change, OutcomeBatch, Transition } from '../../model.ts'
+import type { OutcomeBatch } from '../../model/dispatch.ts'
+import type { Change, Transition } from '../../model/submission.ts'
 
 export interface UnwrittenOutcome {
   submissionId: string

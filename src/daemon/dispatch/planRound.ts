@@ -1,4 +1,4 @@
-import type { RequestDemand } from '../../model.ts'
+import type { RequestDemand } from '../../model/dispatch.ts'
 import { type AllocationBalance, allocateRequests, initialAllocationBalance } from './allocateRequests.ts'
 
 export type RoundPlan = { balance: AllocationBalance | null } & (

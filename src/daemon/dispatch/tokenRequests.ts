@@ -1,5 +1,5 @@
 import type { Claims } from '../../ledger/claims.ts'
-import { endOfRequest } from '../../model.ts'
+import { endOfRequest } from '../../model/service.ts'
 import { emptyOutcome, type OutcomeWriter } from './outcomeWriter.ts'
 
 /** Below this limit, a token is fetched only if a second request is free to use the token. */

@@ -1,14 +1,11 @@
+import type { Answer, AnswerReading, Breach, PauseToRaise } from '../../model/service.ts'
+import { meaningOfHttpStatus } from '../../model/statuses.ts'
 import {
-  type Answer,
-  type AnswerReading,
-  type Breach,
-  meaningOfHttpStatus,
   type PauseStreak,
-  type PauseToRaise,
   type Submission,
   type UncertainPolicy,
   wasAnsweredUnavailable,
-} from '../../model.ts'
+} from '../../model/submission.ts'
 
 export type SubmitReading = Omit<AnswerReading, 'transaction'>
 

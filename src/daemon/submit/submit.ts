@@ -1,18 +1,14 @@
+import type { ClaimedSubmission } from '../../model/dispatch.ts'
+import type { EventCause } from '../../model/eventCauses.ts'
+import { type Answer, isSameId, type PauseToRaise, type RequestDeps, type ServiceRequest } from '../../model/service.ts'
 import {
-  type Answer,
   type AttemptResult,
   type Change,
-  type ClaimedSubmission,
-  type EventCause,
-  isSameId,
-  type PauseToRaise,
-  type RequestDeps,
-  type ServiceRequest,
   type Submission,
   type SubmissionStep,
   type UncertainPolicy,
   wasAnsweredUnavailable,
-} from '../../model.ts'
+} from '../../model/submission.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
 import { decideSubmit, type SubmitVerdict } from './decideSubmit.ts'
 

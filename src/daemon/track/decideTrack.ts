@@ -4,12 +4,11 @@ import {
   type AnswerReading,
   type Breach,
   isSameId,
-  meaningOfHttpStatus,
   type PauseToRaise,
-  type Submission,
   type TransactionStatus,
-  wasAnsweredUnavailable,
-} from '../../model.ts'
+} from '../../model/service.ts'
+import { meaningOfHttpStatus } from '../../model/statuses.ts'
+import { type Submission, wasAnsweredUnavailable } from '../../model/submission.ts'
 
 export type TrackReading = Pick<AnswerReading, 'transaction' | 'pause' | 'summary'>
 

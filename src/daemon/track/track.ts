@@ -1,12 +1,6 @@
-import type {
-  AttemptResult,
-  Change,
-  EventCause,
-  RequestDeps,
-  ServiceRequest,
-  Submission,
-  SubmissionStep,
-} from '../../model.ts'
+import type { EventCause } from '../../model/eventCauses.ts'
+import type { RequestDeps, ServiceRequest } from '../../model/service.ts'
+import type { AttemptResult, Change, Submission, SubmissionStep } from '../../model/submission.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
 import { decideTrack, oldTransactionBackoffMaxMs, type TrackVerdict, unknownPollsMin } from './decideTrack.ts'
 

@@ -1,4 +1,4 @@
-import type { Amounts } from '../../model.ts'
+import type { Amounts } from '../../model/outbox.ts'
 
 const usual = 'EUR'
 const charsMax = 64

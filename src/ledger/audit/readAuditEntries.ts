@@ -1,4 +1,5 @@
-import { type Amounts, endStates, type State } from '../../model.ts'
+import type { Amounts } from '../../model/outbox.ts'
+import { endStates, type State } from '../../model/submission.ts'
 import { type Database, epochMsSql } from '../../postgres/database.ts'
 import type { LoggedEvent } from '../operator/readSubmissionDetail.ts'
 import { submissionContainsSql, toLikePatterns } from '../operator/search.ts'

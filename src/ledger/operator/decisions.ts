@@ -1,5 +1,6 @@
 import { escapeNonAsciiFields } from '../../boundText.ts'
-import type { EventCause, State } from '../../model.ts'
+import type { EventCause } from '../../model/eventCauses.ts'
+import type { State } from '../../model/submission.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import { unknownDigest } from '../documents.ts'
 import { assertNoDataLost } from '../history/history.ts'

@@ -1,4 +1,6 @@
-import type { EventActor, EventCause, PauseReason, State } from '../../model.ts'
+import type { EventActor, EventCause } from '../../model/eventCauses.ts'
+import type { PauseReason } from '../../model/service.ts'
+import type { State } from '../../model/submission.ts'
 import { type Database, epochMsSql } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { isInstanceAliveSql } from '../instances.ts'

@@ -1,4 +1,4 @@
-import type { CapturedRecord } from '../../model.ts'
+import type { CapturedRecord } from '../../model/outbox.ts'
 import { type Database, epochMsSql } from '../../postgres/database.ts'
 import { requestOverAfterMs } from '../../requestDurations.ts'
 import type { Resource } from '../../resources.ts'

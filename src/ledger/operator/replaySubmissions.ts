@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Amounts, State } from '../../model.ts'
+import type { Amounts } from '../../model/outbox.ts'
+import type { State } from '../../model/submission.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { readCurrency } from '../audit/currency.ts'

@@ -1,5 +1,5 @@
 import { systemClock } from '../../clock.ts'
-import type { State } from '../../model.ts'
+import type { State } from '../../model/submission.ts'
 import type { Database } from '../../postgres/database.ts'
 import {
   causeDigestSql,

@@ -1,4 +1,4 @@
-import { type State, states } from '../../model.ts'
+import { type State, states } from '../../model/submission.ts'
 import { type Database, epochMsSql } from '../../postgres/database.ts'
 import { formatIsoInstantOrNull } from '../../time.ts'
 import { hasTransactionIdSql } from '../transactions.ts'

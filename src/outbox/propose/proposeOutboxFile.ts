@@ -1,4 +1,4 @@
-import { states } from '../../model.ts'
+import { states } from '../../model/submission.ts'
 import { quoteForYaml, withComment, withFillIn } from '../../yaml/yamlLines.ts'
 import { ourColumns } from '../migrateOutbox.ts'
 import { standardOutboxTable } from '../outboxTable.ts'

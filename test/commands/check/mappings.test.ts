@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { checkMappings, judgeWaitingRecords } from '../../../src/commands/check/mappings.ts'
 import { readDatabaseConfig } from '../../../src/config.ts'
 import { loadMappings } from '../../../src/mapping/loadMappings.ts'
-import type { OutboxRecord } from '../../../src/model.ts'
+import type { OutboxRecord } from '../../../src/model/outbox.ts'
 import { dataFile, mappingFiles, payloadOf } from '../fixture.ts'
 
 const shipped = join(import.meta.dirname, '../../../mappings')

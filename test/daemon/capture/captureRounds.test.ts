@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createCaptureRounds } from '../../../src/daemon/capture/capture.ts'
 import type { CaptureSession } from '../../../src/ledger/capture.ts'
-import type { OutboxRecord } from '../../../src/model.ts'
+import type { OutboxRecord } from '../../../src/model/outbox.ts'
 import type { ClaimedRows } from '../../../src/outbox/claimRows.ts'
 import type { OpenTable } from '../../../src/outbox/openTable.ts'
 

@@ -1,15 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createDispatcher, type DispatcherDeps } from '../../../src/daemon/dispatch/dispatcher.ts'
-import type {
-  Answer,
-  AttemptResult,
-  ClaimRequest,
-  PauseToRaise,
-  RequestDemand,
-  Submission,
-  TokenVerdict,
-} from '../../../src/model.ts'
+import type { ClaimRequest, RequestDemand } from '../../../src/model/dispatch.ts'
+import type { Answer, PauseToRaise, TokenVerdict } from '../../../src/model/service.ts'
+import type { AttemptResult, Submission } from '../../../src/model/submission.ts'
 import { judgeTrialAnswer, requestOutcomeOf } from '../../../src/service/readAnswer.ts'
 import { findCodelessRefusalFingerprint } from '../../../src/service/responses.ts'
 import { noAnswer, response } from '../../support/answers.ts'

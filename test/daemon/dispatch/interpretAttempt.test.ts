@@ -8,7 +8,8 @@ import {
   noFailureStreaks,
   resetUnansweredStreaks,
 } from '../../../src/daemon/dispatch/interpretAttempt.ts'
-import type { Answer, AttemptResult, PauseToRaise, State } from '../../../src/model.ts'
+import type { Answer, PauseToRaise } from '../../../src/model/service.ts'
+import type { AttemptResult, State } from '../../../src/model/submission.ts'
 import { judgeTrialAnswer, requestOutcomeOf } from '../../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { submission } from '../../support/submission.ts'

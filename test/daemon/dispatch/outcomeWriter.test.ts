@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createOutcomeWriter, emptyOutcome, type OutcomeToWrite } from '../../../src/daemon/dispatch/outcomeWriter.ts'
-import type { OutcomeBatch } from '../../../src/model.ts'
+import type { OutcomeBatch } from '../../../src/model/dispatch.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
 

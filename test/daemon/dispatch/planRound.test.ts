@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { blockedWaitMs, type InstanceState, planRound } from '../../../src/daemon/dispatch/planRound.ts'
-import type { RequestDemand } from '../../../src/model.ts'
+import type { RequestDemand } from '../../../src/model/dispatch.ts'
 
 const idle: InstanceState = {
   nowMs: 1_000_000,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { OutcomeToWrite } from '../../../src/daemon/dispatch/outcomeWriter.ts'
 import { TokenRequests } from '../../../src/daemon/dispatch/tokenRequests.ts'
-import type { Answer } from '../../../src/model.ts'
+import type { Answer } from '../../../src/model/service.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 
 /** Token requests of an instance, with this many free. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { interpretSubmitAnswer, submit } from '../../../src/daemon/submit/submit.ts'
-import type { Answer, ServiceRequest, Submission, UncertainPolicy } from '../../../src/model.ts'
+import type { Answer, ServiceRequest } from '../../../src/model/service.ts'
+import type { Submission, UncertainPolicy } from '../../../src/model/submission.ts'
 import { readSubmitAnswer } from '../../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { submission } from '../../support/submission.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decideTrack, type TrackHistory, type TrackVerdict } from '../../../src/daemon/track/decideTrack.ts'
-import type { Answer } from '../../../src/model.ts'
+import type { Answer } from '../../../src/model/service.ts'
 import type { Resource } from '../../../src/resources.ts'
 import { readGetAnswer } from '../../../src/service/readAnswer.ts'
 import { anyAnswer, noAnswer, response } from '../../support/answers.ts'

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { track } from '../../../src/daemon/track/track.ts'
-import type { Answer, ServiceRequest, Submission } from '../../../src/model.ts'
+import type { Answer, ServiceRequest } from '../../../src/model/service.ts'
+import type { Submission } from '../../../src/model/submission.ts'
 import { readGetAnswer } from '../../../src/service/readAnswer.ts'
 import { response } from '../../support/answers.ts'
 import { submission } from '../../support/submission.ts'
