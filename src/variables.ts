@@ -161,7 +161,7 @@ export const variables = {
     instances: 'same: reported',
     schema: integerSchema(0, 36_500).default(90),
     about:
-      'days after which completed and discarded records are deleted; 0: never. Their ids stay for at least 366 days, and while the row exists',
+      'days after which completed and discarded records are deleted, unless their rows wait or are under way; 0: never',
   },
   RETENTION_PAYLOAD_DAYS: {
     instances: 'same: reported',
