@@ -1,9 +1,5 @@
 import { assertNoDataLost } from '../ledger/history/history.ts'
-import {
-  type ListedSubmission,
-  type SubmissionFilter,
-  selectSubmissions,
-} from '../ledger/operator/selectSubmissions.ts'
+import { type ListedSubmission, selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
 import { readDaemonActivity, readLedgerSnapshot } from '../ledger/snapshot.ts'
 import { type State, states } from '../model/submission.ts'
 import { pluralize } from '../plainText.ts'
@@ -154,15 +150,12 @@ async function chooseMatching(
 ): Promise<ChosenRecords> {
   const filter = await narrowFilterByText(search, read, onCut)
   const limit = Math.min(read.limit ?? recordsPerChangeMax, recordsPerChangeMax)
-  const select = async (wanted: SubmissionFilter, most: number) => {
-    const { createdSinceMs } = read
-    if (createdSinceMs === null) return selectSubmissions(ledger, wanted, most)
-    const all = await selectSubmissions(ledger, wanted, recordsPerChangeMax)
-    return all.filter(({ recordedMs }) => recordedMs >= createdSinceMs).slice(0, most)
-  }
-  if (whySpared === null) return { kind: 'chosen', submissions: await select(filter, limit), skipped: [] }
-  const submissions = filter.mayHaveArrived ? [] : await select({ ...filter, mayHaveArrived: false }, limit)
-  const spared = await select({ ...filter, mayHaveArrived: true }, recordsPerChangeMax)
+  if (whySpared === null)
+    return { kind: 'chosen', submissions: await selectSubmissions(ledger, filter, limit), skipped: [] }
+  const submissions = filter.mayHaveArrived
+    ? []
+    : await selectSubmissions(ledger, { ...filter, mayHaveArrived: false }, limit)
+  const spared = await selectSubmissions(ledger, { ...filter, mayHaveArrived: true }, recordsPerChangeMax)
   const skipped = spared.map((submission) => ({ submission, reason: whySpared }))
   return { kind: 'chosen', submissions, skipped }
 }

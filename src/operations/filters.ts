@@ -24,14 +24,7 @@ export interface FilterOptions extends Partial<Record<(typeof textFilters)[numbe
 }
 
 export type ParsedFilters =
-  | {
-      kind: 'value'
-      filter: SubmissionFilter
-      containing: string | null
-      /** Only records whose rows were created at this time or later. */
-      createdSinceMs: number | null
-      limit: number | null
-    }
+  | { kind: 'value'; filter: SubmissionFilter; containing: string | null; limit: number | null }
   | { kind: 'invalid'; problems: string[] }
 
 interface FilterRules {
@@ -52,6 +45,7 @@ export function parseFilters(options: FilterOptions, rules: FilterRules): Parsed
     type: options.type ?? null,
     key: options.key ?? null,
     ...(span.kind === 'value' ? span.value : { sinceMs: null, untilMs: null }),
+    createdSinceMs: readBound('created-since', options.createdSince, rules.nowMs, problems),
     mayHaveArrived: options.mayHaveArrived ? true : null,
     transactionId: options.transaction?.trim() ?? null,
     cause: options.cause?.trim().toLowerCase() ?? null,
@@ -64,10 +58,8 @@ export function parseFilters(options: FilterOptions, rules: FilterRules): Parsed
     problems.push('--containing needs a text, such as --containing PO-4711')
   if (filter.cause !== null && !/^[0-9a-f]{8}$/.test(filter.cause))
     problems.push(`--cause ${options.cause}: give the eight digits that \`outboxd list --by-cause\` shows`)
-  const createdSinceMs = readBound('created-since', options.createdSince, rules.nowMs, problems)
   const limit = parseLimitOption(options.limit, problems)
-  if (problems.length > 0) return { kind: 'invalid', problems }
-  return { kind: 'value', filter, containing, createdSinceMs, limit }
+  return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', filter, containing, limit }
 }
 
 /** Without --state, chooses the states that need attention, or all states with --transaction or --containing. */

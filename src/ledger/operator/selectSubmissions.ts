@@ -39,6 +39,8 @@ export interface SubmissionFilter {
   sinceMs: number | null
   /** Entered its state before this time. */
   untilMs: number | null
+  /** Its row was created at this time or later. */
+  createdSinceMs: number | null
   mayHaveArrived: boolean | null
   transactionId: string | null
   /** A `cause` of `countFailureCauses`. */
@@ -53,6 +55,7 @@ export const anySubmissionFilter: SubmissionFilter = {
   key: null,
   sinceMs: null,
   untilMs: null,
+  createdSinceMs: null,
   mayHaveArrived: null,
   transactionId: null,
   cause: null,
@@ -97,7 +100,7 @@ export async function countSubmissions(db: Database, filter: SubmissionFilter, c
   return rows[0]?.n ?? 0
 }
 
-/** $1 to $10 of `matchingSubmissionsSql`; $11 is the limit. */
+/** $1 to $11 of `matchingSubmissionsSql`; $12 is the limit. */
 export function filterParameters(filter: SubmissionFilter): unknown[] {
   return [
     filter.states,
@@ -110,6 +113,7 @@ export function filterParameters(filter: SubmissionFilter): unknown[] {
     filter.transactionId,
     filter.cause,
     filter.among,
+    formatIsoInstantOrNull(filter.createdSinceMs),
   ]
 }
 
@@ -135,6 +139,7 @@ const matches = `($2::text is null or lower(s.error_code) = lower($2))
   and ($7::boolean is null or s.may_have_arrived = $7)
   and ($8::text is null or ${hasTransactionIdSql('$8')})
   and ($10::uuid[] is null or s.id = any($10))
+  and ($11::timestamptz is null or s.recorded_at >= $11)
   and ($9::text is null or ${causeDigestSql} = $9)`
 const within = (time: string) =>
   `($5::timestamptz is null or ${time} >= $5) and ($6::timestamptz is null or ${time} < $6)`
@@ -158,15 +163,15 @@ export function matchingSubmissionsSql(
        select s.* from outboxd.submission s
        where s.state = wanted.state and s.ended_at is not null and ${matches} and ${within('s.ended_at')}
          and ${beyond('s.ended_at')}
-       order by s.ended_at ${way}, s.seq ${way} limit $11
-     ) s order by s.ended_at ${way}, s.seq ${way} limit $11)
+       order by s.ended_at ${way}, s.seq ${way} limit $12
+     ) s order by s.ended_at ${way}, s.seq ${way} limit $12)
     union all
     (select ${columns}, ${epochMsSql('since.at')}, s.seq
      from outboxd.submission s cross join lateral (select ${stateSinceSql} as at offset 0) since
      where s.state = any($1::text[]) and s.ended_at is null and ${matches} and ${within('since.at')}
        and ${beyond('since.at')}
-     order by since.at ${way}, s.seq ${way} limit $11)
-  ) both_halves order by "sinceMs" ${way}, seq ${way} limit $11`
+     order by since.at ${way}, s.seq ${way} limit $12)
+  ) both_halves order by "sinceMs" ${way}, seq ${way} limit $12`
 }
 
 const selectSql = {
@@ -221,7 +226,7 @@ const positionOf = ({ sinceMs, seq }: Row): ListPosition => ({ sinceMicros: Math
 
 /** A row comparison, because Postgres reads one as a single range of an index. */
 const beyond = (sign: '<' | '>') => (time: string) =>
-  `(${time}, s.seq) ${sign} (timestamptz 'epoch' + $12::bigint * interval '1 microsecond', $13::bigint)`
+  `(${time}, s.seq) ${sign} (timestamptz 'epoch' + $13::bigint * interval '1 microsecond', $14::bigint)`
 
 const fromPosition = {
   longest: matchingSubmissionsSql(listedColumnsSql, 'longest', beyond('>')),
