@@ -132,7 +132,7 @@ const setBackMax = 1_000
 
 type ClaimStatements = ReturnType<typeof claimStatements>
 
-export function claimStatements({ rows, locksRows, form }: OpenTable) {
+export function claimStatements({ rows, locksRows }: OpenTable) {
   const { from, uncaptured, hasNoRecord, isAhead, setBack, key, keyHash, type, sort, order, id, idType, idText } = rows
   const [first, second] = sort
   // Postgres reads the last row's sort value itself, because a value sent as text may lose digits. NULL sorts last and
@@ -143,7 +143,7 @@ export function claimStatements({ rows, locksRows, form }: OpenTable) {
       ? `${id} <= $4::${idType}`
       : `((${first.expression}, ${second.expression}) <= (${last}, $4::${idType})
           or (${last} is null and (${first.expression} is not null or ${id} <= $4::${idType})))`
-  const keyById = `select ${idText} as "outboxId", ${key} as key, ${keyHash} as "keyHash", ${form === 'append-only' ? isAhead : 'true'} as "isAhead" from ${from} where ${hasNoRecord} and ${id} = $1::${idType}`
+  const keyById = `select ${idText} as "outboxId", ${key} as key, ${keyHash} as "keyHash", ${isAhead} as "isAhead" from ${from} where ${hasNoRecord} and ${id} = $1::${idType}`
   return {
     // `for no key update`, because `for update` would block inserts that refer to these rows.
     lock: `select ${idText} as "outboxId", ${keyHash} as "keyHash"

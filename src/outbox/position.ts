@@ -1,6 +1,6 @@
 import { newLedgerAdvice, OutboxMismatch } from '../ledger/binding.ts'
 import type { Database } from '../postgres/database.ts'
-import { literalSql, prefixedColumnSql } from './columns.ts'
+import { literalSql } from './columns.ts'
 import type { OpenTable } from './openTable.ts'
 import type { StablePosition } from './stablePosition.ts'
 
@@ -11,8 +11,7 @@ import type { StablePosition } from './stablePosition.ts'
  */
 
 export function positionStatements({ shape, table, rows }: OpenTable) {
-  const { from, uncaptured } = rows
-  const number = prefixedColumnSql(table.sequence ?? table.id)
+  const { from, uncaptured, number } = rows
   const own = `pg_get_serial_sequence(${literalSql(shape.qualified)}, ${literalSql(table.sequence ?? table.id)})::regclass`
   return {
     /** Moves the position to $1, or to just before the first row that is not captured. $2 is the sequence's file. */

@@ -12,7 +12,6 @@ import {
 } from '../ledger/retention.ts'
 import { beginTransaction, type Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
-import { prefixedColumnSql } from './columns.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { stateExpressions } from './stateForms.ts'
@@ -125,12 +124,11 @@ export async function readPruneOverdueMs(outbox: Outbox, { days, payloadDays }: 
 
 /** Says which rows of pruned records still wait, and notes up to which rows records may be missing. */
 function prunedRowStatements({ rows, table, form }: OpenTable) {
-  const { from, mayWait, isAhead, id, idType, idText } = rows
+  const { from, mayWait, isAhead, number, id, idType, idText } = rows
   const underWay = stateExpressions(table.state)?.underWaySql(null) ?? 'false'
   // Without the filter, because it may fail for an old row. A row that says that it is under way was not told its end: a
   // restored ledger may have lost that this was due.
   const waits = form === 'append-only' ? `${isAhead} and ${mayWait}` : `((${mayWait}) or ${underWay})`
-  const number = prefixedColumnSql(table.sequence ?? table.id)
   const highest =
     form === 'append-only'
       ? `(select max(${number}) from ${from} where ${id} = any(array(select outbox_id::${idType} from pruned)))`

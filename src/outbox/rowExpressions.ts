@@ -58,8 +58,8 @@ export function rowExpressions(
       ? record('false')
       : record(`not s.report_due and s.state in (${literalListSql(writtenStates)})`)
   const number = prefixedColumnSql(table.sequence ?? table.id)
-  const isAhead = `${number} > ${positionSql}`
   const form = tableFormOf(table)
+  const isAhead = form === 'append-only' ? `${number} > ${positionSql}` : 'true'
   const hasNoRecord = form === 'marked' ? waits : `${waits} and ${record('s.seq')} is null`
   return {
     from: `${shape.qualified} o`,
@@ -69,7 +69,9 @@ export function rowExpressions(
     uncaptured: form === 'append-only' ? `${isAhead} and ${hasNoRecord}` : hasNoRecord,
     /** `uncaptured`, also for rows behind the position of an append-only table. */
     hasNoRecord,
-    /** The condition that a row is behind no position of an append-only table. */
+    /** The column by which an append-only table is read. */
+    number,
+    /** The condition that a row is behind no position of an append-only table: true in the other forms. */
     isAhead,
     /** The condition that a row would be captured if its record were deleted. */
     waitsWithoutRecord: form === 'append-only' ? `${number} > ${prunedNumberSql} and ${waits}` : waits,

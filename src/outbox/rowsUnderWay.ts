@@ -140,8 +140,9 @@ async function leaveOutOthers(
 /** Bounds the search in a large table whose rows name none. */
 const newestRowsMax = 100_000
 
-/** Looks at the newest rows. @returns the id of a row that names a transaction; null if none does */
+/** Looks at the newest rows. @returns the id of a row that names a transaction; null if none does, or none is written */
 export async function findRowNamingTransaction({ db, table, shape, rows }: OpenTable): Promise<string | null> {
+  if (!table.write.some(({ what }) => what === 'transaction_id')) return null
   const { rows: found } = await db.query<{ outboxId: string }>(
     `select "outboxId" from (
        select ${rows.idText} as "outboxId", ${transactionIdInRowSql(table, shape)} as transaction

@@ -1,6 +1,6 @@
 import { findRepeatedIds, type RowConflict } from '../ledger/rowConflicts.ts'
 import { findCapturedRows, type SeenRow } from './capturedRows.ts'
-import { columnTextSql, prefixedColumnSql } from './columns.ts'
+import { columnTextSql } from './columns.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { notBeforeStartSql, prunedNumberSql } from './rowExpressions.ts'
@@ -13,11 +13,11 @@ import { stateExpressions } from './stateForms.ts'
  */
 
 /** Leaves out numbers up to which retention may have deleted records. Null unless the form is append-only. */
-export function rowsBehindPositionSql({ rows, table, form }: OpenTable): string | null {
-  const { from, waits, isAhead, created, id, idText } = rows
+export function rowsBehindPositionSql({ rows, form }: OpenTable): string | null {
+  const { from, waits, isAhead, number, created, id, idText } = rows
   if (form !== 'append-only') return null
   return `select ${idText} as "outboxId", ${created} as created from ${from}
-    where ${waits} and not (${isAhead}) and ${prefixedColumnSql(table.sequence ?? table.id)} > ${prunedNumberSql}${isInSliceSql(rows, 1)} order by ${id}`
+    where ${waits} and not (${isAhead}) and ${number} > ${prunedNumberSql}${isInSliceSql(rows, 1)} order by ${id}`
 }
 
 /**
