@@ -25,7 +25,7 @@ export async function checkIndexOfWaitingRows(erp: pg.Pool, table: OutboxTable):
     makeFinding(
       'index',
       'warning',
-      `no index finds the rows that wait, so each poll reads the whole table: ${statement}`,
+      `no index finds the rows that wait, so each search for them reads the whole table: ${statement}`,
     ),
   ]
 }

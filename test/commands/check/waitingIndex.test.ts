@@ -32,7 +32,7 @@ test.each([
   ['{ status: status, new: open, queued: busy }', 'status = …'],
 ])('without an index of the rows that wait by %s, the statement that creates one is named', async (state, condition) => {
   expect(await toldOf(state, null)).toEqual([
-    `warning index: no index finds the rows that wait, so each poll reads the whole table: create index concurrently on "public"."T${made}" (id) where ${condition}`,
+    `warning index: no index finds the rows that wait, so each search for them reads the whole table: create index concurrently on "public"."T${made}" (id) where ${condition}`,
   ])
   expect(await toldOf(state, '(id)')).toHaveLength(1)
   expect(await toldOf(state, '(id, "Sent", done, status)')).toHaveLength(1)
