@@ -1,5 +1,3 @@
--- Up Migration
-
 -- What the ledger knows of rows whose records it may lack. One row, written by the first capture of an append-only table and by
 -- retention.
 create table outboxd.outbox_cursor (

@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import helmet from '@fastify/helmet'
-import files from '@fastify/static'
 import fastify, { type FastifyInstance } from 'fastify'
 import { closeOldestConnectionsBeyond } from '../observe/httpServer.ts'
 import { addAuditRoutes } from './auditPage.ts'
@@ -43,7 +43,6 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   await app.register(helmet, headers)
   app.removeAllContentTypeParsers() // only forms are accepted
   await app.register(formbody)
-  await app.register(files, { root: assetsDir, serve: false, cacheControl: false })
   app.addHook('onRequest', async (_request, reply) => void reply.header('cache-control', 'no-store'))
   installErrorHandlers(app, parts.say)
   installGuard(app, guard, parts)
@@ -78,9 +77,21 @@ const headers = {
   xFrameOptions: { action: 'deny' as const },
 }
 
+const assetTypes = {
+  'console.css': 'text/css; charset=utf-8',
+  'console.js': 'text/javascript; charset=utf-8',
+  'console.svg': 'image/svg+xml',
+}
+
+/** A browser asks with each page whether a file has changed. */
 function assetRoutes(app: FastifyInstance): void {
-  for (const name of ['console.css', 'console.js', 'console.svg'])
-    app.get(`/assets/${name}`, { config: { needsNoViewer: true } }, (_request, reply) =>
-      reply.header('cache-control', 'no-cache').sendFile(name, assetsDir),
-    )
+  for (const [name, type] of Object.entries(assetTypes)) {
+    const content = readFileSync(join(assetsDir, name))
+    const etag = `"${createHash('sha256').update(content).digest('base64url')}"`
+    app.get(`/assets/${name}`, { config: { needsNoViewer: true } }, (request, reply) => {
+      reply.headers({ 'cache-control': 'no-cache', etag })
+      if (request.headers['if-none-match'] === etag) return reply.code(304).send()
+      return reply.type(type).send(content)
+    })
+  }
 }

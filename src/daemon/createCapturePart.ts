@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto'
-import { v7 as uuidv7 } from 'uuid'
+import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { boundText, textCharsMax } from '../boundText.ts'
 import {
   forgetSkippedRow,
@@ -86,7 +85,7 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
       const mapped = mapOutboxRecord(mappings(), record, id)
       return mapped.kind === 'mapped' ? mapped : { ...mapped, fieldErrors: mapped.errors }
     },
-    newId: uuidv7,
+    newId: randomUUIDv7,
     newKey: randomUUID,
     faultOf: toCaptureFault,
     onCaptured(records) {

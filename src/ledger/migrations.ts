@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { type Database, DatabaseUnusable } from '../postgres/database.ts'
@@ -11,9 +11,9 @@ export const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
 /** Creates or upgrades the schemas `outboxd` and `outboxd_jobs`. Waits for another run. @returns the applied migrations */
 export function migrateLedger(databaseUrl: string): Promise<string[]> {
   return inMigrationSession(databaseUrl, 'catalog', async (client) => {
-    await findMissing(client, databaseUrl) // throws if a newer version has migrated
     const applied: string[] = []
-    for (let name = await applyNext(client); name !== null; name = await applyNext(client)) applied.push(name)
+    for (let name = await applyNext(client, databaseUrl); name !== null; name = await applyNext(client, databaseUrl))
+      applied.push(name)
     await installPollQueue(databaseUrl)
     return applied
   })
@@ -21,33 +21,41 @@ export function migrateLedger(databaseUrl: string): Promise<string[]> {
 
 const deadlocksMax = 10
 
-async function applyNext(dbClient: pg.Client): Promise<string | null> {
-  const { runner } = await import('node-pg-migrate') // imported only here, to save the daemon's memory
+/** Daemons lock tables in another order than a migration, so a deadlock may occur. Then it is tried again. */
+async function applyNext(client: pg.Client, databaseUrl: string): Promise<string | null> {
   for (let deadlocks = 1; ; deadlocks++) {
     try {
-      const [applied] = await runner({
-        dbClient,
-        dir: migrationsDir,
-        ignorePattern: `(?!${migrationFile.source}).*`,
-        direction: 'up',
-        count: 1,
-        migrationsTable: 'migration',
-        migrationsSchema: 'outboxd',
-        createMigrationsSchema: true,
-        advisoryLockMode: 'wait',
-        log: () => {},
-      })
-      return applied?.name ?? null
+      await client.query('begin')
+      await client.query(`select pg_advisory_xact_lock(hashtextextended('outboxd migrate', 0))`)
+      const name = await applyNextMissing(client, databaseUrl)
+      await client.query('commit')
+      return name
     } catch (error) {
-      // Daemons lock these tables in a different order, so a deadlock may occur.
+      await client.query('rollback')
       if (errorCodeOf(error) !== deadlock || deadlocks === deadlocksMax) throw error
-      await dbClient.query('rollback')
-      await dbClient.query('select pg_advisory_unlock_all()')
     }
   }
 }
 
 const deadlock = '40P01'
+
+async function applyNextMissing(client: pg.Client, databaseUrl: string): Promise<string | null> {
+  const [name] = await findMissing(client, databaseUrl)
+  if (name === undefined) return null
+  const { rows } = await client.query<{ hasSchema: boolean }>(
+    `select to_regnamespace('outboxd') is not null as "hasSchema"`,
+  )
+  if (!rows[0]?.hasSchema) await client.query('create schema outboxd')
+  await client.query(
+    `create table if not exists outboxd.migration (
+       name text primary key,
+       applied_at timestamptz not null default clock_timestamp()
+     )`,
+  )
+  await client.query(await readFile(join(migrationsDir, `${name}.sql`), 'utf8'))
+  await client.query('insert into outboxd.migration (name) values ($1)', [name])
+  return name
+}
 
 /** The ledger's migrations have numbers. Files without a number are for the outbox. */
 const migrationFile = /\d{4}_.*\.sql$/

@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto'
-import { v7 as uuidv7 } from 'uuid'
+import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { pauseForHistory } from '../ledger/history/history.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { withOpenQueue } from '../ledger/operator/operator.ts'
@@ -152,7 +151,7 @@ function readRecord(databases: Databases, mappings: Mappings, outboxId: string):
 /** Without a record, the row would be captured and sent once it can be read again. */
 const unreadableRecord = ({ outboxId }: RowWithoutRecord): CapturedRecord => ({
   ...{ outboxId, type: '', key: null, payload: null, createdAt: null, created: null },
-  ...{ id: uuidv7(), idempotencyKey: randomUUID(), resource: null, body: null, tracked: true, sendsOwnId: false },
+  ...{ id: randomUUIDv7(), idempotencyKey: randomUUID(), resource: null, body: null, tracked: true, sendsOwnId: false },
   error: 'the row cannot be read. The record may have arrived',
   doubt: 'the ledger did not know this row, which cannot be read. The record may have arrived',
 })
@@ -163,7 +162,7 @@ function toRecordInDoubt(
   { isMarked, transactionId }: RowWithoutRecord,
   mappings: Mappings,
 ): CapturedRecord {
-  const id = uuidv7()
+  const id = randomUUIDv7()
   const named = transactionId === null ? '' : ` and names transaction ${transactionId}`
   const doubt = `the ledger did not know this row, which ${isMarked ? 'is marked as captured' : 'waits'}${named}. The record may have arrived`
   const kept = { ...record, id, idempotencyKey: randomUUID(), doubt }

@@ -42,8 +42,7 @@ describe('a second migration', () => {
     program = await copyProgram([])
     await writeFile(
       join(program.dir, 'migrations', '0002_invented.sql'),
-      `-- Up Migration
-       alter table outboxd.pause add column invented integer;
+      `alter table outboxd.pause add column invented integer;
        alter table outboxd.submission add column invented integer not null default 7`,
     )
   })

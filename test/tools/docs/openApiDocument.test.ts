@@ -1,7 +1,4 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
-import type { RulesetDefinition } from '@stoplight/spectral-core'
-import spectralCore from '@stoplight/spectral-core'
-import spectralRulesets from '@stoplight/spectral-rulesets'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { submissionSchema } from '../../../src/sandbox/endpoints/recordSchemas.ts'
@@ -130,19 +127,7 @@ async function redocly(described: unknown): Promise<string[]> {
   return found.map(({ ruleId, message, location }) => `${ruleId}: ${message} (${location[0]?.pointer})`)
 }
 
-async function spectral(described: Record<string, unknown>): Promise<string[]> {
-  const linter = new spectralCore.Spectral()
-  linter.setRuleset({ extends: [spectralRulesets.oas as RulesetDefinition] })
-  const found = await linter.run(described)
-  return found.map(({ code, message, path }) => `${code}: ${message} (${path.join('.')})`)
-}
-
 test('redocly finds no problem in the OpenAPI document', async () => {
   expect(await redocly(copied())).toEqual([])
   expect((await redocly(withoutTags())).join()).toContain('info-license')
-})
-
-test('spectral finds no problem in the OpenAPI document', async () => {
-  expect(await spectral(copied())).toEqual([])
-  expect((await spectral(withoutTags())).join()).toContain('info-contact')
 })
