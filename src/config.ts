@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ConfigInvalid, createVariableReader, type Environment } from './createVariableReader.ts'
+import { packageFolder } from './packageFolder.ts'
 import { findAuthorityFileProblemSuffix, findCertificateKeyProblem } from './pem.ts'
 import { withLedgerSchema } from './postgres/ledgerSchema.ts'
 import { type Contract, isUrlOnLoopback } from './variableSchemas.ts'
@@ -209,7 +210,7 @@ export function readPayloadMaxBytes(env: Environment): number {
   return done(value('PAYLOAD_MAX_BYTES'))
 }
 
-export const exampleMappingsDir = join(import.meta.dirname, '..', 'mappings')
+export const exampleMappingsDir = join(packageFolder, 'mappings')
 
 /** The folder of MAPPINGS_DIR may not exist yet. @throws ConfigInvalid */
 export function readDirForNewMappings(env: Environment): string {

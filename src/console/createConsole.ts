@@ -6,6 +6,7 @@ import formbody from '@fastify/formbody'
 import helmet from '@fastify/helmet'
 import fastify, { type FastifyInstance } from 'fastify'
 import { closeOldestConnectionsBeyond } from '../observe/httpServer.ts'
+import { packageFolder } from '../packageFolder.ts'
 import { addAuditRoutes } from './auditPage.ts'
 import { installErrorHandlers, refuseUnreadableAddress } from './errors.ts'
 import { type GuardOptions, installGuard } from './guard/installGuard.ts'
@@ -17,7 +18,7 @@ import { addResolveRoutes } from './record/resolvePage.ts'
 import { addBulkChangeRoutes } from './records/changePage.ts'
 import { addRecordsRoutes } from './records/recordsPage.ts'
 
-const assetsDir = join(import.meta.dirname, '..', '..', 'assets')
+const assetsDir = join(packageFolder, 'assets')
 
 const connectionsMax = 1_000
 

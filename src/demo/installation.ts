@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { minimalChildEnvironment } from '../embedded/postgresServer.ts'
 import { startReaper } from '../embedded/reaper.ts'
+import { packageFolder } from '../packageFolder.ts'
 import { startSandbox } from '../sandbox/startSandbox.ts'
 import { createErpTables } from './erp.ts'
 import { type CommandSpec, type RunningCommand, startOutboxdCommand } from './startOutboxdCommand.ts'
@@ -31,7 +32,7 @@ interface InstallationDeps {
   print: (message: string) => void
 }
 
-const mappingsDir = join(import.meta.dirname, '..', '..', 'mappings')
+const mappingsDir = join(packageFolder, 'mappings')
 const [clientId, clientSecret] = ['demo', 'demo-secret']
 
 /** The limit is longer than the daemon waits before it is ready. */

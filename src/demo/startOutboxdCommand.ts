@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
-import { extname, join } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Reaper } from '../embedded/reaper.ts'
+import { programFile } from '../packageFolder.ts'
 
 export interface RunningCommand {
   /** The first value of `CommandSpec.field` in a line of JSON. */
@@ -22,8 +23,6 @@ export interface CommandSpec {
   onStdoutLine?: (line: string) => void
 }
 
-export const mainFile = join(import.meta.dirname, '..', `main${extname(import.meta.filename)}`)
-
 const lastLinesMax = 5
 const patienceMs = 8_000
 
@@ -36,7 +35,7 @@ export function startOutboxdCommand({
   onStdoutLine,
 }: CommandSpec): RunningCommand {
   const [name] = args
-  const child = spawn(process.execPath, [mainFile, ...args], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [programFile, ...args], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const pid = child.pid ?? 0
   if (pid !== 0) reaper.addProcess(pid, 'SIGKILL')
   const log = createWriteStream(join(folder, `${name}.log`))

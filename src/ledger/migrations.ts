@@ -1,12 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type pg from 'pg'
+import { packageFolder } from '../packageFolder.ts'
 import { type Database, DatabaseUnusable } from '../postgres/database.ts'
 import { inMigrationSession } from '../postgres/migrationSession.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { installPollQueue } from './queue.ts'
 
-export const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
+export const migrationsDir = join(packageFolder, 'migrations')
 
 /** Creates or upgrades the schemas `outboxd` and `outboxd_jobs`. Waits for another run. @returns the applied migrations */
 export function migrateLedger(databaseUrl: string): Promise<string[]> {

@@ -1,7 +1,8 @@
 import { createRequire } from 'node:module'
+import { packageFolder } from '../packageFolder.ts'
 import type { Sandbox, SandboxOptions } from './startSandbox.ts'
 
-export { SettingsWrong } from './sandboxSettings.ts'
+export { SettingsWrong } from './settingsWrong.ts'
 export type { Sandbox, SandboxOptions }
 
 /**
@@ -10,7 +11,7 @@ export type { Sandbox, SandboxOptions }
  * @throws Error if this Node.js is too old; the errors of startSandbox.ts
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const nodeRefusal: string = createRequire(import.meta.url)('../../bin/nodeRefusal.cjs')()
+  const nodeRefusal: string = createRequire(import.meta.url)(`${packageFolder}bin/nodeRefusal.cjs`)()
   if (nodeRefusal !== '') throw new Error(nodeRefusal.trimEnd())
   const sandbox = await import('./startSandbox.ts')
   return sandbox.startSandbox(options)

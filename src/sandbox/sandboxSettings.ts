@@ -8,6 +8,7 @@ import {
   wholeNumberSetting,
 } from './interfaceGapSettings.ts'
 import { distributionFormsClause, parseDistribution } from './processing/distribution.ts'
+import { SettingsWrong } from './settingsWrong.ts'
 
 export const windowSecondsSchema = z
   .number()
@@ -170,17 +171,6 @@ export type DatabasePlace = Pick<SandboxSettings, 'databaseUrl' | 'embedded' | '
 /** True even if SANDBOX_DATABASE_URL is set. */
 export function isEmbedded({ embedded, dataDir }: DatabasePlace): boolean {
   return embedded || dataDir !== undefined
-}
-
-export class SettingsWrong extends Error {
-  override name = 'SettingsWrong'
-  /** Never empty. */
-  readonly problems: readonly string[]
-
-  constructor(problems: readonly string[]) {
-    super(problems.join('\n'))
-    this.problems = problems
-  }
 }
 
 /** @throws SettingsWrong */

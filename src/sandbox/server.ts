@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { packageFolder } from '../packageFolder.ts'
 import { type Answer, refusalAnswer, sendAnswer, tokenErrorAnswer } from './endpoints/problemAnswer.ts'
 import { createOrder, readOrder, readTransaction, submitData } from './endpoints/recordEndpoints.ts'
 import { grantToken } from './endpoints/tokenEndpoint.ts'
@@ -96,7 +97,7 @@ export function buildServer(
 }
 
 /** Written by `npm run docs:generate`. */
-const openApiPath = join(import.meta.dirname, '..', '..', 'assets', 'openapi.json')
+const openApiPath = join(packageFolder, 'assets', 'openapi.json')
 
 const routes = [
   { endpoint: 'token', method: 'POST', url: '/oauth/token', gate: admitTokenRequest, handler: grantToken },

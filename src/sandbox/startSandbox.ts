@@ -27,7 +27,6 @@ import { endPool, openDatabase, openPool } from './storage/sandboxDatabase.ts'
 import { prepareSchema } from './storage/sandboxSchema.ts'
 import { takeServingLock } from './storage/servingLock.ts'
 
-export { SettingsWrong } from './sandboxSettings.ts'
 export type { SandboxOptions } from './scenario/scenarioSchema.ts'
 
 /** Disposal closes it. */
