@@ -33,7 +33,8 @@ export type HistoryChange =
  *     lookFor, note     with each heartbeat, whose statement reads `outboxd.history`
  *     runOnce           does what the last heartbeat asks for: pauses all daemons, or accepts an identity
  *
- * While the pause stands, and after a `recover`, a daemon forgets what it wrote.
+ * While the pause stands, and after a `recover`, a daemon forgets what it wrote. A counter of all daemons would not do,
+ * because the claims of the others hide the loss of one.
  */
 export class LedgerHistory {
   readonly #options: LedgerHistoryOptions
