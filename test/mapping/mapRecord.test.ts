@@ -431,7 +431,7 @@ describe('the examples of docs/start/mapping.md', () => {
     expect(mapped).toMatchObject({ kind: 'mapped', body: request.replaceAll(/\s*\n\s*|(?<=[{,:[]) | (?=[}\]])/g, '') })
   })
 
-  test('the page has some', () => {
-    expect(examples.length).toBeGreaterThan(1)
+  test('the page has one', () => {
+    expect(examples.length).toBeGreaterThan(0)
   })
 })
