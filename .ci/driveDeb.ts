@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import pg from 'pg'
+import { freePort } from '../test/support/freePort.ts'
+import { createDatabaseOn, startPostgres } from '../test/support/postgres.ts'
+import { startProgram } from '../test/support/program.ts'
+import { until } from '../test/support/until.ts'
+
+/**
+ * Installs the .deb in a clean Debian with systemd, as docs/start/install.md says ("On Debian or Ubuntu"), upgrades,
+ * removes and purges it. `.ci/deb` calls it.
+ *
+ * Usage: node .ci/driveDeb.ts ROOT FILE.deb, as root
+ */
+const [root = '', debFile = ''] = process.argv.slice(2)
+const say = (line: string) => void process.stdout.write(`deb: ${line}\n`)
+
+await using stack = new AsyncDisposableStack()
+const folder = mkdtempSync(join(tmpdir(), 'outboxd-deb-'))
+stack.defer(() => rmSync(folder, { recursive: true }))
+const server = stack.use(await startPostgres())
+const databaseUrl = await createDatabaseOn(server.url, 'erp')
+const sandbox = stack.use(
+  startProgram({
+    args: ['sandbox', '--port', '0', '--json'],
+    env: { SANDBOX_DATABASE_URL: databaseUrl, SANDBOX_PROCESSING_TIME: 'constant:0.1' },
+  }),
+)
+const sandboxUrl: string = JSON.parse(await sandbox.line((line) => line.startsWith('{'))).url
+const httpPort = await freePort()
+const client = new pg.Client(databaseUrl)
+await client.connect()
+stack.defer(() => client.end())
+
+copyFileSync(debFile, join(root, 'srv', basename(debFile)))
+const systemdPid = await boot()
+await install()
+await restarts()
+await upgrades()
+await goes()
+
+/** Boots the root on this machine's network. @returns the process id of its systemd */
+async function boot(): Promise<number> {
+  const flags = ['--register=no', '--keep-unit', '--machine=outboxd-test', '--boot', 'systemd.unit=basic.target']
+  const nspawn = spawn('systemd-nspawn', [`--directory=${root}`, ...flags], { stdio: 'ignore' })
+  const ended = new Promise((resolve) => nspawn.once('exit', resolve))
+  stack.defer(async () => {
+    nspawn.kill('SIGKILL')
+    await ended
+  })
+  const childOf = () => Number(spawnSync('pgrep', ['--parent', `${nspawn.pid}`], { encoding: 'utf8' }).stdout)
+  const pid = await until(childOf, (child) => child > 0)
+  const isUp = () => inside(pid, 'systemctl', 'is-active', 'basic.target').stdout
+  await until(isUp, (said) => said === 'active\n')
+  return pid
+}
+
+/** Runs a command in the root, as root. */
+function inside(pid: number, ...command: string[]) {
+  const enter = ['--target', `${pid}`, '--mount', '--pid', '--uts', '--ipc', '--cgroup', 'env', '-i']
+  const environment = [
+    'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    'DEBIAN_FRONTEND=noninteractive',
+  ]
+  return spawnSync('nsenter', [...enter, ...environment, ...command], { encoding: 'utf8' })
+}
+
+/** Types a step of the page with this machine's addresses. @returns its output */
+function type(step: string): string {
+  const typed = step
+    .replace('https://service.example', sandboxUrl)
+    .replace('https://auth.example', `${sandboxUrl}\nHTTP_PORT=${httpPort}`)
+    .replace(/postgres:\/\/\w+:PASSWORD@db\.example\/erp/, databaseUrl)
+    .replace('CLIENT ID', 'sandbox')
+    .replace('CLIENT SECRET', 'sandbox-secret')
+  const { status, stdout, stderr } = inside(systemdPid, 'sh', '-euc', `cd /srv\n${typed}`)
+  assert.equal(status, 0, `${typed}\n${stdout}${stderr}`)
+  return stdout
+}
+
+async function install(): Promise<void> {
+  const begunMs = performance.now()
+  const page = readFileSync(join(import.meta.dirname, '..', 'docs/start/install.md'), 'utf8')
+  const [, section = ''] = page.split('## On Debian or Ubuntu\n')
+  const [, block = ''] = /^```sh\n(.*?)^```$/ms.exec(section.split('\n## ')[0] ?? '') ?? []
+  type(block)
+  await completes('first')
+  const seconds = Math.round((performance.now() - begunMs) / 100) / 10
+  say(`from the file to the first completed record in ${seconds} s, by the block of docs/start/install.md`)
+  assert.match(type('outboxd status'), /^All is well/)
+}
+
+async function completes(name: string): Promise<void> {
+  const payload = { customerId: 'C1', orderDate: '2026-11-20T10:00:00+01:00', amount: 12.5, field2: name }
+  const { rows } = await client.query(`insert into outbox (type, payload) values ('data', $1) returning id`, [payload])
+  const stateOf = async () =>
+    (await client.query('select status from outbox where id = $1', [rows[0].id])).rows[0].status
+  await until(stateOf, (state) => state === 'completed')
+}
+
+async function restarts(): Promise<void> {
+  type('kill -9 $(systemctl show --property MainPID --value outboxd)')
+  await until(
+    () => shown('NRestarts'),
+    (times) => times === '1',
+  )
+  await isReady()
+  type('systemctl stop outboxd')
+  assert.equal(shown('Result'), 'success')
+  type("sed -i 's/^HTTP_PORT=.*/HTTP_PORT=nonsense/' /etc/outboxd/env; systemctl start outboxd")
+  await until(
+    () => shown('SubState'),
+    (state) => state === 'auto-restart',
+  )
+  assert.equal(shown('ExecMainStatus'), '2')
+  assert.match(type('journalctl --unit outboxd --output cat'), /HTTP_PORT must be a whole number/)
+  type(`sed -i 's/^HTTP_PORT=.*/HTTP_PORT=${httpPort}/' /etc/outboxd/env; systemctl restart outboxd`)
+  await isReady()
+  say('killed, it is started again; told to stop it ends well; with a wrong configuration it says why')
+}
+
+async function upgrades(): Promise<void> {
+  const former = shown('MainPID')
+  type(`dpkg --install ${basename(debFile)}`)
+  assert.notEqual(shown('MainPID'), former)
+  await isReady()
+  await completes('after an upgrade')
+  assert.match(type('cat /etc/outboxd/env'), new RegExp(sandboxUrl))
+  say('an upgrade restarts the daemon and keeps its configuration')
+}
+
+async function goes(): Promise<void> {
+  type('apt-get remove -y outboxd')
+  assert.equal(type('ls /etc/outboxd/database_url'), '/etc/outboxd/database_url\n')
+  assert.equal(type('systemctl is-active outboxd || true'), 'inactive\n')
+  type('apt-get purge -y outboxd')
+  assert.equal(
+    type('ls -d /etc/outboxd /usr/lib/outboxd /usr/bin/outboxd 2> /dev/null || true; id outboxd 2> /dev/null || true'),
+    '',
+  )
+  say('removed, it leaves its configuration; purged, nothing')
+}
+
+function shown(property: string): string {
+  return type(`systemctl show --property ${property} --value outboxd`).trim()
+}
+
+async function isReady(): Promise<void> {
+  const answers = () =>
+    fetch(`http://127.0.0.1:${httpPort}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  await until(answers, Boolean)
+}
