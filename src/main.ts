@@ -86,7 +86,7 @@ const program = new Command('outboxd')
   })
   .addHelpText(
     'after',
-    '\nExit codes: 0 done, 1 failed or no answer, 2 usage or configuration, 3 nothing found, 4 not confirmed.',
+    '\nExit codes: 0 done, 1 failed or no answer, 2 usage or configuration, 3 nothing found or several, 4 not confirmed.',
   )
 
 /** In the order of `--help`. Loaded when needed, so that the daemon does not load the sandbox. */

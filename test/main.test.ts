@@ -15,7 +15,7 @@ test.each([
   ['a configuration that cannot be used', ['list', '--json'], 2, 'DATABASE_URL is required'],
   ['an option that does not exist', ['status', '--json', '--nope'], 2, "outboxd: unknown option '--nope'"],
   ['a command that does not exist', ['statsu', '--json'], 2, "outboxd: unknown command 'statsu'"],
-  ['an argument that is missing', ['show', '--json'], 2, "outboxd: missing required argument 'id'"],
+  ['an argument that is missing', ['show', '--json'], 2, "outboxd: missing required argument 'word'"],
   ['a value that is missing', ['list', '--json', '--state'], 2, "outboxd: option '--state"],
 ])('--json prints JSON even on an error: %s', async (_, args, code, message) => {
   await using program = startProgram({ args })

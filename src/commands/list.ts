@@ -6,7 +6,7 @@ import { states, statesNeedingAttention } from '../model/submission.ts'
 import type { Databases } from '../operations/databases.ts'
 import { createTextSearch, hasFilters, narrowFilterByText, parseListFilters } from '../operations/filters.ts'
 import { skippedRowMessages } from '../operations/problemMessages.ts'
-import { terminalOf } from '../plainText.ts'
+import { quoteForShell, terminalOf } from '../plainText.ts'
 import { filterOptions } from './selection.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
@@ -58,7 +58,7 @@ Examples:
       const asked = { filter, limit, containing: read.containing }
       const found = await (options.byCause ? listCauses : listRecords)(context, databases, options, asked)
       if (found > limit) say(`Only the first ${limit} are listed. --limit shows more.`)
-      if (found === 0) say(!hasFilters(options) ? 'No record needs attention.' : 'No record matches.')
+      if (found === 0) say(noneMessage(options))
       else if (options.byCause) say(beforeReplay)
       return found === 0 ? exitCodes.nothing : exitCodes.done
     })
@@ -67,6 +67,12 @@ Examples:
 
 const beforeReplay =
   'Before you replay, fix the cause: the mapping, the row (then --refresh), or the data of the service. `outboxd discard` takes the same filters.'
+
+function noneMessage(options: ListOptions): string {
+  if (!hasFilters(options)) return 'No record needs attention.'
+  if (options.key === undefined || options.state !== undefined) return 'No record matches.'
+  return `No record that matches needs attention. \`outboxd show ${quoteForShell(`key:${options.key}`)}\` looks in all states.`
+}
 
 type ListOptions = OptionsOf<typeof command>
 

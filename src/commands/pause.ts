@@ -1,8 +1,10 @@
 import { systemClock } from '../clock.ts'
 import { describeOperatorPause, raiseOperatorPause } from '../ledger/pauses.ts'
-import { parsePauseRequest, pauseMessage } from '../operations/pause.ts'
+import { colleaguesPauseMessage, parsePauseRequest, pauseMessage, readColleaguesPause } from '../operations/pause.ts'
+import { escapeControl } from '../plainText.ts'
 import { formatIsoInstantOrNull } from '../time.ts'
 import { defineCommand } from './terminal/command.ts'
+import { askForConfirmation } from './terminal/confirm.ts'
 import { exitCodes, printJson } from './terminal/context.ts'
 import { actorNameOption, dryRunOption, withOperator } from './terminal/operator.ts'
 
@@ -13,10 +15,11 @@ export const command = defineCommand({
     actorNameOption,
     ['--for <duration>', 'for 30s, 45m, 2h or 1d (default: until outboxd resume)'],
     dryRunOption,
+    ['--yes', 'replace a pause of a colleague without asking'],
     ['--json', 'print JSON'],
   ],
   help: `Requests under way are finished. New records are still captured, until CAPTURE_WINDOW records are queued. A second
-pause replaces the first.
+pause replaces the first. If the first is a colleague's, the command names it and asks.
 
 Examples:
   outboxd pause --reason "service fails, told its operator" --for 1h
@@ -25,8 +28,14 @@ Examples:
     const read = parsePauseRequest({ reason: options.reason, for: options.for })
     const problems = read.kind === 'value' ? [] : read.problems.map(({ field, problem }) => `--${field} ${problem}`)
     const { reason, forMs } = read.kind === 'value' ? read : { reason: undefined, forMs: null }
-    return withOperator(context, { as: options.as, reason }, problems, async (_databases, operator) => {
-      const { dryRun = false } = options
+    return withOperator(context, { as: options.as, reason }, problems, async ({ ledger }, operator) => {
+      const { dryRun = false, yes = false } = options
+      const standing = await readColleaguesPause(ledger, operator.actor.who)
+      if (standing !== null) {
+        context.stderr.write(`${escapeControl(colleaguesPauseMessage(standing, systemClock.nowMs()))}\n`)
+        const isWanted = dryRun || yes || (await askForConfirmation(context, 'Replace it?'))
+        if (!isWanted) return exitCodes.unconfirmed
+      }
       if (!dryRun) await raiseOperatorPause(operator, forMs)
       const nowMs = systemClock.nowMs()
       const until = formatIsoInstantOrNull(forMs === null ? null : nowMs + forMs)

@@ -3,17 +3,9 @@ import {
   readSubmissionDetail,
   type SubmissionDetail,
 } from '../ledger/operator/readSubmissionDetail.ts'
-import type { Databases } from '../operations/databases.ts'
+import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type Explanation, explainSubmission } from '../operations/explainSubmission.ts'
-import {
-  explainMissingRecord,
-  explainMissingRecordOfRow,
-  type FoundSubmissions,
-  findEachSubmissionByReference,
-  findSubmissionsByReference,
-  type ReferencedSubmissions,
-  referenceHelp,
-} from '../operations/references.ts'
+import { explainMissingRecord, searchHelp, searchRecords } from '../operations/references.ts'
 import {
   type CurrentRow,
   eventDetails,
@@ -26,7 +18,7 @@ import {
 } from '../operations/submissionFacts.ts'
 import { escapeControl, terminalOf } from '../plainText.ts'
 import { formatInstant, formatInstantAndDistance, replaceEpochMsByIsoTimes } from '../time.ts'
-import { defineCommand, type OptionsOf } from './terminal/command.ts'
+import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
 import { submissionJson, submissionTable } from './terminal/submissionTable.ts'
@@ -34,79 +26,56 @@ import { submissionJson, submissionTable } from './terminal/submissionTable.ts'
 export const command = defineCommand({
   onlyLooks: true,
   description: 'explain one record: what happened, why, and what comes next',
-  arguments: [['<id>', referenceHelp]],
+  arguments: [['<word>', searchHelp]],
   options: [['--json', 'print JSON, with payload, body and result as stored']],
-  help: `Prints the record's data as stored, which may be confidential. If several records match, it lists them. Without a
-prefix, it tries ids of records and idempotency keys, then transaction ids, then ids of outbox rows.
+  help: `Prints the record's data as stored, which may be confidential. The word is looked for in all
+states. If several records match, it lists them and exits with 3.
 
 Examples:
-  outboxd show outbox:4711
+  outboxd show 4711                             by the id of its outbox row, or its key
   outboxd show 3a4b5c6d                         by the last digits of its id
   outboxd show transaction:7f0c9f2e             by the id that the service gave
   outboxd show key:C4711                        lists the records of a key, newest first
   outboxd show outbox:4711 --json | jq -r .body`,
-  async action(context, name, options): Promise<number> {
+  async action(context, word, { json = false }): Promise<number> {
     return withDatabases(context, async (databases) => {
-      const several = await findSeveral(databases, name)
-      if (several !== null) return printSeveral(context, name, several, options)
-      const found = await findByIdOrRow(context, databases, name)
-      if (found.kind === 'invalid') {
-        const row = await explainMissingRecordOfRow(databases, name)
-        if (row === null) return printUsageErrors(context, found.problems)
-        context.stderr.write(`outboxd: ${row}\n`)
-        return exitCodes.nothing
-      }
-      const id = found.kind === 'found' ? found.submissions[0]?.id : undefined
+      const found = await searchRecords(databases.ledger, word, listedMax + 1)
+      if (found === null)
+        return printUsageErrors(context, [`${word || 'an empty word'} names no record: give ${searchHelp}`])
+      if (found.length > 1) return printSeveral(context, word, found, json)
+      const [first] = found
       const detail =
-        id === undefined ? null : await readSubmissionDetail(databases.ledger, id, databases.config.keyOnFailure)
+        first === undefined
+          ? null
+          : await readSubmissionDetail(databases.ledger, first.id, databases.config.keyOnFailure)
       if (detail === null) {
-        context.stderr.write(`outboxd: ${await explainMissingRecord(databases, name)}\n`)
+        context.stderr.write(`outboxd: ${escapeControl(await explainMissingRecord(databases, word))}\n`)
         return exitCodes.nothing
       }
       const explanation = explainSubmission(detail)
       const row = detail.conflict === null ? null : await tryReadCurrentRow(databases, detail.outboxId)
-      if (options.json) printJson(context, { ...jsonOf(detail, explanation), row })
+      if (json) printJson(context, { ...jsonOf(detail, explanation), row })
       else context.stdout.write(describe(detail, explanation, row))
       return exitCodes.done
     })
   },
 })
 
-type ShowOptions = OptionsOf<typeof command>
-
-/** Only `show` also accepts an outbox row's id, because `show` changes nothing. */
-async function findByIdOrRow(context: CommandContext, databases: Databases, name: string): Promise<FoundSubmissions> {
-  const found = await findEachSubmissionByReference(databases.ledger, [name])
-  if (found.kind === 'found' || name.trim() === '') return found
-  const ofRow = await findEachSubmissionByReference(databases.ledger, [`outbox:${name}`])
-  if (ofRow.kind !== 'found') return found
-  context.stderr.write(
-    `There is no record with the id ${escapeControl(name)}. This is the record of the outbox row ${escapeControl(name)}.\n`,
-  )
-  return ofRow
-}
-
-const severalMax = 50
-
-async function findSeveral(databases: Databases, name: string): Promise<ReferencedSubmissions | null> {
-  const named = await findSubmissionsByReference(databases.ledger, name, severalMax + 1)
-  if (named === null || named.by === 'range' || named.by === 'ending') return null
-  return named.submissions.length > 1 ? named : null
-}
+const listedMax = 50
 
 function printSeveral(
   context: CommandContext,
-  name: string,
-  { by, submissions }: ReferencedSubmissions,
-  { json }: ShowOptions,
+  word: string,
+  found: readonly ListedSubmission[],
+  json: boolean,
 ): number {
-  const shown = submissions.slice(0, severalMax)
+  const shown = found.slice(0, listedMax)
   if (json) printJson(context, shown.map(submissionJson))
   else context.stdout.write(submissionTable(shown, terminalOf(context.stdout)))
-  const more = submissions.length > severalMax ? `; these are the newest ${severalMax}` : ''
-  const all = by === 'key' && more !== '' ? ', `outboxd audit --key KEY` lists all' : ''
-  context.stderr.write(`Several records match ${escapeControl(name)}${more}. \`outboxd show ID\` shows one${all}.\n`)
-  return exitCodes.done
+  const more = found.length > listedMax ? `; these are the first ${listedMax}` : ''
+  const all = more === '' ? '' : ', `outboxd audit --key KEY` lists all of a key'
+  context.stderr.write(`Several records match ${escapeControl(word)}${more}. \`outboxd show ID\` shows one${all}.\n`)
+  return exitCodes.nothing
 }
 
 function describe(detail: SubmissionDetail, { why, adviceText }: Explanation, row: CurrentRow | null): string {

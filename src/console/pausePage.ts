@@ -5,12 +5,14 @@ import type { LedgerSnapshot } from '../ledger/snapshot.ts'
 import { findReasonProblemClause } from '../operations/actor.ts'
 import { createOperator } from '../operations/databases.ts'
 import {
+  colleaguesPauseMessage,
   type ParsedPauseRequest,
   type PauseRequest,
   parsePauseRequest,
   pauseMessage,
   previewResume,
   type ResumeTerms,
+  readColleaguesPause,
   resumeMessages,
   resumeSending,
 } from '../operations/pause.ts'
@@ -32,13 +34,21 @@ import type { ConsoleParts } from './parts.ts'
 /** @param onChanged lets the page Now show the change at once */
 export function addPauseRoutes(app: FastifyInstance, { databases, clock }: ConsoleParts, onChanged: () => void): void {
   app.get('/pause', async ({ viewer, query }, reply) => {
-    const page = renderPausePreview(trimmedFieldText(query, 'for') ?? '', readPauseForm(query), viewer, clock.nowMs())
-    return sendPage(reply, page)
+    const standing = await readColleaguesPause((await databases()).ledger, viewer.who)
+    const form = { ...readPauseForm(query), duration: trimmedFieldText(query, 'for') ?? '', standing }
+    return sendPage(reply, renderPausePreview(form, viewer, clock.nowMs()))
   })
 
   app.post('/pause', async ({ viewer, body }, reply) => {
     const { reason, forMs } = readPauseForm(body)
-    await raiseOperatorPause(createOperator(await databases(), { who: viewer.who, reason }), forMs)
+    const opened = await databases()
+    const standing = await readColleaguesPause(opened.ledger, viewer.who)
+    if (standing !== null && trimmedFieldText(body, 'replaces') !== String(standing.sinceMs))
+      throw new RequestRefused(
+        409,
+        `${colleaguesPauseMessage(standing, clock.nowMs())} Nothing was changed: ask for the pause again.`,
+      )
+    await raiseOperatorPause(createOperator(opened, { who: viewer.who, reason }), forMs)
     onChanged()
     return reply.redirect('/', 303)
   })
@@ -76,22 +86,26 @@ const resumeTerms = (fields: unknown): ResumeTerms => ({
   believeRefusals: trimmedFieldText(fields, 'believeRefusals') !== undefined,
 })
 
-function renderPausePreview(
-  duration: string,
-  { reason, forMs }: Extract<ParsedPauseRequest, { kind: 'value' }>,
-  viewer: Viewer,
-  nowMs: number,
-): string {
+interface PauseForm extends Extract<ParsedPauseRequest, { kind: 'value' }> {
+  /** As typed. */
+  duration: string
+  /** A colleague's pause that this one would replace. */
+  standing: Pause | null
+}
+
+function renderPausePreview({ reason, forMs, duration, standing }: PauseForm, viewer: Viewer, nowMs: number): string {
   return page('Pause', viewer, [
+    standing === null ? '' : notice('bad', untrustedParagraphHtml(colleaguesPauseMessage(standing, nowMs))),
     notice('attention', [
       untrustedParagraphHtml(pauseMessage(forMs, { dryRun: true, nowMs })),
-      html`<p>No instance sends or polls then. Requests under way finish, and new rows are still captured. A second pause replaces the first.</p>`,
+      html`<p>No instance sends or polls then. Requests under way finish, and new rows are still captured.</p>`,
       html`<p>Why: ${untrustedTextHtml(reason, 1_000)}</p>`,
     ]),
     formHtml({ action: '/pause', viewer }, [
       hiddenField('reason', reason),
       hiddenField('for', duration),
-      html`<button class="main">Pause now</button> <a href="/">Cancel</a>`,
+      standing === null ? '' : hiddenField('replaces', String(standing.sinceMs)),
+      html`<button class="main">${standing === null ? 'Pause now' : 'Replace that pause'}</button> <a href="/">Cancel</a>`,
     ]),
     readOnlyNotice(viewer),
   ])

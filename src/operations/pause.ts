@@ -1,5 +1,5 @@
 import type { Operator } from '../ledger/operator/operator.ts'
-import { endOperatorPause, makePauseTrialsDue } from '../ledger/pauses.ts'
+import { describeOperatorPause, endOperatorPause, makePauseTrialsDue } from '../ledger/pauses.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { believeMassRefusals } from '../ledger/refusals.ts'
 import { type LedgerSnapshot, readLedgerSnapshot } from '../ledger/snapshot.ts'
@@ -42,6 +42,19 @@ function durationProblem(text: string, forMs: number | null): string | null {
 export function pauseMessage(forMs: number | null, { dryRun, nowMs }: { dryRun: boolean; nowMs: number }): string {
   const until = forMs === null ? 'until `outboxd resume`' : `until ${formatInstantAndDistance(nowMs + forMs, nowMs)}`
   return dryRun ? `Would pause ${until}.` : `Paused ${until}. Running instances stop within a second.`
+}
+
+/** Returns the pause of a colleague of `who` that a new pause would replace; null if there is none. */
+export async function readColleaguesPause(ledger: Database, who: string): Promise<LedgerSnapshot['pauses'][0] | null> {
+  const { pauses } = await readLedgerSnapshot(ledger)
+  const standing = pauses.find(({ reason }) => reason === 'operator')
+  if (standing === undefined || standing.detail.endsWith(describeOperatorPause({ who, reason: null }))) return null
+  return standing
+}
+
+export function colleaguesPauseMessage(pause: LedgerSnapshot['pauses'][0], nowMs: number): string {
+  const since = formatInstantAndDistance(pause.sinceMs, nowMs)
+  return `A pause stands since ${since}, ${pauseEndText(pause, nowMs)}: ${truncateToOneLine(pause.detail, 300)}. Yours would replace it.`
 }
 
 export interface ResumeTerms {

@@ -18,6 +18,8 @@ export type FoundSubmissions =
 export const referenceHelp =
   "the submission's id, its first or last 6 or more hex digits, outbox:N for the outbox row N, transaction:ID, key:K, or an idempotency key"
 
+export const searchHelp = `${referenceHelp}; the row's id and the key also without a prefix`
+
 export const submissionIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 export function parseRecordOption(text: string | undefined, problems: string[]): RecordName | null {
@@ -51,21 +53,31 @@ function readHexDigits(name: string): SubmissionReference[] {
     : [range, { kind: 'ending', value: digits }]
 }
 
-export interface ReferencedSubmissions {
-  by: SubmissionReference['kind']
-  submissions: ListedSubmission[]
+/** Returns what a word may mean where nothing is changed: also an outbox row's id or a key, without a prefix. */
+function parseSearchedReferences(word: string): SubmissionReference[] {
+  const references = parsePossibleReferences(word)
+  const [likeliest] = references
+  if (likeliest === undefined || hasPrefix(word)) return references
+  return [...references, { kind: 'outbox', value: word }, { kind: 'key', value: word }]
 }
 
-export async function findSubmissionsByReference(
-  ledger: Database,
-  referenceText: string,
-  limit: number,
-): Promise<ReferencedSubmissions | null> {
-  for (const reference of parsePossibleReferences(referenceText)) {
-    const submissions = await findSubmissions(ledger, reference, limit)
-    if (submissions.length > 0) return { by: reference.kind, submissions }
+const hasPrefix = (word: string): boolean => prefixes.some((prefix) => word.startsWith(`${prefix}:`))
+
+/**
+ * Finds the records of any state that a word may mean, the likeliest first, and of a key the newest first. The console
+ * and `outboxd show` share this search.
+ * @returns null if the word names nothing, such as `outbox:`
+ */
+export async function searchRecords(ledger: Database, word: string, limit: number): Promise<ListedSubmission[] | null> {
+  const references = parseSearchedReferences(hasPrefix(word) ? word : word.trim())
+  if (references.length === 0) return null
+  const found = new Map<string, ListedSubmission>()
+  for (const reference of references) {
+    for (const submission of await findSubmissions(ledger, reference, limit)) found.set(submission.id, submission)
+    // A record's whole id means this record only.
+    if (found.has(word.trim().toLowerCase())) break
   }
-  return null
+  return [...found.values()].slice(0, limit)
 }
 
 export async function findEachSubmissionByReference(
@@ -80,11 +92,12 @@ export async function findEachSubmissionByReference(
   for (const submission of byId) found.set(submission.id, submission)
   for (const name of referenceTexts) {
     if (found.has(name.toLowerCase())) continue
-    const named = await findSubmissionsByReference(ledger, name, 2)
-    const [first, second] = named?.submissions ?? []
+    const [first, second] = await findByLikeliestReference(ledger, name)
     if (first !== undefined && second === undefined) found.set(first.id, first)
-    else if (named !== null && first !== undefined && second !== undefined)
-      wrong.push(severalMessage(name, named.by, [first, second]))
+    else if (first !== undefined && second !== undefined)
+      wrong.push(
+        `several records match ${name}, such as ${first.id} and ${second.id}: \`outboxd show ${quoteForShell(name)}\` lists them`,
+      )
     else if (isName(name)) missing.push(`there is no record ${name}`)
     else
       wrong.push(
@@ -96,33 +109,34 @@ export async function findEachSubmissionByReference(
   return { kind: 'found', submissions: [...found.values()] }
 }
 
+/** A change takes the likeliest meaning of a name only, at most two records of it. */
+async function findByLikeliestReference(ledger: Database, name: string): Promise<ListedSubmission[]> {
+  for (const reference of parsePossibleReferences(name)) {
+    const submissions = await findSubmissions(ledger, reference, 2)
+    if (submissions.length > 0) return submissions
+  }
+  return []
+}
+
 /** True for a text with a prefix, or of hex digits. */
 function isName(name: string): boolean {
   const [likeliest] = parsePossibleReferences(name)
   return likeliest !== undefined && (likeliest.kind !== 'transaction' || name.startsWith('transaction:'))
 }
 
-function severalMessage(
-  name: string,
-  by: SubmissionReference['kind'],
-  [first, second]: [ListedSubmission, ListedSubmission],
-): string {
-  const more =
-    by === 'range' || by === 'ending' ? 'give more digits' : `\`outboxd show ${quoteForShell(name)}\` lists them`
-  return `several records match ${name}, such as ${first.id} and ${second.id}: ${more}`
+/** Says why a search found no record: its row waits, the ledger has lost it, or nothing has this name. */
+export async function explainMissingRecord(databases: Databases, word: string): Promise<string> {
+  const [reference] = parsePossibleReferences(word)
+  const isOtherKind = hasPrefix(word) && reference?.kind !== 'outbox'
+  if (isOtherKind) return `there is no record ${word}`
+  const outboxId = reference?.kind === 'outbox' ? reference.value : word.trim()
+  const ofRow = await explainMissingRecordOfRow(databases, outboxId)
+  if (ofRow !== null) return ofRow
+  const inTexts = hasPrefix(word) ? '' : '. `outboxd list --containing TEXT` searches the texts of all records'
+  return `there is no record ${word}, and the outbox has no row ${outboxId}${inTexts}`
 }
 
-/** @param name a reference, or an outbox row's id without prefix */
-export async function explainMissingRecord(databases: Databases, name: string): Promise<string> {
-  const [reference] = parsePossibleReferences(name)
-  const outboxId = reference?.kind === 'outbox' ? reference.value : name
-  return (
-    (await explainMissingRecordOfRow(databases, outboxId)) ??
-    `there is no record ${name}, and the outbox has no row ${outboxId}`
-  )
-}
-
-export async function explainMissingRecordOfRow(databases: Databases, outboxId: string): Promise<string | null> {
+async function explainMissingRecordOfRow(databases: Databases, outboxId: string): Promise<string | null> {
   const record = await withOutbox(databases, (outbox) => readRecordWithoutQueriedContent(outbox, outboxId))
   if (record === null) return null
   const isWaiting = await withOutbox(databases, async (outbox) =>

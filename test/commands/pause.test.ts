@@ -52,6 +52,31 @@ test('a second pause replaces the first', async () => {
   expect(((only?.untilMs ?? 0) - (only?.sinceMs ?? 0)) / 3_600_000).toBeCloseTo(2, 3)
 })
 
+test('a pause over a colleague’s names whose it is, and is refused without a terminal unless --yes is given', async () => {
+  await run({ reason: 'year-end closing', as: 'Anna' })
+  const asked = await run({ reason: 'restart', as: 'Ben', for: '40s' })
+  expect(asked.code).toBe(4)
+  expect(asked.messages).toMatch(/^A pause stands since .*until `outboxd resume`: year-end closing \(operator Anna\)\./)
+  expect(asked.messages).toContain('add --yes')
+  expect((await run({ reason: 'restart', as: 'Ben', for: '40s', dryRun: true })).code).toBe(0)
+  expect(await pauses()).toMatchObject([{ untilMs: null, detail: 'year-end closing (operator Anna)' }])
+  expect((await run({ reason: 'restart', as: 'Ben', for: '40s', yes: true })).code).toBe(0)
+  expect(await pauses()).toMatchObject([{ untilMs: expect.any(Number), detail: 'restart (operator Ben)' }])
+})
+
+test('on a terminal, a pause over a colleague’s asks', async () => {
+  for (const [answer, detail] of [
+    ['n', 'closing (operator Anna)'],
+    ['y', 'restart (operator Ben)'],
+  ] as const) {
+    await run({ reason: 'closing', as: 'Anna', yes: true })
+    const context = fixture.context(`${answer}\n`)
+    await pause.action(context, { reason: 'restart', as: 'Ben' })
+    expect(context.messages()).toContain('Replace it? [y/N]')
+    expect(await pauses()).toMatchObject([{ detail }])
+  }
+})
+
 test('a pause with an end ends without a trial request, and is not shown any more', async () => {
   await fixture.end({ state: 'queued' })
   await run({ reason: 'short', for: '1h' })

@@ -43,7 +43,7 @@ async function commandsPage(): Promise<string> {
     'Commands',
     `Each command with its options. \`outboxd COMMAND --help\` adds rules and examples.
 - **Exit codes**: 0 done, 1 failed or no answer, 2 usage or configuration (with \`check\` only for variables), 3
-  nothing found, 4 not confirmed. Node itself exits with 9 if the file of \`--env-file\` does not exist.
+  nothing found, or several by \`show\`, 4 not confirmed. Node itself exits with 9 if the file of \`--env-file\` does not exist.
 - **An id** is a submission's id, six or more of its first or last hex digits, \`outbox:N\` for the outbox row N,
   \`transaction:ID\`, \`key:K\`, or an idempotency key.
 - **Dates and times** without an offset are in UTC.

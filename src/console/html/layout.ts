@@ -38,6 +38,7 @@ export function renderPage({ title, current, viewer, live }: PageHead, main: Htm
 <header>
   <p class="name"><a href="/">outboxd</a></p>
   ${viewer === null ? '' : navigation(current)}
+  ${viewer === null ? '' : search}
   ${viewer === null ? '' : who(viewer)}
 </header>
 <p id="said" role="status"></p>
@@ -64,6 +65,10 @@ function navigation(current: PageHead['current']): HtmlSafeString {
   )
   return html`<nav aria-label="Pages"><ul>${links}</ul></nav>`
 }
+
+const search = html`<search><form action="/find">
+<input type="search" name="word" required maxlength="1000" autocomplete="off" aria-label="Find a record" placeholder="Order, key, id or transaction">
+<button>Find</button></form></search>`
 
 function who(viewer: Viewer): HtmlSafeString {
   const leave = viewer.canSignOut

@@ -119,12 +119,13 @@ export function renderMatchingRecords(
   ])
 }
 
-export function renderMissingRecord(message: string, outboxId: string | null, viewer: Viewer): string {
+export function renderMissingRecord(word: string, message: string, viewer: Viewer): string {
+  const text = encodeURIComponent(word.replace(/^(outbox|transaction|key):/, ''))
+  const mapping = html`<p><a href="/mapping?outbox=${text}">Mapping</a>: the request that the row would become</p>`
   return renderPage({ title: 'No such record', current: '/records', viewer }, [
     notice('attention', untrustedParagraphHtml(`${capitalize(message)}.`)),
-    outboxId === null
-      ? ''
-      : html`<p><a href="/mapping?outbox=${encodeURIComponent(outboxId)}">Mapping</a>: the request that the row would become</p>`,
+    word.startsWith('outbox:') ? mapping : '',
+    html`<p><a href="/records?containing=${text}">Search the values of all records</a>; the search is logged</p>`,
     html`<p><a href="/records">Records</a></p>`,
   ])
 }

@@ -1,24 +1,22 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
   readRevisionsWithPollCounts,
   readSubmissionDetail,
   type SubmissionDetail,
 } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { Databases } from '../../operations/databases.ts'
-import {
-  explainMissingRecord,
-  findSubmissionsByReference,
-  parsePossibleReferences,
-} from '../../operations/references.ts'
+import { explainMissingRecord, searchRecords } from '../../operations/references.ts'
 import { BoundedMap } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
+import type { Viewer } from '../guard/viewer.ts'
+import { trimmedFieldText } from '../html/form.ts'
 import { sendPage } from '../html/layout.ts'
 import { type ConsoleParts, shareRecentRead } from '../parts.ts'
 import { createUnmaskPermissions, logDownload, logValuesShown } from '../valueAccess.ts'
 import { readRecordPageData } from './readRecord.ts'
 import { renderMatchingRecords, renderMissingRecord, renderRecordPage } from './recordHtml.ts'
 
-const severalMax = 50
+const listedMax = 50
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 type RecordRequest = FastifyRequest<{ Params: { id: string } }>
@@ -32,23 +30,28 @@ export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts): void
     version: uuid.test(params.id) ? await readVersion(params.id) : '',
   }))
 
-  app.get('/records/:id', async ({ viewer, params }: RecordRequest, reply) => {
+  app.get('/find', async ({ viewer, query }, reply) => {
+    const word = trimmedFieldText(query, 'word')
+    return word === undefined ? reply.redirect('/records', 303) : sendFound(word, viewer, reply)
+  })
+
+  app.get('/records/:id', async ({ viewer, params }: RecordRequest, reply) => sendFound(params.id, viewer, reply))
+
+  /** Sends the page of the record that `word` names, the list of several, or why there is none. */
+  async function sendFound(word: string, viewer: Viewer, reply: FastifyReply): Promise<FastifyReply> {
     const opened = await databases()
-    const { submissions = [] } = (await findSubmissionsByReference(opened.ledger, params.id, severalMax + 1)) ?? {}
-    const [submission] = submissions
-    if (submissions.length > 1) {
-      const isCut = submissions.length > severalMax
-      const listed = submissions.slice(0, severalMax)
-      return sendPage(reply, renderMatchingRecords(params.id, listed, isCut, viewer, clock.nowMs()))
+    const found = (await searchRecords(opened.ledger, word, listedMax + 1)) ?? []
+    const [submission] = found
+    if (found.length > 1) {
+      const listed = found.slice(0, listedMax)
+      return sendPage(reply, renderMatchingRecords(word, listed, found.length > listedMax, viewer, clock.nowMs()))
     }
-    if (submission !== undefined && submission.id !== params.id) return reply.redirect(`/records/${submission.id}`, 303)
+    const isItsPage = reply.request.url.startsWith(`/records/${submission?.id}`)
+    if (submission !== undefined && !isItsPage) return reply.redirect(`/records/${submission.id}`, 303)
     const view = submission === undefined ? null : await readRecordPageData(opened, submission)
     if (view !== null) return sendPage(reply, renderRecordPage(view, viewer, shown.isShown(viewer, view.detail.id)))
-    const [reference] = parsePossibleReferences(params.id)
-    const outboxId = reference?.kind === 'outbox' ? reference.value : null
-    const message = await explainMissingRecord(opened, params.id)
-    return sendPage(reply.code(404), renderMissingRecord(message, outboxId, viewer))
-  })
+    return sendPage(reply.code(404), renderMissingRecord(word, await explainMissingRecord(opened, word), viewer))
+  }
 
   app.post('/records/:id/show', { config: { changesNothing: true } }, async (request: RecordRequest, reply) => {
     const { viewer } = request

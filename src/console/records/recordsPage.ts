@@ -9,6 +9,7 @@ import {
   selectSubmissionPage,
 } from '../../ledger/operator/selectSubmissions.ts'
 import { readProblems } from '../../ledger/problems.ts'
+import { states } from '../../model/submission.ts'
 import { narrowFilterByText, parseListFilters } from '../../operations/filters.ts'
 import { skippedRowMessages } from '../../operations/problemMessages.ts'
 import { mayHaveArrivedCell } from '../../operations/submissionFacts.ts'
@@ -45,7 +46,9 @@ export function addRecordsRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     // Redirects to an address without the empty fields that a form sends.
     if (hasEmpty(fields)) return reply.redirect(recordsPath(query), 303)
     const nowMs = parts.clock.nowMs()
-    const read = parseListFilters(query.filters, nowMs)
+    // A key is looked for in all states.
+    const anyState = query.filters.key === undefined ? {} : { state: states.join(',') }
+    const read = parseListFilters({ ...anyState, ...query.filters }, nowMs)
     const page = (main: HtmlValue) =>
       renderPage({ title: 'Records', current: '/records', viewer }, [filterForm(query), main])
     if (read.kind === 'invalid')

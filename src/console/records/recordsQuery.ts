@@ -86,7 +86,7 @@ export function filterForm(query: RecordsQuery): HtmlSafeString {
 <nav aria-label="Common filters"><ul>${links}</ul></nav>
 <details class="filters"${isOpen ? html` open` : ''}><summary>Filters</summary>
 <form method="get" action="/records" class="filters">
-<fieldset><legend>State (none: what needs attention)</legend>${ticks}</fieldset>
+<fieldset><legend>State (none: what needs attention; with a key, transaction or text: all)</legend>${ticks}</fieldset>
 <div class="fields">
 ${text('type', filters.type)}${text('key', filters.key)}${text('code', filters.code, 'E001')}
 ${text('since', filters.since, '2h, 3d, 2026-11-03')}${text('until', filters.until, '2h, 3d, 2026-11-03')}

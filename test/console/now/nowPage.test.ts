@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { command as pause } from '../../../src/commands/pause.ts'
 import { attentionSection, serviceTargetsSection } from '../../../src/console/now/nowPage.ts'
 import type { FailureCause } from '../../../src/ledger/operator/search.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from '../../commands/fixture.ts'
@@ -86,6 +87,27 @@ test('a pause shows at once with its operator, and in another console within 1.5
   expect(resumed.text).toContain('Would resume; the pause is: closing')
   await served.post('/resume', {}, '/resume')
   expect((await served.get('/')).text).toContain('Nothing is paused.')
+})
+
+test('a pause over a colleague’s names whose it is, and replaces only the one that the page showed', async () => {
+  const byAnna = () => pause.action(fixture.context(), { reason: 'year-end closing', as: 'Anna', yes: true })
+  await byAnna()
+  const asked = await served.get('/pause?reason=restart&for=40s')
+  expect(asked.text).toMatch(/A pause stands since .*year-end closing \(operator Anna\)\. Yours would replace it\./)
+  const [, replaces = ''] = /name="replaces" value="([^"]+)"/.exec(asked.text) ?? []
+  await byAnna()
+  const fields = { reason: 'restart', for: '40s' }
+  for (const seen of [fields, { ...fields, replaces }])
+    expect(await served.post('/pause', seen, '/pause?reason=restart')).toMatchObject({
+      status: 409,
+      text: expect.stringContaining('operator Anna'),
+    })
+  const [, current = ''] =
+    /name="replaces" value="([^"]+)"/.exec((await served.get('/pause?reason=restart')).text) ?? []
+  expect((await served.post('/pause', { ...fields, replaces: current }, '/pause?reason=restart')).status).toBe(303)
+  expect((await query('select detail from outboxd.pause')).rows).toMatchObject([
+    { detail: expect.stringMatching(/^restart/) },
+  ])
 })
 
 test('a pause without a reason or with an invalid duration gets 400 with a message, and changes nothing', async () => {

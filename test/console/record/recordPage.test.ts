@@ -29,6 +29,20 @@ describe('a record', () => {
     expect((await served.get(`/records/${id}`)).status).toBe(200)
   })
 
+  test('is found from each page by its key, its row or its transaction, in any state', async () => {
+    const id = await fixture.end({ state: 'completed', transactionId: 'tx-1' }, { outboxId: '4711', key: 'PO/1 a' })
+    expect((await served.get('/audit')).text).toContain('<form action="/find">')
+    for (const word of ['4711', 'PO/1 a', 'tx-1', id])
+      expect(await served.get(`/find?word=${encodeURIComponent(word)}`), word).toMatchObject({
+        status: 303,
+        headers: { location: `/records/${id}` },
+      })
+    expect((await served.get('/records?key=PO/1%20a')).text).toContain(`href="/records/${id}"`)
+    const none = await served.get('/find?word=PO-2')
+    expect(none).toMatchObject({ status: 404, text: expect.stringContaining('There is no record PO-2') })
+    expect(none.text).toContain('<a href="/records?containing=PO-2">Search the values of all records</a>')
+  })
+
   test('with an ambiguous name is a list to choose from, and with an unknown name a message', async () => {
     for (const outboxId of ['a1', 'a2']) await fixture.end(failedE003, { outboxId, key: 'C1' })
     const { text } = await served.get('/records/key:C1')
