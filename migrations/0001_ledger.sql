@@ -290,8 +290,9 @@ create table outboxd.operator_act (
   id      bigint      generated always as identity primary key,
   at      timestamptz not null default clock_timestamp(),
   act     text        not null check (act in   -- the command, or what somebody did in the console
-            ('pause', 'resume', 'resume --all', 'resume --believe-refusals', 'reload', 'adopt', 'capture', 'prune', 'erase',
-             'recover', 'show', 'search', 'download')),
+            ('pause', 'resume', 'resume --all', 'resume --believe-refusals', 'adopt', 'capture', 'prune', 'erase',
+             'recover', 'show', 'search', 'download',
+             'settings')),   -- a daemon set the ledger's settings; the reason says why
   who     text        not null,
   account text,                   -- user@host that gave the command
   reason  text,
@@ -313,24 +314,7 @@ create table outboxd.instance (
   beats           bigint      not null default 1,   -- heartbeats so far: the daemon must find the last one that it wrote
   version         text        not null,
   host            text        not null,
-  types           text[],     -- the record types that it has mapping files for, written with its heartbeat
-  -- `outboxd reload` counts up what it has asked of each instance; an instance sees it after its next sign of life, reads its files
-  -- again, and says up to which question it has done so and what was wrong with them.
-  reload_asked    integer     not null default 0,
-  reload_answered integer     not null default 0,
-  reload_problem  text
-);
-
--- What each instance was given. One that stops takes its row with it; one that is silent for a minute no longer counts.
-create table outboxd.instance_setting (
-  instance_id        uuid        primary key,
-  host               text        not null,
-  requests           integer     not null,
-  window_ms          bigint      not null,
-  request_timeout_ms bigint      not null,
-  key_on_failure     text        not null,
-  said_at            timestamptz not null default clock_timestamp(),
-  given              jsonb       not null default '{}'   -- what else, by the names of variables and files
+  settings        jsonb       not null default '{}'   -- what it was given, as in outboxd.ledger
 );
 
 -- Requests to the service that count against the limit: one row each, inserted before the request may leave. A request counts until a
@@ -460,12 +444,14 @@ create table outboxd.ledger (
   table_by      text,
   start_id      text,                      -- rows with a lower id are none of ours
   start_at      timestamptz,               -- rows recorded before are none of ours
-  file_digest   text,                      -- of what outbox.yaml means, by which the daemons read and write the table
-  file_since    timestamptz,
-  file_by       text,
-  -- The service's limit: requests in any window. The smallest limit and the longest window that any daemon was given; null before the first.
-  rate_limit    integer     check (rate_limit > 0),
-  window_ms     bigint      check (window_ms > 0),
+  -- What all daemons act on: the values of variables as texts, by name, and the digests of outbox.yaml and the mapping files. A daemon
+  -- with other ones sets its own when no living daemon has these. Null before the first daemon.
+  settings      jsonb,
+  settings_since timestamptz,
+  settings_by   text,
+  -- The service's limit: requests in any window.
+  rate_limit    integer     generated always as ((settings ->> 'RATE_LIMIT_REQUESTS')::integer) stored,
+  window_ms     bigint      generated always as (((settings ->> 'RATE_LIMIT_WINDOW_SECONDS')::numeric * 1000)::bigint) stored,
   -- The whole limit counts as spent by requests that are over then: the ledger went back in time, and may have forgotten requests.
   spent_at      timestamptz,
   spent_set_at  timestamptz,               -- when spent_at was set
@@ -480,7 +466,8 @@ create table outboxd.ledger (
   recovered_at  timestamptz,               -- when an operator last said that it may go on
   check ((base_url is null) = (auth_url is null) and (auth_url is null) = (client_hash is null)),
   check ((table_name is null) = (id_column is null)),
-  check ((rate_limit is null) = (window_ms is null)),
+  check ((settings is null) = (settings_by is null)),
+  check (rate_limit > 0 and window_ms > 0),
   check ((database_oid is null) = (table_oid is null))
 );
 insert into outboxd.ledger default values;

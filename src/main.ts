@@ -49,7 +49,6 @@ const context: CommandContext = {
   }),
   stderr: tapStream(process.stderr, (text) => messages.push(text)),
   signal: untilTerminated(),
-  onReload: (listener) => process.on('SIGHUP', listener),
   onCrash: (listener) => crashListeners.push(listener),
 }
 
@@ -101,7 +100,6 @@ const commands: Record<string, () => Promise<{ command: CommandModule }>> = {
   discard: () => import('./commands/discard.ts'),
   pause: () => import('./commands/pause.ts'),
   resume: () => import('./commands/resume.ts'),
-  reload: () => import('./commands/reload.ts'),
   check: () => import('./commands/check.ts'),
   discover: () => import('./commands/discover.ts'),
   adopt: () => import('./commands/adopt.ts'),
@@ -192,10 +190,10 @@ function firstWord([word = '', ...others]: string[]): string {
   return word.startsWith('--env-file=') ? firstWord(others) : word
 }
 
-/** The first SIGTERM or SIGINT aborts the signal. The second one ends the process at once. */
+/** The first SIGTERM, SIGINT or SIGHUP aborts the signal. The second one ends the process at once. */
 function untilTerminated(): AbortSignal {
   const controller = new AbortController()
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {
       if (controller.signal.aborted) process.exit(failed)
       controller.abort(new Error(signal))

@@ -8,10 +8,11 @@ import {
   readDatabaseUrl,
 } from '../config.ts'
 import { type App, type AppDeps, startApp } from '../daemon/app.ts'
-import { createReloadableFiles } from '../daemon/reloadableFiles.ts'
+import { loadMappings } from '../mapping/loadMappings.ts'
 import { createLog, type Log } from '../observe/log.ts'
 import { openStdout } from '../observe/logDestination.ts'
 import { createMetrics } from '../observe/metrics.ts'
+import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 import { findEarliestExpiryEpochMs, isCertificateValidAt } from '../pem.ts'
 import { createReloadableCredentials } from '../service/reloadableCredentials.ts'
 import { version } from '../version.ts'
@@ -38,10 +39,11 @@ export const command: CommandModule = {
   help: `Logs JSON lines on stdout, and serves /metrics, /livez and /readyz on HTTP_HOST:HTTP_PORT. You can run several instances on the
 same databases.
 
-SIGHUP reads the mapping files, outbox.yaml, secrets and certificates again. If they are wrong, the daemon keeps the previous
-ones, and \`outboxd status\` says so. Renewed certificates and secrets are also noticed without a signal.
+Mapping files and outbox.yaml are read at the start. Renewed certificates and secrets are read again while it runs. The ledger keeps
+the settings that all daemons share: a daemon with other ones, or with other files, sends and polls, but captures and writes back
+nothing until no living daemon has the ledger's.
 
-On SIGTERM the daemon takes on no new work, waits for the answers to its requests, writes them, and exits with 0. If the
+On SIGTERM, SIGINT or SIGHUP the daemon takes on no new work, waits for the answers to its requests, writes them, and exits with 0. If the
 database does not answer for ten minutes, it exits with 1. A second SIGTERM ends it at once, with 1.`,
 }
 
@@ -58,28 +60,9 @@ export async function run(context: CommandContext): Promise<number> {
   for (const detail of findUnsafeNodeOptions(context.env)) log.warn('Node option endangers secrets', { detail })
   const { proxy } = config.service
   if (proxy !== null) log.info('requests to the service go through a proxy', { detail: new URL(proxy).host })
-  let otherTable = Promise.withResolvers<void>()
-  let app: App | null = null
-  const files = createReloadableFiles(config.mappingsDir, {
-    onLoaded(mappings, isOtherTable) {
-      metrics.mappingsLoaded(mappings.keys(), systemClock.nowMs())
-      log.info('mapping files were reloaded', { count: mappings.size })
-      if (isOtherTable) otherTable.resolve()
-    },
-    onBroken(error) {
-      metrics.mappingsBroken()
-      log.error('mapping files are broken: the daemon keeps the previous ones', { error })
-    },
-    onRefused(error) {
-      metrics.mappingsBroken()
-      log.error('outbox.yaml does not fit the table: the daemon keeps all previous files', { error })
-    },
-    tryTable: async (table) =>
-      app === null
-        ? new Error('the daemon is still starting and could not try the table: run `outboxd reload` again')
-        : app.tryOutboxTable(table),
-  })
-  metrics.mappingsLoaded(files.mappings().keys(), systemClock.nowMs())
+  const mappings = loadMappings(config.mappingsDir)
+  const outboxTable = loadOutboxFile(config.mappingsDir)
+  metrics.mappingsLoaded(mappings.keys())
   const credentials = createReloadableCredentials({
     credentials: config.service,
     nowMs: systemClock.nowMs,
@@ -93,12 +76,6 @@ export async function run(context: CommandContext): Promise<number> {
     onBroken: (part, detail) =>
       log.error(`${namesOfParts[part]} cannot be used: the daemon keeps the previous one`, { detail }),
   })
-  const reload = async () => {
-    credentials.renew(credentialKinds)
-    const problems = [credentials.broken(), await files.reload()].filter((problem) => problem !== null)
-    return problems.length === 0 ? null : problems.join('\n')
-  }
-  context.onReload(() => void reload())
   const looking = setInterval(() => {
     credentials.renew(credentials.broken() === null ? connectionCredentialKinds : credentialKinds)
   }, lookEveryMs)
@@ -108,10 +85,8 @@ export async function run(context: CommandContext): Promise<number> {
     log.flush()
   })
   const deps = {
-    config,
-    mappings: files.mappings,
-    files: { ...files, reload },
-    credentials,
+    env: context.env,
+    ...{ config, mappings, outboxTable, credentials },
     readDatabaseUrl: () => readDatabaseUrl(context.env),
     clock: systemClock,
     log,
@@ -119,41 +94,30 @@ export async function run(context: CommandContext): Promise<number> {
     version,
     signal: context.signal,
   }
-  return await runOneAfterAnother({
-    signal: context.signal,
-    log,
-    async start() {
-      otherTable = Promise.withResolvers()
-      app = null
-      app = await startUntilAborted({ ...deps, outboxTable: files.outboxTable() })
-      return app
-    },
-    untilOtherTable: () => otherTable.promise,
-  })
+  return await runOneAfterAnother({ signal: context.signal, log, start: () => startUntilAborted(deps) })
 }
 
 export interface DaemonTurns {
   signal: AbortSignal
   log: Pick<Log, 'info'>
   /** @returns null if the signal was aborted before the daemon had started */
-  start(): Promise<Pick<App, 'stop'> | null>
-  untilOtherTable(): Promise<void>
+  start(): Promise<Pick<App, 'stop' | 'otherSettings'> | null>
 }
 
 /**
- * Starts a daemon, and a new one each time outbox.yaml has changed.
+ * Starts a daemon, and a new one each time the ledger gets other settings.
  * @returns the exit code
  */
-export async function runOneAfterAnother({ signal, log, start, untilOtherTable }: DaemonTurns): Promise<number> {
+export async function runOneAfterAnother({ signal, log, start }: DaemonTurns): Promise<number> {
   /** False if any daemon left a record in doubt. */
   let isSettled = true
   for (;;) {
     const app = await start()
     if (app === null) return isSettled ? 0 : leftInDoubt
-    await Promise.race([untilAborted(signal), untilOtherTable()])
-    isSettled = (await app.stop({ beginsAgain: !signal.aborted })) && isSettled
+    await Promise.race([untilAborted(signal), app.otherSettings])
+    isSettled = (await app.stop()) && isSettled
     if (signal.aborted) return isSettled ? 0 : leftInDoubt
-    log.info('outbox.yaml changed: the daemon starts again with it')
+    log.info('ledger has other settings: the daemon starts again with these')
   }
 }
 

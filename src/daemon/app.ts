@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
-import { type Credentials, connectionCredentialKinds } from '../config.ts'
+import { type Config, type Credentials, connectionCredentialKinds } from '../config.ts'
+import type { Environment } from '../createVariableReader.ts'
 import { deleteInstance } from '../ledger/instances.ts'
 import { startHttpServer } from '../observe/httpServer.ts'
 import { type LoopName, loopNames } from '../observe/metricRows.ts'
@@ -23,12 +24,14 @@ import {
   type InstanceDatabases,
   type InstanceDatabasesOptions,
   openAndBindInstanceDatabases,
-  whyReloadedTableIsRefused,
 } from './instanceDatabases.ts'
 import { createLoopHealth, createWakeup, type Wakeup } from './loop.ts'
 import { type Loops, startLoops } from './loops.ts'
 
-export interface AppDeps extends Pick<DaemonContext, 'config' | 'mappings' | 'files' | 'clock' | 'log' | 'metrics'> {
+export interface AppDeps extends Pick<DaemonContext, 'mappings' | 'clock' | 'log' | 'metrics'> {
+  env: Environment
+  /** As `env` has it. */
+  config: Config
   /** The description in outbox.yaml; null for a table as migrations/outbox.sql creates it. */
   outboxTable: OutboxTable | null
   credentials: ReloadableCredentials
@@ -45,12 +48,12 @@ export type App = Awaited<ReturnType<typeof startApp>>
  * @throws AddressUnusable, OutboxMismatch, ServiceMismatch, or Error if a database cannot be used
  */
 export async function startApp(deps: AppDeps) {
-  const { config, clock, log, metrics, credentials, version } = deps
+  const { clock, log, metrics, credentials, version } = deps
   await using opened = new AsyncDisposableStack()
   let waitsFor = 'the daemon is starting'
   let loops: Loops | null = null
   const http = await startHttpServer({
-    ...config.http,
+    ...deps.config.http,
     metrics,
     live: () => loops?.live() ?? { reasons: [] },
     ready: () => loops?.ready() ?? { reasons: [waitsFor], pauses: [] },
@@ -63,6 +66,12 @@ export async function startApp(deps: AppDeps) {
     waitsFor = why
   })
   opened.defer(() => databases.close())
+  const { config, differences } = databases
+  if (differences !== '')
+    log.warn(
+      'settings differ from those of the ledger, which a living daemon has: this daemon sends and polls by the ledger’s, and captures and writes back nothing until no living daemon has them',
+      { detail: differences },
+    )
   metrics.certificateExpiry.set(findEarliestExpiryEpochMs(credentials.now().cert), { certificate: 'client' })
   metrics.certificateExpiry.set(findEarliestExpiryEpochMs(credentials.now().ca), { certificate: 'ca' })
   const client = createServiceClient({
@@ -73,18 +82,20 @@ export async function startApp(deps: AppDeps) {
     onCertificate: (expiresAtMs) => metrics.certificateExpiry.set(expiresAtMs, { certificate: 'service' }),
   })
   opened.defer(() => client.close())
+  const otherSettings = Promise.withResolvers<void>()
   const daemon: DaemonContext = {
     ...deps,
+    config,
+    beginAnew: otherSettings.resolve,
     telemetry: createTelemetry({ log, metrics, outcomeOf: requestOutcomeOf, contract: config.discoveredContract }),
     ...{ databases, client, wakeups },
     health: createLoopHealth({ nowMs: clock.nowMs, monotonicMs: () => performance.now() }),
   }
   const parts = createDaemonParts(daemon)
   let isSettled = true
-  let beginsAgain = false
   // If an outcome is missing, the row of this instance stays, so that other instances settle its records after 5 s.
   opened.defer(async () => {
-    if (isSettled && !beginsAgain)
+    if (isSettled)
       await deleteInstance(databases.heartbeats, databases.instance.id).catch((error: unknown) =>
         log.warn('instance could not sign off: other instances take over its work after 5 s', { error }),
       )
@@ -111,18 +122,14 @@ export async function startApp(deps: AppDeps) {
   const all = opened.move()
   return {
     http,
-    /** @returns why the outbox cannot be read by `table`, if so; a null `table` is the one that OUTBOX_TABLE names */
-    tryOutboxTable: (table: OutboxTable | null): Promise<Error | null> =>
-      whyReloadedTableIsRefused(databases, table ?? config.outboxTable, config.payloadMaxBytes),
+    /** Resolves when the ledger's settings are no longer those that this daemon acts on. */
+    otherSettings: otherSettings.promise,
     /**
      * Stops claiming, waits until the outcomes of all requests in flight are written, and closes everything.
      *
-     * @param options.beginsAgain true if a daemon with a new table follows at once. Until then this instance counts as
-     * alive.
      * @returns true if every outcome became known and was written
      */
-    async stop(options?: { beginsAgain: boolean }): Promise<boolean> {
-      beginsAgain = options?.beginsAgain ?? false
+    async stop(): Promise<boolean> {
       log.info('stopping')
       await all.disposeAsync()
       log.info('stopped')
@@ -173,16 +180,12 @@ async function openPatiently(
 }
 
 function databasesOptions(deps: AppDeps, wakeups: DaemonContext['wakeups']): InstanceDatabasesOptions {
-  const { config, outboxTable, mappings, log, version } = deps
+  const { env, config, outboxTable, mappings, log, version } = deps
   const instanceId = randomUUID()
   return {
-    config,
+    ...{ env, config, mappings },
     address: addressOf(deps),
     outboxTable: outboxTable ?? config.outboxTable,
-    sharedDigests: () => ({
-      ...config.shared,
-      ...Object.fromEntries([...mappings().values()].map(({ type, digest }) => [`mapping of ${type}`, digest])),
-    }),
     instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },
     onNotice: wakeups.capture.wake,
     onError: (error) => log.warn('database connection broke', { error }),

@@ -9,9 +9,9 @@ import type { ServiceClient } from '../service/client.ts'
 import type { ReloadableCredentials } from '../service/reloadableCredentials.ts'
 import type { InstanceDatabases } from './instanceDatabases.ts'
 import type { LoopHealth, Wakeup } from './loop.ts'
-import type { ReloadableFiles } from './reloadableFiles.ts'
 
 export interface DaemonContext {
+  /** With the ledger's values of the variables that all daemons share. */
   config: Config
   clock: Clock
   log: Log
@@ -20,9 +20,9 @@ export interface DaemonContext {
   databases: InstanceDatabases
   client: ServiceClient
   credentials: Pick<ReloadableCredentials, 'renew' | 'broken'>
-  /** Call this for each record, because a reload changes the mappings. */
-  mappings(): Mappings
-  files: Pick<ReloadableFiles, 'reload' | 'broken'>
+  mappings: Mappings
+  /** Call this if the ledger's settings are no longer those that this daemon acts on. */
+  beginAnew(): void
   health: LoopHealth
   wakeups: Record<LoopName, Wakeup>
 }

@@ -8,7 +8,6 @@ import {
   stopCaptureOfTypeBriefly,
   withCaptureLock,
 } from '../ledger/capture.ts'
-import { publishMappedTypes } from '../ledger/instances.ts'
 import { makeReportsDueAgain } from '../ledger/reports.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import { redactError } from '../observe/redact.ts'
@@ -29,21 +28,11 @@ type CaptureContext = Pick<
 >
 
 export function createCapturePart(daemon: CaptureContext): LoopPart {
-  const { databases } = daemon
-  // Each round reads the mappings once. Otherwise a reload could map the result of the former query with new fields.
-  let mappings = daemon.mappings()
-  const rounds = createCaptureRounds({
-    capture: captureDeps({ ...daemon, mappings: () => mappings }),
+  return createCaptureRounds({
+    capture: captureDeps(daemon),
     sleepFlagKeeper: sleepOf(daemon),
-    publishMappedTypes: (types) => publishMappedTypes(databases.ledger, databases.instance.id, types),
     random: Math.random,
   })
-  return {
-    runOnce() {
-      mappings = daemon.mappings()
-      return rounds.runOnce()
-    },
-  }
 }
 
 function sleepOf({ clock, databases: { listener, outbox }, wakeups }: CaptureContext) {
@@ -57,19 +46,16 @@ function sleepOf({ clock, databases: { listener, outbox }, wakeups }: CaptureCon
   })
 }
 
-function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeups }: CaptureContext): CaptureDeps {
+function captureDeps({ config, databases, mappings, log, telemetry, wakeups }: CaptureContext): CaptureDeps {
   const { ledger, outbox } = databases
   return {
     queuedMax: config.captureWindow,
-    knownTypes: () => [...mappings().keys()].sort(),
-    elapsedMs: clock.stopwatch(),
-    claim: (db, request) => databases.runIfOwnFileInUse(() => claimRows(outbox, db, request), null),
-    claimOne: (db, outboxId) => databases.runIfOwnFileInUse(() => claimRow(outbox, db, outboxId), null),
+    claim: (db, request) => databases.raiseForeign(() => claimRows(outbox, db, request)),
+    claimOne: (db, outboxId) => databases.raiseForeign(() => claimRow(outbox, db, outboxId)),
     readClaimedRows: (db, rows) => readClaimedRows(outbox, db, rows),
     markRows: (db, rows, statuses) => markRows(db, rows, statuses),
-    hasToWaitForKey: (outboxId, order) =>
-      databases.runIfOwnFileInUse(() => hasToWaitForKey(outbox, outboxId, order), false),
-    readRecordContents: (records) => readRecordContentsThatFit(outbox, mappings(), records),
+    hasToWaitForKey: (outboxId, order) => databases.raiseForeign(() => hasToWaitForKey(outbox, outboxId, order)),
+    readRecordContents: (records) => readRecordContentsThatFit(outbox, mappings, records),
     withLock: (work) => withCaptureLock({ ...databases, sessions: async () => (await outbox.open()).db }, work),
     async readDueCaptureWork() {
       const { served, ...agenda } = await readDueCaptureRetries(ledger)
@@ -82,7 +68,7 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
       wakeups.report.wake()
     },
     map(record, id) {
-      const mapped = mapOutboxRecord(mappings(), record, id)
+      const mapped = mapOutboxRecord(mappings, record, id)
       return mapped.kind === 'mapped' ? mapped : { ...mapped, fieldErrors: mapped.errors }
     },
     newId: randomUUIDv7,

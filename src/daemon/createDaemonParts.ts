@@ -1,4 +1,4 @@
-import { answerReload, replaceInstanceProblems, writeHeartbeat } from '../ledger/instances.ts'
+import { replaceInstanceProblems, writeHeartbeat } from '../ledger/instances.ts'
 import type { WrittenOutcomes } from '../ledger/outcomes.ts'
 import type { LoopName } from '../observe/metricRows.ts'
 import type { DaemonContext } from './context.ts'
@@ -57,7 +57,7 @@ export function createDaemonParts(daemon: DaemonContext) {
   return { rounds, dispatch, problems, stopping }
 }
 
-function heartbeatOf({ clock, config, databases, files, log, wakeups }: DaemonContext): Heartbeat {
+function heartbeatOf({ clock, config, databases, wakeups }: DaemonContext): Heartbeat {
   const { heartbeats, history, instance } = databases
   return createHeartbeat({
     clock,
@@ -65,23 +65,15 @@ function heartbeatOf({ clock, config, databases, files, log, wakeups }: DaemonCo
     async beat() {
       const beat = await writeHeartbeat(heartbeats, instance, history.lookFor(), config.service)
       if (history.note(beat.history, beat.beats)) wakeups.history.wake()
-      const { reloadAsked, hasOrphans, isClockBack } = beat
+      const { hasOrphans, isClockBack } = beat
       if (hasOrphans || isClockBack) wakeups.orphans.wake()
-      return reloadAsked
     },
-    answerReload: (asked) =>
-      files
-        .reload()
-        .then((problem) => answerReload(heartbeats, instance.id, { asked, problem }))
-        .catch((error: unknown) =>
-          log.warn('answer to a reload could not be written: the daemon tries again', { error }),
-        ),
   })
 }
 
 function problemTellingOf(daemon: DaemonContext, dispatch: DispatchPart): ProblemReporter {
-  const { clock, log, health, files, credentials } = daemon
-  const { heartbeats, instance } = daemon.databases
+  const { clock, log, health, credentials } = daemon
+  const { heartbeats, instance, differences } = daemon.databases
   return createProblemReporter({
     problems: () =>
       findInstanceProblems(
@@ -90,7 +82,7 @@ function problemTellingOf(daemon: DaemonContext, dispatch: DispatchPart): Proble
           lostClaims: dispatch.lostClaims(),
           lateRequests: dispatch.lateRequests(),
           unwritten: dispatch.unwritten(),
-          brokenFiles: files.broken(),
+          differences,
           brokenCredentials: credentials.broken(),
         },
         clock.nowMs(),

@@ -213,7 +213,7 @@ async function askHarmlessly(
   accessToken: string,
   isValid: () => boolean,
 ): Promise<Answer | null> {
-  const question = createHarmlessRequest(firstMappedResource(mappings()))
+  const question = createHarmlessRequest(firstMappedResource(mappings))
   const answer = await client.send(question, accessToken, isValid)
   if (answer === null) return null
   tokens.used(accessToken, answer)

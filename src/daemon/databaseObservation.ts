@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
-import { type AgreedSettings, applyStrictestSettings, repeatSettingsIfAllAgree } from '../ledger/settings.ts'
+import { readOrSetSettings } from '../ledger/settings.ts'
 import {
   countReplaysAndDiscardsOnce,
   type LedgerSnapshot,
@@ -14,11 +15,8 @@ import type { DaemonContext } from './context.ts'
 import { createPeriodicPart, type LoopPart } from './loop.ts'
 
 const everyMs = 5_000
-/** What an instance says counts for 60 s (`settingsValidMs`). */
-const agreeEveryMs = 15_000
 /** For what changes rarely: acts of operators, locked rows and faults of change capture. */
 const rareEveryMs = 15_000
-const notAgreed = { said: '', untilMs: Number.NEGATIVE_INFINITY }
 /** Counting up to this many rows takes a few milliseconds. */
 const countedAlwaysMax = 20_000
 const countEveryMaxMs = 600_000
@@ -28,10 +26,10 @@ export function backlogCountIntervalMs(rowsWaiting: number): number {
   return Math.min(countEveryMaxMs, everyMs * Math.max(1, rowsWaiting / countedAlwaysMax))
 }
 
-type ObservingContext = Pick<DaemonContext, 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases'>
+type ObservingContext = Pick<DaemonContext, 'clock' | 'metrics' | 'telemetry' | 'databases' | 'beginAnew'>
 
 export function createDatabaseObservation(
-  { clock, log, metrics, telemetry, databases }: ObservingContext,
+  { clock, metrics, telemetry, databases, beginAnew }: ObservingContext,
   onBacklog: (rows: number) => void,
 ): LoopPart {
   const { ledger, outbox, instance } = databases
@@ -41,17 +39,11 @@ export function createDatabaseObservation(
   let countAtMs = Number.NEGATIVE_INFINITY
   let lastEventId: string | null = null
   let mayHaveHistory = true
-  let differences = ''
   let rareAtMs = Number.NEGATIVE_INFINITY
-  let agreed = notAgreed
 
-  async function agreeIfDue(): Promise<void> {
-    const own = databases.settings()
-    const said = JSON.stringify(own)
-    if (elapsedMs() < agreed.untilMs && said === agreed.said) return
-    const isUnchanged = said === agreed.said && differences === '' && (await repeatSettingsIfAllAgree(ledger, own))
-    if (!isUnchanged) logSettings(await applyStrictestSettings(ledger, own))
-    agreed = { said, untilMs: elapsedMs() + agreeEveryMs - everyMs / 2 }
+  async function followSettings(): Promise<void> {
+    const settings = await readOrSetSettings(ledger, instance, databases.ownSettings)
+    if (!isDeepStrictEqual(settings, databases.ledgerSettings)) beginAnew()
   }
 
   async function countBacklog(): Promise<OutboxBacklog> {
@@ -61,15 +53,6 @@ export function createDatabaseObservation(
     // Subtracts half a round, because a round that starts a little early would otherwise skip the count.
     countAtMs = nowMs + backlogCountIntervalMs(counted.waiting) - everyMs / 2
     return counted
-  }
-
-  function logSettings(agreed: AgreedSettings): void {
-    if (agreed.before !== null)
-      log.warn(`rate limit of all instances changed to ${agreed.requests} requests in ${agreed.windowMs / 1000} s`)
-    const details = agreed.differences.map(({ detail }) => detail)
-    if (details.join('\n') !== differences)
-      for (const detail of details.length > 0 ? details : ['settings of the instances agree again']) log.warn(detail)
-    differences = details.join('\n')
   }
 
   async function countActs(): Promise<void> {
@@ -85,10 +68,7 @@ export function createDatabaseObservation(
       metrics.databaseUp.set(1)
       return snapshot
     } catch (error) {
-      const isDatabaseUp = await isUp(ledger)
-      metrics.databaseUp.set(Number(isDatabaseUp))
-      // After an outage what this instance said may have expired.
-      if (!isDatabaseUp) agreed = notAgreed
+      metrics.databaseUp.set(Number(await isUp(ledger)))
       throw error
     }
   }
@@ -104,7 +84,7 @@ export function createDatabaseObservation(
   return createPeriodicPart(everyMs, async () => {
     const snapshot = await readSnapshot()
     metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
-    await agreeIfDue()
+    await followSettings()
     backlog = await countBacklog()
     metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
     onBacklog(backlog.waiting)

@@ -11,10 +11,7 @@ export type Heartbeat = ReturnType<typeof createHeartbeat>
 
 export interface HeartbeatDeps {
   clock: Pick<Clock, 'stopwatch'>
-  /** @returns the number of the reload that this instance has not answered; null for none */
-  beat(): Promise<number | null>
-  /** If the answer cannot be written, the next beat asks again. */
-  answerReload(asked: number): Promise<void>
+  beat(): Promise<void>
 }
 
 const beatEveryMs = 1_000
@@ -39,28 +36,19 @@ const mayClaimMs = 3_500
 const gapMs = 2_500
 const withoutGapMs = 5_000
 
-export function createHeartbeat({ clock, beat, answerReload }: HeartbeatDeps) {
+export function createHeartbeat({ clock, beat }: HeartbeatDeps) {
   let ageMs = () => Number.POSITIVE_INFINITY
   let sinceGapMs = () => 0
   let silences = 0
-  let isAnswering = false
   const mayClaim = (): boolean => ageMs() < mayClaimMs
-
-  async function answer(asked: number): Promise<void> {
-    if (isAnswering) return
-    isAnswering = true
-    await answerReload(asked)
-    isAnswering = false
-  }
 
   return {
     async runOnce(): Promise<number> {
       const sinceBegunMs = clock.stopwatch()
-      const reloadAsked = await beat()
+      await beat()
       if (ageMs() - sinceBegunMs() > gapMs) sinceGapMs = clock.stopwatch()
       if (!mayClaim()) silences += 1
       ageMs = sinceBegunMs
-      if (reloadAsked !== null) void answer(reloadAsked)
       return beatEveryMs
     },
     /** False if other instances may soon take this instance for dead. Then no record may be sent. */
@@ -123,13 +111,14 @@ export interface InstanceTroubles {
   /** Consecutive requests whose deadline passed before they could leave. */
   lateRequests: number
   unwritten: readonly UnwrittenOutcome[]
-  brokenFiles: string | null
+  /** In what this instance's settings differ from the ledger's; '' if in nothing. */
+  differences: string
   brokenCredentials: string | null
 }
 
 export function findInstanceProblems(troubles: InstanceTroubles, nowMs: number): InstanceProblem[] {
   const isOld = ({ sinceMs }: { sinceMs: number }) => nowMs - sinceMs >= waitToTellMs
-  const { failing, lateRequests, brokenFiles, brokenCredentials } = troubles
+  const { failing, lateRequests, differences, brokenCredentials } = troubles
   const problems: InstanceProblem[] = failing.map(({ loop, error }) => ({
     kind: 'loop_failing',
     part: loop,
@@ -152,7 +141,7 @@ export function findInstanceProblems(troubles: InstanceTroubles, nowMs: number):
     const detail = `the database has not answered a COMMIT since ${formatIsoInstant(oldestMs)}. None of the claimed records was sent. The daemon queues them again when the database says whether the COMMIT took effect`
     problems.push({ kind: 'claim_lost', part: pluralize(lost.length, 'claim'), detail })
   }
-  if (brokenFiles !== null) problems.push({ kind: 'files_broken', part: 'files', detail: inOneLine(brokenFiles) })
+  if (differences !== '') problems.push({ kind: 'settings_differ', part: 'settings', detail: differences })
   if (brokenCredentials !== null)
     problems.push({ kind: 'credentials_broken', part: 'credentials', detail: inOneLine(brokenCredentials) })
   return problems

@@ -1,24 +1,20 @@
 import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
-import type { Config } from '../config.ts'
+import { type Config, readConfig } from '../config.ts'
+import type { Environment } from '../createVariableReader.ts'
 import { assertLedgerBelongsToService, bindLedgerToServiceIfUnbound } from '../ledger/binding.ts'
 import { LedgerHistory } from '../ledger/history/history.ts'
+import type { Instance } from '../ledger/instances.ts'
 import { openHeartbeatPool, openLedgerPool } from '../ledger/ledgerSessions.ts'
 import { assertMigrated, assertSequencesAreAhead } from '../ledger/migrations.ts'
 import type { InstanceLedger } from '../ledger/outcomes.ts'
 import { createPauseBackoff } from '../ledger/pauses.ts'
 import { BindingMismatch, raiseProblems } from '../ledger/problems.ts'
 import { PollQueue } from '../ledger/queue.ts'
-import {
-  applyStrictestSettings,
-  type InstanceSettings,
-  isNoOtherOutboxFileInUse,
-  outboxFileSettingName,
-  withdrawInstanceSettings,
-} from '../ledger/settings.ts'
+import { describeDifferences, hasSettings, readOrSetSettings, type Settings } from '../ledger/settings.ts'
+import type { Mappings } from '../mapping/loadMappings.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import { type OutboxTable, tableAccessDigest, toOutboxTable } from '../outbox/outboxTable.ts'
-import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
 import { createPool, type Database, withConnectionErrorsExplained } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { openListener } from '../postgres/listener.ts'
@@ -31,11 +27,13 @@ type Pool = InstanceLedger['ledger']
 export type InstanceDatabases = Awaited<ReturnType<typeof connect>>
 
 export interface InstanceDatabasesOptions {
+  /** Its variables, and those of `config` that all daemons share, are laid over by the ledger's. */
+  env: Environment
   config: Config
   address: DatabaseAddress
   outboxTable: OutboxTable | string
-  sharedDigests(): Record<string, string>
-  instance: { id: string; who: string; version: string; host: string }
+  mappings: Mappings
+  instance: Omit<Instance, 'settings'> & { who: string }
   onNotice(): void
   onError(error: Error): void
 }
@@ -57,7 +55,7 @@ async function connect(
   closing: (() => Promise<unknown>)[],
   closeAll: () => Promise<unknown>,
 ) {
-  const { config, address, outboxTable, sharedDigests: given, instance, onNotice, onError } = options
+  const { address, outboxTable, instance, onNotice, onError } = options
   const ledger = openLedgerPool(address, onError)
   const heartbeats = openHeartbeatPool(address, onError)
   const erp = createPool({
@@ -68,39 +66,29 @@ async function connect(
     onIdleError: onError,
   })
   for (const pool of [ledger, heartbeats, erp]) closing.push(() => pool.end())
-  const digest = tableAccessDigest(toOutboxTable(outboxTable))
-  const settings = (): InstanceSettings => ({
-    instanceId: instance.id,
-    host: instance.host,
-    ...config.rateLimit,
-    requestTimeoutMs: config.service.requestTimeoutMs,
-    keyOnFailure: config.keyOnFailure,
-    given: { ...given(), [outboxFileSettingName]: digest },
-  })
   const queue = await openLedger(options, ledger)
   closing.push(() => queue.close())
-  const outbox = new Outbox(erp, outboxTable, config.payloadMaxBytes, ledger)
+  const outbox = new Outbox(erp, outboxTable, options.config.payloadMaxBytes, ledger)
   const readTable = () => outbox.readQualifiedName()
   await raiseForeign(ledger, () => outbox.bindLedger(instance.who))
-  // Last, because the settings of a start that fails would count for 60 s.
-  await applyStrictestSettings(ledger, settings())
+  const ownSettings = settingsOf(options)
+  const ledgerSettings = await readOrSetSettings(ledger, instance, ownSettings)
+  const config = readConfig({ ...options.env, ...ledgerSettings })
   const { channel } = outbox
   const listener = channel === null ? null : openListener({ url: address, channel, readTable, onNotice, onError })
   if (listener !== null) closing.push(listener.close)
   const { requestTimeoutMs } = config.service
-  const isOurFileInForce = () => isNoOtherOutboxFileInUse(ledger, digest)
   return {
-    ...{ ledger, queue, listener, instance, settings, outbox },
+    ...{ config, ledger, queue, listener, outbox, ownSettings, ledgerSettings },
+    instance: { ...instance, settings: ownSettings },
+    /** In what this daemon's settings differ from the ledger's; '' if in nothing. Then it captures and writes back. */
+    differences: describeDifferences(ownSettings, ledgerSettings ?? ownSettings),
     /** Sessions for heartbeats only, so that no other work delays them. */
     heartbeats,
-    /**
-     * Runs `work` if the outbox.yaml in use is this instance's, else resolves to `otherwise`.
-     *
-     * @throws OutboxMismatch
-     */
-    async runIfOwnFileInUse<T>(work: () => Promise<T>, otherwise: T): Promise<T> {
-      return (await isOurFileInForce()) ? raiseForeign(ledger, work) : otherwise
-    },
+    /** True if the ledger has this daemon's settings. */
+    hasOwnSettings: () => hasSettings(ledger, ownSettings),
+    /** Notes the mismatch if `work` finds that the ledger belongs to a different table. @throws OutboxMismatch */
+    raiseForeign: <T>(work: () => Promise<T>) => raiseForeign(ledger, work),
     history: new LedgerHistory({
       pool: ledger,
       instanceId: instance.id,
@@ -111,13 +99,18 @@ async function connect(
     backoff: createPauseBackoff(config),
     requestOverAfterMs: requestOverAfterMs(requestTimeoutMs),
     trialLostAfterMs: trialLostAfterMs(requestTimeoutMs),
-    isOwnFileInUse: isOurFileInForce,
     async close(): Promise<void> {
-      await withinGoodbye(withdrawInstanceSettings(ledger, instance.id))
       await withinGoodbye(closeAll())
     },
   }
 }
+
+/** What a daemon was given and shares with the others. */
+const settingsOf = ({ config, mappings, outboxTable }: InstanceDatabasesOptions): Settings => ({
+  ...config.shared,
+  'outbox.yaml': tableAccessDigest(toOutboxTable(outboxTable)),
+  ...Object.fromEntries([...mappings.values()].map(({ type, digest }) => [`mapping of ${type}`, digest])),
+})
 
 async function openLedger({ config, instance }: InstanceDatabasesOptions, ledger: Pool): Promise<PollQueue> {
   return withConnectionErrorsExplained(config.databaseUrl, async () => {
@@ -137,29 +130,6 @@ const goodbyeMs = 3_000
 
 const withinGoodbye = (work: Promise<unknown>): Promise<unknown> =>
   Promise.race([work.catch(() => {}), setTimeout(goodbyeMs, undefined, { ref: false })])
-
-/** Bounds the try of a new outbox.yaml, because the table may be locked while an operator waits for the answer. */
-const tryTableMaxMs = 5_000
-
-const untried = () =>
-  new Error(
-    'the new outbox.yaml could not be tried on the table, so all former files stay in use. Run `outboxd reload` again when the database of the outbox answers',
-  )
-
-export async function whyReloadedTableIsRefused(
-  { ledger, outbox }: Pick<InstanceDatabases, 'ledger' | 'outbox'>,
-  table: OutboxTable | string,
-  payloadMaxBytes: number,
-): Promise<Error | null> {
-  const opening = new Outbox(outbox.pool, table, payloadMaxBytes, ledger).open().then(
-    () => null,
-    (error: unknown) => (isRefusal(error) ? error : untried()),
-  )
-  return Promise.race([opening, setTimeout(tryTableMaxMs, undefined, { ref: false }).then(untried)])
-}
-
-const isRefusal = (error: unknown): error is BindingMismatch | OutboxTableUnusable =>
-  error instanceof BindingMismatch || error instanceof OutboxTableUnusable
 
 async function raiseForeign<T>(ledger: Database, work: () => Promise<T>): Promise<T> {
   try {

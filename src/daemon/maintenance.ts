@@ -34,7 +34,10 @@ export interface MaintenancePartsOptions {
   stopping: AbortSignal
 }
 
-type Context = Pick<DaemonContext, 'config' | 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases' | 'wakeups'>
+type Context = Pick<
+  DaemonContext,
+  'config' | 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases' | 'wakeups' | 'beginAnew'
+>
 
 export function createMaintenanceParts(daemon: Context, options: MaintenancePartsOptions) {
   return {
@@ -177,7 +180,7 @@ function createSurvey({ clock, databases }: Context, stopping: AbortSignal): Loo
   let sinceMs = () => Number.POSITIVE_INFINITY
   return {
     async runOnce() {
-      if (!(await databases.isOwnFileInUse())) return lookEveryMs
+      if (!(await databases.hasOwnSettings())) return lookEveryMs
       await clearStaleProblems(outbox)
       if (sinceMs() < surveyEveryMs) return lookEveryMs
       if (!(await surveys.runOnce(() => !stopping.aborted))) return 0
@@ -195,6 +198,7 @@ function createPruning({ config, clock, databases, metrics, telemetry }: Context
   const { retention } = config
   return {
     async runOnce() {
+      if (!(await databases.hasOwnSettings())) return pruneEveryMs
       const elapsedMs = clock.stopwatch()
       const goOn = () => !stopping.aborted && elapsedMs() < roundMaxMs
       let done: PrunedCounts | null = null

@@ -12,7 +12,7 @@ import type { LoopPart } from './loop.ts'
 
 interface WriteBackContext {
   clock: Pick<DaemonContext['clock'], 'stopwatch'>
-  databases: Pick<DaemonContext['databases'], 'ledger' | 'outbox' | 'runIfOwnFileInUse'> & {
+  databases: Pick<DaemonContext['databases'], 'ledger' | 'outbox' | 'hasOwnSettings' | 'raiseForeign'> & {
     history: Pick<DaemonContext['databases']['history'], 'stands'>
   }
   telemetry: Pick<DaemonContext['telemetry'], 'reported'>
@@ -63,8 +63,10 @@ export class WriteBack implements LoopPart {
   }
 
   /** @throws Error if no row can be written: the database is away, a column is missing, or the table is locked */
-  runOnce(): Promise<number> {
-    return this.#context.databases.runIfOwnFileInUse(() => this.#writeDue(), idleMs)
+  async runOnce(): Promise<number> {
+    const { databases } = this.#context
+    if (!(await databases.hasOwnSettings())) return idleMs
+    return databases.raiseForeign(() => this.#writeDue())
   }
 
   /** Begins a round in 50 ms, so that one round writes back all steps that are written until then. */

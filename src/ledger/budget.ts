@@ -16,18 +16,7 @@ export interface Limit {
   windowMs: number
 }
 
-/** @returns the limit before; null if no daemon had set one */
-export async function setLimit(db: Database, { requests, windowMs }: Limit): Promise<Limit | null> {
-  const { rows } = await db.query<Limit>(
-    `select rate_limit as requests, window_ms::float8 as "windowMs" from outboxd.ledger where rate_limit is not null`,
-  )
-  const before = rows[0] ?? null
-  if (before?.requests !== requests || before.windowMs !== windowMs)
-    await db.query('update outboxd.ledger set rate_limit = $1, window_ms = $2', [requests, windowMs])
-  return before
-}
-
-/** True if a daemon has set a limit. */
+/** True if a daemon has set a limit (settings.ts). */
 export async function hasLimit(db: Database): Promise<boolean> {
   const { rows } = await db.query<{ exists: boolean }>(`select to_regclass('outboxd.budget') is not null as exists`)
   if (!rows[0]?.exists) return false

@@ -5,7 +5,6 @@ import type {
   DueCaptureWork,
   FailedRow,
   InsertResult,
-  KnownTypes,
   SkippedRow,
   WaitingKey,
 } from '../model/outbox.ts'
@@ -15,11 +14,10 @@ import { readCurrency } from './audit/currency.ts'
 import { readServedOutbox, type ServedOutbox } from './binding.ts'
 import { computeRequestDigest, decideDiscardsOfDocuments } from './documents.ts'
 import type { LedgerHistory } from './history/history.ts'
-import { isInstanceAliveSql, mergeMappedTypes } from './instances.ts'
 import { type KeyOnFailure, statesBlockingKeySql, withKeysLockedThenReleased } from './keyOrder.ts'
 import { type Actor, reasonAndAccountJsonSql } from './operator/operator.ts'
 import type { InstanceLedger } from './outcomes.ts'
-import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
+import { clearProblems, raiseProblems } from './problems.ts'
 import {
   conflictsMax,
   differentRowMessage,
@@ -29,8 +27,11 @@ import {
   type RowConflict,
   raiseRowConflicts,
 } from './rowConflicts.ts'
+import type { Settings } from './settings.ts'
 
 export type CaptureLedger = Pick<InstanceLedger, 'instance' | 'keyOnFailure'> & {
+  /** What this daemon was given. */
+  ownSettings: Settings | null
   history: Pick<LedgerHistory, 'stands'>
   /** The sessions of the outbox's table, because a row is captured and marked in one transaction. */
   sessions(): Promise<DatabasePool>
@@ -43,13 +44,10 @@ export interface CaptureSession {
   queued: number
   waitingKeys: readonly WaitingKey[]
   skipped: readonly SkippedRow[]
-  mappedTypes: KnownTypes['knownToOthers']
   /** Types whose query failed for all of their rows. Due types are tried again. */
   heldTypes: readonly { type: string; isDue: boolean }[]
-  /** False if the ledger may have lost commits. Then nothing is captured until `outboxd recover`. */
-  isHistoryComplete: boolean
-  /** Notes that rows of these types are left to other instances. */
-  leaveTypesToOthers(types: readonly string[]): Promise<void>
+  /** False if the ledger may have lost commits (until `outboxd recover`), or has the settings of another daemon. */
+  mayCapture: boolean
   /** Inserts records, in the transaction that marks their rows. */
   insert(records: readonly CapturedRecord[]): Promise<InsertResult>
 }
@@ -62,7 +60,7 @@ export interface CaptureSession {
  * @returns null if another instance has the lock
  */
 export async function withCaptureLock<T>(
-  { instance, keyOnFailure, history, sessions }: CaptureLedger,
+  { instance, ownSettings, keyOnFailure, history, sessions }: CaptureLedger,
   work: (session: CaptureSession) => Promise<T>,
 ): Promise<T | null> {
   await using transaction = await beginTransaction(await sessions(), { openingSql: committedToDiskSql })
@@ -72,13 +70,13 @@ export async function withCaptureLock<T>(
       "select pg_try_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int) as locked",
     )
     if (!rows[0]?.locked) return null
-    return { ...(await readStanding(db, keyOnFailure)), isHistoryComplete: await history.stands(db) }
+    const { hasOwnSettings, ...found } = await readStanding(db, keyOnFailure, ownSettings)
+    return { ...found, mayCapture: (await history.stands(db)) && hasOwnSettings }
   })
   if (standing === null) return null
   const result = await work({
     ...standing,
     db,
-    leaveTypesToOthers: (types) => onLedger(db, () => leave(db, standing, types)),
     insert: (records) => onLedger(db, () => insert({ who: instance.who, keyOnFailure }, db, records)),
   })
   await transaction.commit()
@@ -148,12 +146,16 @@ function findRowsBehind(records: readonly CapturedRecord[], conflicts: readonly 
   )
 }
 
-interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skipped' | 'mappedTypes' | 'heldTypes'> {
-  instances: { name: string; types: string[] | null }[]
+interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skipped' | 'heldTypes'> {
+  hasOwnSettings: boolean
 }
 
-async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promise<Standing> {
-  const { rows } = await client.query<Omit<Standing, 'mappedTypes'>>(
+async function readStanding(
+  client: Database,
+  keyOnFailure: KeyOnFailure,
+  ownSettings: Settings | null,
+): Promise<Standing> {
+  const { rows } = await client.query<Standing>(
     `with line as (
        select held.key, held.length, (
          select s.state not in ('queued', 'sending') from outboxd.submission s
@@ -172,21 +174,10 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
         ) off) as skipped,
        (select coalesce(json_agg(json_build_object('type', subject, 'isDue', retry_at <= clock_timestamp())), '[]')
         from outboxd.problem where kind = 'source_failing') as "heldTypes",
-       (select coalesce(json_agg(json_build_object('name', left(id::text, 8) || ' on ' || host, 'types', types) order by started_at), '[]')
-        from outboxd.instance i where ${isInstanceAliveSql('i')}) as instances`,
+       (select settings is not distinct from $1::jsonb from outboxd.ledger) as "hasOwnSettings"`,
+    [ownSettings === null ? null : JSON.stringify(ownSettings)],
   )
-  const standing = rows[0] as (typeof rows)[0]
-  return { ...standing, mappedTypes: mergeMappedTypes(standing.instances) }
-}
-
-async function leave(client: Database, { instances }: Standing, types: readonly string[]): Promise<void> {
-  const problems = types.map((type) => ({ subject: type, detail: whoKnows(type, instances), retryInMs: null }))
-  await replaceProblems(client, 'unknown_type', problems)
-}
-
-function whoKnows(type: string, instances: Standing['instances']): string {
-  const knowing = instances.filter(({ types }) => types?.includes(type)).map(({ name }) => name)
-  return knowing.length === 0 ? 'a daemon that has just started may know this type' : `known by ${knowing.join(', ')}`
+  return rows[0] as Standing
 }
 
 /**
@@ -349,23 +340,23 @@ export const resumeCaptureOfTypes = (db: Database, types: readonly string[]): Pr
   clearProblems(db, 'source_failing', types)
 
 /** The capture work that is due besides new rows. */
-export interface DueCaptureRetries extends Pick<DueCaptureWork, 'dueId' | 'leavesTypes'> {
+export interface DueCaptureRetries extends Pick<DueCaptureWork, 'dueId' | 'hasHeldTypes'> {
   served: ServedOutbox
 }
 
 /** Runs one statement only, because an idle daemon calls this function every second. @throws TooManyRowConflicts */
 export async function readDueCaptureRetries(db: Database): Promise<DueCaptureRetries> {
-  const { dueId, leavesTypes, hasTooManyConflicts, ...served } = await readServedOutbox<
+  const { dueId, hasHeldTypes, hasTooManyConflicts, ...served } = await readServedOutbox<
     Omit<DueCaptureRetries, 'served'> & { hasTooManyConflicts: boolean }
   >(
     db,
     `(select outbox_id from outboxd.skipped_row where retry_at <= clock_timestamp() order by captured desc, retry_at limit 1) as "dueId"`,
-    `exists (select from outboxd.problem where kind in ('unknown_type', 'source_failing')) as "leavesTypes"`,
+    `exists (select from outboxd.problem where kind = 'source_failing') as "hasHeldTypes"`,
     // Conflicts of outcomes that are to be written back are of captured rows.
     `(select count(*) >= ${conflictsMax} from outboxd.problem p where ${isWaitingConflictSql} and not exists (
         select from outboxd.submission s where s.outbox_id = p.subject and s.report_due
       )) as "hasTooManyConflicts"`,
   )
   if (hasTooManyConflicts) throw new TooManyRowConflicts()
-  return { dueId, leavesTypes, served }
+  return { dueId, hasHeldTypes, served }
 }

@@ -108,5 +108,4 @@ async function moveTimes(db: Database, backMs: number): Promise<void> {
      where due_at > clock_timestamp()`,
   ])
     await db.query(statement, [backMs])
-  await db.query('update outboxd.instance_setting set said_at = clock_timestamp() where said_at > clock_timestamp()')
 }

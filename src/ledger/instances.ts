@@ -4,18 +4,25 @@ import { type Database, inTransaction, type Pool } from '../postgres/database.ts
 import { assertBindingMatchesService, type LedgerBinding, ledgerBindingSql, type ServiceIdentity } from './binding.ts'
 import { historyColumnsSql, type LookedFor, nothingLookedFor } from './history/history.ts'
 import type { HistoryReading } from './history/judgeHistory.ts'
-import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { endPolls, type PollQueue } from './queue.ts'
+import type { Settings } from './settings.ts'
 import { lockSubmissions, submissionColumnsSql } from './submissions.ts'
+
+/** A running daemon. */
+export interface Instance {
+  id: string
+  version: string
+  host: string
+  /** What it was given, whether the ledger has the same or not. */
+  settings: Settings
+}
 
 export interface HeartbeatAnswer {
   /** How many heartbeats this instance has written. */
   beats: number
   /** Null if the ledger's row is gone. */
   history: HistoryReading | null
-  /** The number of a reload that was requested and not answered yet; null if there is none. */
-  reloadAsked: number | null
   /** True if an instance died that was sending records or polling. */
   hasOrphans: boolean
   /** True if the database's clock was set back (clockWatch.ts). */
@@ -29,7 +36,7 @@ export interface HeartbeatAnswer {
  */
 export async function writeHeartbeat(
   db: Database,
-  instance: { id: string; version: string; host: string },
+  instance: Instance,
   { beats, request }: LookedFor = nothingLookedFor,
   service: ServiceIdentity | null = null,
 ): Promise<HeartbeatAnswer> {
@@ -37,12 +44,12 @@ export async function writeHeartbeat(
     Omit<HeartbeatAnswer, 'history'> & HistoryReading & { hasLedger: boolean; ledger: LedgerBinding | null }
   >(
     `with beat as (
-       insert into outboxd.instance as i (id, version, host) values ($1, $2, $3)
+       insert into outboxd.instance as i (id, version, host, settings) values ($1, $2, $3, $8)
        on conflict (id) do update set beat_at = clock_timestamp(), beats = i.beats + 1,
          started_at = case when ${isInstanceAliveSql('i')} then i.started_at else clock_timestamp() end
-       returning beats, beat_at - started_at as lived, case when reload_answered < reload_asked then reload_asked end as reload_asked
+       returning beats, beat_at - started_at as lived
      )
-     select beat.beats::float8 as beats, beat.reload_asked as "reloadAsked",
+     select beat.beats::float8 as beats,
        beat.lived > $4 * interval '1 ms' and (exists (
          select from outboxd.submission s
          where s.state = 'sending' and not s.probing and s.instance_id <> $1 and not exists (
@@ -57,7 +64,16 @@ export async function writeHeartbeat(
        exists (select from outboxd.clock where seen_at > clock_timestamp() + $7 * interval '1 ms') as "isClockBack",
        ${ledgerBindingSql} as ledger, h.is_new is not null as "hasLedger", ${historyColumnsSql}
      from beat left join outboxd.history($1, $5, $6) h on true`,
-    [instance.id, instance.version, instance.host, heartbeatSilenceMaxMs, beats, request, clockToleranceMs],
+    [
+      instance.id,
+      instance.version,
+      instance.host,
+      heartbeatSilenceMaxMs,
+      beats,
+      request,
+      clockToleranceMs,
+      JSON.stringify(instance.settings),
+    ],
   )
   const { ledger, hasLedger, ...row } = rows[0] as (typeof rows)[0]
   if (service !== null && ledger !== null) assertBindingMatchesService(ledger, service)
@@ -155,12 +171,9 @@ export async function deleteStaleInstances(db: Database): Promise<void> {
  *
  *    3.5 s   the instance takes on no work (src/daemon/heartbeat.ts)
  *      5 s   the instance counts as dead, and with their next heartbeat others take over its submissions
- *     60 s   its settings end (settings.ts)
  *      1 d   its row is deleted
  */
 export const heartbeatSilenceMaxMs = 5_000
-
-export const settingsValidMs = 60_000
 
 /** A smaller step back of the clock is ignored. Gradual corrections of a clock stay far below this. */
 export const clockToleranceMs = 2_000
@@ -168,74 +181,11 @@ export const clockToleranceMs = 2_000
 export const isInstanceAliveSql = (instanceAlias: string) =>
   `${instanceAlias}.beat_at > clock_timestamp() - interval '${heartbeatSilenceMaxMs} milliseconds'`
 
-export interface InstanceReload {
-  id: string
-  host: string
-  version: string
-  hasAnswered: boolean
-  /** The reason why the instance cannot use its files. */
-  problem: string | null
-}
-
-const columns = `id, host, version, reload_answered >= reload_asked as "hasAnswered", reload_problem as problem`
-
-export function requestReload({ ledger, actor }: Operator): Promise<InstanceReload[]> {
-  return inTransaction(ledger, async (db) => {
-    const { rows } = await db.query<InstanceReload>(
-      `update outboxd.instance i set reload_asked = reload_asked + 1, reload_problem = null
-       where ${isInstanceAliveSql('i')} returning ${columns}`,
-    )
-    await logOperatorAct(db, actor, 'reload', { instances: rows.map(({ id }) => id) })
-    return rows
-  })
-}
-
-export async function readInstanceReloads(db: Database): Promise<InstanceReload[]> {
-  const { rows } = await db.query<InstanceReload>(
-    `select ${columns} from outboxd.instance i where ${isInstanceAliveSql('i')} order by host, id`,
-  )
-  return rows
-}
-
-export async function answerReload(
-  db: Database,
-  instanceId: string,
-  { asked, problem }: { asked: number; problem: string | null },
-): Promise<void> {
-  await db.query('update outboxd.instance set reload_answered = $2, reload_problem = $3 where id = $1', [
-    instanceId,
-    asked,
-    problem,
-  ])
-}
-
-/** @returns true if the types have changed */
-export async function publishMappedTypes(db: Database, instanceId: string, types: readonly string[]): Promise<boolean> {
-  const { rowCount } = await db.query(
-    'update outboxd.instance set types = $2 where id = $1 and types is distinct from $2::text[]',
-    [instanceId, types],
-  )
-  return rowCount === 1
-}
-
-/** Null if a live instance has not published its types. */
-export async function readMappedTypesOfInstances(db: Database): Promise<string[] | null> {
-  const { rows } = await db.query<{ types: string[] | null }>(
-    `select types from outboxd.instance i where ${isInstanceAliveSql('i')}`,
-  )
-  return mergeMappedTypes(rows)
-}
-
-export function mergeMappedTypes(instances: readonly { types: string[] | null }[]): string[] | null {
-  const types = instances.map((instance) => instance.types)
-  return types.every((each) => each !== null) ? [...new Set(types.flat())] : null
-}
-
 const instanceProblemKinds = [
   'loop_failing',
   'claim_lost',
   'budget_starved',
-  'files_broken',
+  'settings_differ',
   'credentials_broken',
 ] as const satisfies ProblemKind[]
 

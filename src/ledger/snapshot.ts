@@ -237,7 +237,7 @@ const calmSql = `select
       (select at from outboxd.operator_act where act in ('resume', 'resume --all', 'resume --believe-refusals', 'recover') order by id desc limit 1),
       (select max(coalesce(cleared_at, until)) from outboxd.pause)) as begun,
     greatest(interval '60 s',
-      (select max(request_timeout_ms) * 2 from outboxd.instance_setting) * interval '1 ms',
+      (select (settings ->> 'REQUEST_TIMEOUT_SECONDS')::float8 * 2 from outboxd.ledger) * interval '1 s',
       (select window_ms * 2.0 / rate_limit from outboxd.ledger) * interval '1 ms') as gap,
     -- in each moment of the last 10 s
     (select l.rate_limit > (

@@ -31,17 +31,11 @@ export interface RowsRequest {
   exceptKeys: readonly string[]
   /** A row that is not captured blocks the later rows of its key. */
   skipped: readonly SkippedRow[]
-  /** Rows of other types block the later rows of their key. */
-  types: KnownTypes
+  /** Types whose query failed. Their rows are not taken, and block the later rows of their keys. */
+  heldTypes: readonly string[]
 }
 
 export type RowOrder = Pick<RowsRequest, 'exceptKeys' | 'skipped'>
-
-export interface KnownTypes {
-  known: readonly string[]
-  /** Types that only other instances know. Null if a live instance has not published its types. */
-  knownToOthers: readonly string[] | null
-}
 
 export interface RowStatus {
   outboxId: string
@@ -129,7 +123,8 @@ export interface ChangeCaptureFault {
 
 export interface DueCaptureWork {
   dueId: string | null
-  leavesTypes: boolean
+  /** True if the query of a type failed, so that its rows have to be tried. */
+  hasHeldTypes: boolean
   hasNewRows(): Promise<boolean>
 }
 

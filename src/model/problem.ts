@@ -2,7 +2,6 @@
 export const problemKinds = [
   'row_skipped',
   'row_locked',
-  'unknown_type',
   'source_failing',
   'report_refused',
   'report_locked',
@@ -22,7 +21,6 @@ export const problemKinds = [
   'clock_off',
   'change_capture',
   'outbox_history',
-  'files_broken',
   'credentials_broken',
   'prune_behind',
   'ledger_history',

@@ -251,16 +251,6 @@ export const metricRows = {
     help: 'Unix time at which a certificate expires: the client’s, the first to expire in SERVICE_CA_FILE, the first to expire of those that the service showed; 0 for none.',
     labels: { certificate: ['client', 'ca', 'service'] },
   },
-  mappingsReloadSuccessful: {
-    kind: 'own gauge',
-    name: 'outboxd_mappings_last_reload_successful',
-    help: '1 if the mapping files could be used when last read. If 0, the former files stay in use.',
-  },
-  mappingsReloadTime: {
-    kind: 'own gauge',
-    name: 'outboxd_mappings_last_reload_success_timestamp_seconds',
-    help: 'Unix time at which the mapping files in use were read; 0 for never.',
-  },
 } as const satisfies Record<string, MetricRow>
 
 export const deriveAgeMetric = ({ name, help }: MetricRow) => ({

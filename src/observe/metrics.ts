@@ -31,8 +31,7 @@ export type Metrics = {
 } & {
   setSnapshot(snapshot: MetricsSnapshot): void
   /** Adds `types`, the record types, as label values. */
-  mappingsLoaded(types: Iterable<string>, atMs: number): void
-  mappingsBroken(): void
+  mappingsLoaded(types: Iterable<string>): void
   render(): Promise<string>
 }
 
@@ -47,12 +46,9 @@ export function createMetrics({ version, clock }: { version: string; clock: Pick
     setSnapshot(snapshot) {
       for (const instrument of Object.values(instruments)) instrument.show?.(snapshot)
     },
-    mappingsLoaded(types, atMs) {
+    mappingsLoaded(types) {
       instruments.finishedByType?.addValues?.('type', types)
-      metrics.mappingsReloadSuccessful.set(1)
-      metrics.mappingsReloadTime.set(atMs)
     },
-    mappingsBroken: () => metrics.mappingsReloadSuccessful.set(0),
     render: () => registry.metrics(),
   }
 }

@@ -14,11 +14,6 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
     `The daemon skips ${pluralize(count, 'row')} of the outbox (${first(rows)}), because capturing or marking ${count === 1 ? 'it' : 'them'} fails. \`outboxd list\` says why.`,
   row_locked: (rows, count) =>
     `The daemon cannot capture ${pluralize(count, 'row')} of the outbox (${first(rows)}): another session has ${count === 1 ? 'it' : 'them'} locked (${rows[0]?.detail}). End that session in the ERP, or run \`select pg_terminate_backend(PID)\` in the ERP's database.`,
-  unknown_type: (types, count) =>
-    `Rows of ${pluralize(count, 'type')} wait, because only some instances are known to have a mapping file for ${count === 1 ? 'it' : 'them'} (${types
-      .slice(0, subjectsShown)
-      .map(({ subject, detail }) => `${subject}: ${detail}`)
-      .join(' / ')}). Add the file to MAPPINGS_DIR on all hosts, then run \`outboxd reload\`.`,
   source_failing: (types) =>
     `No row of ${types.length === 1 ? 'the type' : 'the types'} ${first(types)} is captured: ${firstDetails(types)}. Other types go on. Fix what fails: the query, a right (\`outboxd check\` prints a missing grant), or a condition (install change capture again). The daemon tries again every 30 seconds.`,
   report_refused: (rows, count) =>
@@ -46,8 +41,8 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
   loop_failing: (loops) => `A part of the daemon keeps failing: ${firstDetails(loops)}. Look at the daemon’s log.`,
   claim_lost: () =>
     'The ledger’s database does not answer a COMMIT, so the records of that transaction wait. Check the connection to it (a pooler, the network), then its disk and its synchronous standbys. Do not restart the daemon: only it knows these records.',
-  settings_differ: (settings) =>
-    `Daemons on this ledger have different settings (${first(settings)}). Give all daemons the same settings: after a change of variables restart them, after a change of files run \`outboxd reload\`. During a rolling restart, wait until the last old daemon has stopped.`,
+  settings_differ: (all) =>
+    `A daemon has other settings or files than the ledger, and captures and writes back nothing while a living daemon has the ledger’s (${firstDetails(all)}). During a rolling change, wait until the last old daemon has stopped. Otherwise correct that daemon’s settings or files, and restart it.`,
   budget_starved: ([problem]) =>
     `The daemons cannot spend the budget, so records wait: ${problem?.detail}. Run the daemons near that database, or make it faster.`,
   clock_off: ([problem]) =>
@@ -56,10 +51,8 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
     tables.some(({ subject }) => subject === faultsViewName)
       ? `The view outboxd_capture.trouble may run code of another role, so outboxd does not read it. Remove change capture with remove.sql, and install it again.`
       : `The trigger did not capture all changes of ${pluralize(tables.length, 'table')} of the ERP (${first(tables)}): \`select * from outboxd_capture.trouble\` says why. Fix it. ${noteAdvice}`,
-  files_broken: (all) =>
-    `The mapping files or outbox.yaml cannot be used: ${firstDetails(all)}. Running daemons go on with the previous files; no daemon can start with these. Fix them, then run \`outboxd reload\`.`,
   credentials_broken: (all) =>
-    `A file with a secret or certificate cannot be used: ${firstDetails(all)}. The daemon goes on with the previous one. Fix it, then run \`outboxd reload\`, or restart if systemd hands in a copy (LoadCredential).`,
+    `A file with a secret or certificate cannot be used: ${firstDetails(all)}. The daemon goes on with the previous one. Fix it: the daemon reads it again within a minute. If systemd hands in a copy (LoadCredential), restart the daemon.`,
   prune_behind: ([problem]) =>
     `Pruning the ledger is late: ${problem?.detail}. \`outboxd prune\` does it now, and says what prevents it.`,
   ledger_history: ([history]) =>

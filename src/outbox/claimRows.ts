@@ -3,7 +3,7 @@ import type { OutboxRecord, RowOrder, RowStatus, RowsRequest } from '../model/ou
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import { assertIdsAreComparable } from './comparableIds.ts'
-import { createKeyOrderFilter, idCharsMax, isTypeOfOtherInstancesSql, shortenedIdSql } from './keyOrder.ts'
+import { createKeyOrderFilter, idCharsMax, shortenedIdSql } from './keyOrder.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { advancePosition, readStablePosition } from './position.ts'
@@ -15,7 +15,6 @@ import { toMarkedState, writeBackStatements } from './writeBackStatements.ts'
 export interface ClaimedRows {
   readonly table: OpenTable
   readonly outboxIds: readonly string[]
-  readonly typesLeftToOthers: readonly string[]
   /** Read before the rows. Null unless the table is append-only. */
   readonly stablePosition: StablePosition | null
 }
@@ -36,11 +35,9 @@ export async function claimRows(outbox: Outbox, db: Database, request: RowsReque
     await assertIdsAreComparable(outbox.ledger, table)
     const stablePosition = await readStablePosition(db, table)
     return withSavepoint(db, async () => {
-      const sql = claimStatements(table)
       await makeReportsOfRowsSetBackDue(db, table)
       return {
         table,
-        typesLeftToOthers: await findLeftTypes(db, sql, meant),
         outboxIds: await lockRows(db, table, meant),
         stablePosition,
       }
@@ -52,7 +49,7 @@ export async function claimRows(outbox: Outbox, db: Database, request: RowsReque
 export async function claimRow(outbox: Outbox, db: Database, outboxId: string): Promise<ClaimedRow> {
   const table = await outbox.open()
   const rows = await withSavepoint(db, () => readRow(db, claimStatements(table).lockById, outboxId))
-  return { table, outboxIds: idsOf(rows), typesLeftToOthers: [], stablePosition: null, key: rows[0]?.key ?? null }
+  return { table, outboxIds: idsOf(rows), stablePosition: null, key: rows[0]?.key ?? null }
 }
 
 /** Reads at least one row, and as many as memory allows. @param db the transaction of the claim */
@@ -126,7 +123,6 @@ const secondRoundRowsMin = 500
 /** Bounds a claim of up to 500 rows to 63,500 rows that are read, because the rows that wait are locked, too. */
 const roundsMax = 7
 const passedKeysMax = 250_000
-const leftTypesAmongMax = 2_000
 /** Rows whose outcomes are written again at once. The next claim takes further rows. */
 const setBackMax = 1_000
 
@@ -147,8 +143,8 @@ export function claimStatements({ rows, locksRows }: OpenTable) {
   return {
     // `for no key update`, because `for update` would block inserts that refer to these rows.
     lock: `select ${idText} as "outboxId", ${keyHash} as "keyHash"
-      from ${from} where ${uncaptured} and ${shortenedIdSql(idText)} <> all($2::text[]) and not ${isTypeOfOtherInstancesSql(type, 3)}
-        and (${key} is null or (${key} <> all($5::text[]) and ${keyHash} <> all($6::bigint[])) or ${id} = any($7::${idType}[]))
+      from ${from} where ${uncaptured} and ${shortenedIdSql(idText)} <> all($2::text[]) and (${type} = any($3::text[])) is not true
+        and (${key} is null or (${key} <> all($4::text[]) and ${keyHash} <> all($5::bigint[])) or ${id} = any($6::${idType}[]))
       order by ${order} limit $1 ${locksRows ? 'for no key update of o skip locked' : ''}`,
     keyById,
     lockById: `${keyById} ${locksRows ? 'for no key update of o nowait' : ''}`,
@@ -159,22 +155,19 @@ export function claimStatements({ rows, locksRows }: OpenTable) {
       ) "inOrder" where locked and "isBehind"`,
     reportAgain: `update outboxd.submission set report_due = true
       where outbox_id = any(array(select ${idText} from ${from} where ${setBack} limit ${setBackMax}))`,
-    leftTypes: `select distinct type from (
-        select ${type} as type from ${from} where ${uncaptured} and ${isTypeOfOtherInstancesSql(type, 1)} order by ${order} limit ${leftTypesAmongMax}
-      ) waiting`,
   }
 }
 
 /**
  * Locks up to `limit` waiting rows, lowest first. Leaves out a row if an earlier row of its key waits and was not
- * locked: the earlier row is skipped, left to another instance, or locked by another session.
+ * locked: the earlier row is skipped, of a held type, or locked by another session.
  *
  * Later rounds read more than `limit` rows, so that left-out rows do not stop other keys while `limit` is small.
  */
 async function lockRows(db: Database, table: OpenTable, request: RowsRequest): Promise<string[]> {
-  const { limit, keyRowsMax, exceptKeys, skipped, types } = request
+  const { limit, keyRowsMax, exceptKeys, skipped, heldTypes } = request
   const statements = claimStatements(table)
-  const typesText = JSON.stringify(types)
+  const typesText = JSON.stringify(heldTypes)
   const { passedKeys } = table
   table.passedKeys = null
   const closed = new Set(passedKeys?.types === typesText ? passedKeys.keyHashes : [])
@@ -184,8 +177,7 @@ async function lockRows(db: Database, table: OpenTable, request: RowsRequest): P
     const { rows } = await db.query<LockedRow>(statements.lock, [
       rowsMax,
       cutIdsOf(skipped),
-      types.known,
-      types.knownToOthers,
+      heldTypes,
       exceptKeys,
       [...closed],
       idsOf(chosen),
@@ -236,9 +228,3 @@ function takeInKeyOrder(rows: readonly LockedRow[], overtaking: ReadonlySet<stri
 }
 
 const cutIdsOf = (rows: readonly { outboxId: string }[]) => idsOf(rows).map((id) => id.slice(0, idCharsMax))
-
-async function findLeftTypes(db: Database, { leftTypes }: ClaimStatements, { types }: RowsRequest): Promise<string[]> {
-  if (types.knownToOthers?.length === 0) return []
-  const { rows } = await db.query<{ type: string }>(leftTypes, [types.known, types.knownToOthers])
-  return rows.map(({ type }) => type)
-}

@@ -20,11 +20,3 @@ export const idCharsMax = 500
 
 /** Cuts ids as the ledger does. They are compared as text, because a cut id may not fit this column's type. */
 export const shortenedIdSql = (idTextSql: string) => `left(${idTextSql}, ${idCharsMax})`
-
-/**
- * The condition that a row's type is left to other instances. The parameter `firstParameter` has our types, the next
- * parameter the others' types.
- */
-export function isTypeOfOtherInstancesSql(typeSql: string, firstParameter: number): string {
-  return `(${typeSql} <> all($${firstParameter}::text[]) and ($${firstParameter + 1}::text[] is null or ${typeSql} = any($${firstParameter + 1}::text[])))`
-}

@@ -28,7 +28,7 @@ async function run(json = false, env: Record<string, string> = {}) {
   return { code, printed: context.printed(), messages: context.messages() }
 }
 
-const alive = () => writeHeartbeat(fixture.ledger.pool, { id: randomUUID(), version: '1', host: 'erp-1' })
+const alive = () => writeHeartbeat(fixture.ledger.pool, { id: randomUUID(), version: '1', host: 'erp-1', settings: {} })
 
 test('all is well with a daemon and nothing to do', async () => {
   await alive()
@@ -295,7 +295,7 @@ test('if a daemon only listens and never had a heartbeat, status says that it is
 
 test('if a connected daemon has no heartbeat, status names the session that it waits for', async () => {
   const { pool, url } = fixture.ledger
-  const instance = { id: randomUUID(), version: '1', host: 'erp-1' }
+  const instance = { id: randomUUID(), version: '1', host: 'erp-1', settings: {} }
   const heartbeats = openHeartbeatPool(url, () => {})
   onTestFinished(() => heartbeats.end())
   await writeHeartbeat(heartbeats, instance)
@@ -324,7 +324,7 @@ test('if a connected daemon has no heartbeat, status names the session that it w
 
 test('if a loop of the daemon fails, status says so and does not advise to start a daemon', async () => {
   const id = randomUUID()
-  await writeHeartbeat(fixture.ledger.pool, { id, version: '1', host: 'erp-1' })
+  await writeHeartbeat(fixture.ledger.pool, { id, version: '1', host: 'erp-1', settings: {} })
   await replaceInstanceProblems(fixture.ledger.pool, id, [{ kind: 'loop_failing', part: 'dispatch', detail: '53100' }])
   const { printed } = await run()
   expect(printed).toMatch(/^A part of the daemon keeps failing/)

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import {
   backlogCountIntervalMs,
@@ -6,11 +7,12 @@ import {
   toMetricsSnapshot,
 } from '../../src/daemon/databaseObservation.ts'
 import type { InstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
+import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import type { LedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { type State, states } from '../../src/model/submission.ts'
 import type { OpenTable } from '../../src/outbox/openTable.ts'
 import { contextOf, openInstance } from '../support/daemonContext.ts'
-import { type Ledger, openLedger, setLimit } from '../support/ledger.ts'
+import { type Ledger, openLedger, setSettings } from '../support/ledger.ts'
 
 let database: Ledger
 let databases: InstanceDatabases
@@ -24,7 +26,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   await database.reset()
-  await setLimit(database.pool, 50)
+  await setSettings(database.pool, databases.ownSettings)
 })
 
 const sql = (text: string) => database.pool.query(text)
@@ -108,37 +110,19 @@ test('the more rows wait, the less often they are counted', () => {
   ])
 })
 
-test('a changed limit of all instances is logged once', async () => {
-  await setLimit(database.pool, 100)
-  const { runOnce, warned } = setup()
+test('the daemon begins anew when the ledger gets other settings', async () => {
+  const { runOnce, toldOf } = setup()
   await runOnce()
+  expect(toldOf('begins anew')).toEqual([])
+  const other = randomUUID()
+  const settings = { ...databases.ownSettings, KEY_ON_FAILURE: 'block' }
+  await writeHeartbeat(database.pool, { id: other, version: 'test', host: 'other', settings })
+  await setSettings(database.pool, settings)
   await runOnce()
-  expect(warned()).toEqual(['rate limit of all instances changed to 50 requests in 60 s'])
-})
-
-test('agrees on settings each 15 s, and at once after a changed file or an outage of the ledger', async () => {
-  const given: Record<string, string> = {}
-  let isAway = false
-  const whileThere = <T>(work: () => Promise<T>) => (isAway ? Promise.reject(new Error('away')) : work())
-  const ledger = replaced(databases.ledger, {
-    query: (...asked: [string]) => whileThere(() => databases.ledger.query(...asked)),
-    connect: () => whileThere(() => databases.ledger.connect()),
-  })
-  const { context, time } = contextOf({ ...databases, ledger, settings: () => ({ ...databases.settings(), given }) })
-  const { runOnce } = createDatabaseObservation(context, () => {})
-  const said = async (atMs: number) => {
-    await sql('delete from outboxd.instance_setting')
-    time.ms = atMs
-    await runOnce().catch(() => {})
-    return (await sql('select from outboxd.instance_setting')).rowCount === 1
-  }
-  expect([await said(0), await said(5_000), await said(10_000), await said(15_000)]).toEqual([true, false, false, true])
-  given['mapping of data'] = 'changed'
-  expect([await said(20_000), await said(25_000)]).toEqual([true, false])
-  isAway = true
-  await said(30_000)
-  isAway = false
-  expect(await said(31_000)).toBe(true)
+  expect(toldOf('begins anew')).toHaveLength(1)
+  await sql(`delete from outboxd.instance where id = '${other}'`)
+  await runOnce() // sets its own again
+  expect(toldOf('begins anew')).toHaveLength(1)
 })
 
 test('more than a thousand rows from before the start are a problem until fewer wait', async () => {

@@ -3,8 +3,7 @@ import { createHeartbeat, findInstanceProblems } from '../../src/daemon/heartbea
 import { heartbeatSilenceMaxMs } from '../../src/ledger/instances.ts'
 
 function setup() {
-  const state = { nowMs: 0, takesMs: 0, fails: false, reloadAsked: null as number | null, reading: Promise.resolve() }
-  const asked: number[] = []
+  const state = { nowMs: 0, takesMs: 0, fails: false }
   const heartbeat = createHeartbeat({
     clock: {
       stopwatch() {
@@ -15,14 +14,9 @@ function setup() {
     async beat() {
       state.nowMs += state.takesMs
       if (state.fails) throw new Error('the database is away')
-      return state.reloadAsked
-    },
-    async answerReload(number) {
-      asked.push(number)
-      await state.reading
     },
   })
-  return { heartbeat, state, asked }
+  return { heartbeat, state }
 }
 
 test('an instance may not claim before its first heartbeat', async () => {
@@ -88,35 +82,10 @@ test('a heartbeat that fails does not count, and one lost heartbeat does not sto
   expect(heartbeat.mayClaim()).toBe(true)
 })
 
-test('a requested reload is passed on with each heartbeat until it is answered', async () => {
-  const { heartbeat, state, asked } = setup()
-  await heartbeat.runOnce()
-  state.reloadAsked = 2
-  await heartbeat.runOnce()
-  await heartbeat.runOnce()
-  state.reloadAsked = null
-  await heartbeat.runOnce()
-  expect(asked).toEqual([2, 2])
-})
-
-test('while the files are read for one reload, a second request waits for the next heartbeat', async () => {
-  const { heartbeat, state, asked } = setup()
-  const reading = Promise.withResolvers<void>()
-  Object.assign(state, { reading: reading.promise, reloadAsked: 1 })
-  await heartbeat.runOnce()
-  state.reloadAsked = 2
-  await heartbeat.runOnce()
-  expect(asked).toEqual([1])
-  reading.resolve()
-  await reading.promise
-  await heartbeat.runOnce()
-  expect(asked).toEqual([1, 2])
-})
-
 test('five requests in a row that left too late are a problem, four are not', () => {
   const kinds = (lateRequests: number) =>
     findInstanceProblems(
-      { failing: [], lostClaims: [], lateRequests, unwritten: [], brokenFiles: null, brokenCredentials: null },
+      { failing: [], lostClaims: [], lateRequests, unwritten: [], differences: '', brokenCredentials: null },
       0,
     ).map(({ kind }) => kind)
   expect([kinds(4), kinds(5)]).toEqual([[], ['budget_starved']])

@@ -7,7 +7,7 @@ import type { Answer } from '../../src/model/service.ts'
 import type { Submission } from '../../src/model/submission.ts'
 import { asChange, type GivenChange } from '../support/change.ts'
 import { contextOf, openInstance } from '../support/daemonContext.ts'
-import { claim, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
+import { claim, type Ledger, openLedger, outcomeBatch, setSettings, transition } from '../support/ledger.ts'
 import { endAgo } from '../support/retention.ts'
 
 let ledger: Ledger
@@ -22,7 +22,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   await ledger.reset()
-  await setLimit(ledger.pool)
+  await setSettings(ledger.pool, databases.ownSettings)
 })
 
 interface Given {
@@ -188,7 +188,7 @@ describe('polls of others', () => {
   })
 
   test('are left to an instance that lives', async () => {
-    const instance = { id: randomUUID(), version: 'test', host: 'test' }
+    const instance = { id: randomUUID(), version: 'test', host: 'test', settings: {} }
     await writeHeartbeat(ledger.pool, instance)
     await pollingBy(instance.id, 1)
     await setup().orphans.runOnce()
@@ -270,9 +270,9 @@ describe('survey', () => {
     expect([await find(), await find()]).toEqual([1, 0])
   })
 
-  test('nothing is surveyed while another daemon’s outbox.yaml is in force', async () => {
+  test('nothing is surveyed while the ledger has the settings of another daemon', async () => {
     await sql(`insert into outbox (type, payload, status) values ('data', '{}', 'NEW')`)
-    const { survey } = setup({ on: { isOwnFileInUse: async () => false } })
+    const { survey } = setup({ on: { hasOwnSettings: async () => false } })
     expect(await survey.runOnce()).toBe(60_000)
     expect(await problems('unknown_status')).toEqual([])
   })

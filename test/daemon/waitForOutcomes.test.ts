@@ -54,15 +54,15 @@ test('after ten minutes a stopping daemon gives up and names each record', async
   })
 })
 
-test('a record that was left in doubt before a new outbox.yaml makes the later stop exit with 1', async () => {
+test('a record that was left in doubt before the ledger got other settings makes the later stop exit with 1', async () => {
   const stopping = new AbortController()
   const settled = [false, true]
   const exitCode = await runOneAfterAnother({
     signal: stopping.signal,
     log: { info() {} },
-    start: async () => ({ stop: async () => settled.shift() ?? true }),
-    async untilOtherTable() {
+    async start() {
       if (settled.length === 1) stopping.abort()
+      return { stop: async () => settled.shift() ?? true, otherSettings: Promise.resolve() }
     },
   })
   expect(settled).toEqual([])

@@ -29,7 +29,8 @@ function writeBackOf({ ledger, outbox }: Pick<Setup, 'ledger' | 'outbox'>) {
     ledger,
     outbox,
     history: { stands: async () => true },
-    runIfOwnFileInUse: <T>(work: () => Promise<T>) => work(),
+    hasOwnSettings: async () => true,
+    raiseForeign: <T>(work: () => Promise<T>) => work(),
   }
   const writeBack = new WriteBack({
     clock: systemClock,

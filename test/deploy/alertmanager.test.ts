@@ -88,8 +88,6 @@ test.skipIf(!has('prometheus-alertmanager'))(
       { alertname: 'OutboxdBehind', job: 'away', severity: 'ticket' },
       { alertname: 'OutboxdUncertain', job: 'away', severity: 'ticket' },
       { alertname: 'OutboxdBehind', job: 'busy', severity: 'ticket' },
-      { alertname: 'OutboxdMappingsBroken', job: 'files', severity: 'ticket', instance: 'a' },
-      { alertname: 'OutboxdProblem', job: 'files', severity: 'ticket', kind: 'files_broken' },
       { alertname: 'OutboxdProblem', job: 'files', severity: 'ticket', kind: 'row_skipped' },
       { alertname: 'OutboxdAbsent', job: 'gone', severity: 'page' },
       { alertname: 'OutboxdDown', job: 'gone', severity: 'ticket' },
@@ -109,7 +107,6 @@ test.skipIf(!has('prometheus-alertmanager'))(
       'away: OutboxdPaused',
       'away: OutboxdUncertain',
       'busy: OutboxdBehind',
-      'files: OutboxdMappingsBroken',
       'files: OutboxdProblem',
       'gone: OutboxdAbsent',
     ])

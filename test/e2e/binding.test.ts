@@ -1,15 +1,13 @@
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { command as adopt } from '../../src/commands/adopt.ts'
 import { command as check } from '../../src/commands/check.ts'
-import { command as reload } from '../../src/commands/reload.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { startSandbox } from '../../src/sandbox/startSandbox.ts'
 import { testContext } from '../support/context.ts'
-import { daemonEnvironment, startDaemonProcess } from '../support/daemon.ts'
+import { daemonEnvironment } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
 import { startProgram } from '../support/program.ts'
@@ -103,37 +101,6 @@ created_at: created_at
 payload: payload
 state: { status: status, new: new, queued: taken, accepted: taken, completed: ${completed} }
 `
-
-test('daemons with different `outbox.yaml`: only those with the file in use capture and write back', async () => {
-  const given = await install({ ...mapping, 'outbox.yaml': described('done') })
-  await takeAnyStatus(given)
-  const others = await mkdtemp(join(tmpdir(), 'outboxd-mappings-'))
-  onTestFinished(() => rm(others, { recursive: true }))
-  await writeFile(join(others, 'data.yaml'), mapping['data.yaml'])
-  await writeFile(join(others, 'outbox.yaml'), described('finished'))
-  const env = { ...daemonEnvironment(given.url, given.serviceUrl), MAPPINGS_DIR: given.mappingsDir }
-  const otherEnv = { ...env, MAPPINGS_DIR: others }
-  await using _ = await startDaemonProcess(env)
-  await using second = await startDaemonProcess(otherEnv)
-  await second.line((line) => line.includes('captures nothing and writes nothing back'))
-  await insert(given, 20)
-  await eventually(async () => expect(new Set(await statuses(given))).toEqual(new Set(['done'])))
-  const said = await statusSays(env)
-  expect(said).toContain('Daemons on this ledger have different settings')
-  expect(said).toMatch(
-    /outbox.yaml has the digest \w+ here, but the file with \w+ is in use since 20\S+ \(daemon \w+ on /,
-  )
-
-  // A comment makes no difference. The daemon whose file is in use reads the new file.
-  await writeFile(join(given.mappingsDir, 'outbox.yaml'), described('finished', '# as on the other host'))
-  const context = testContext(env)
-  await reload.action(context, {})
-  await second.line((line) => line.includes('settings of the instances agree again'))
-  await insert(given, 20)
-  await eventually(async () => expect((await statuses(given)).slice(20)).toEqual(Array(20).fill('finished')))
-  expect((await statuses(given)).slice(0, 20)).toEqual(Array(20).fill('done'))
-  await eventually(async () => expect(await statusSays(env)).not.toContain('different settings'))
-})
 
 test('a daemon with a new outbox.yaml captures only after the last daemon with the former file has stopped', async () => {
   const given = await install({ ...mapping, 'outbox.yaml': described('done') })

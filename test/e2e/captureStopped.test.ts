@@ -2,8 +2,6 @@ import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { command as runReload } from '../../src/commands/reload.ts'
-import { testContext } from '../support/context.ts'
 import { daemonEnvironment, startDaemonProcess } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { install } from './installation.ts'
@@ -28,19 +26,20 @@ test('with a filter that no row meets, open records end and new rows wait', asyn
     return Object.fromEntries(rows.map(({ status, n }) => [status, n]))
   }
   const env = daemonEnvironment(url, serviceUrl, { MAPPINGS_DIR: mappingsDir })
-  const reloadWith = async (text: string) => {
+  const startWith = async (text: string) => {
     await writeFile(join(mappingsDir, 'outbox.yaml'), text)
-    const context = testContext(env)
-    expect([await runReload.action(context, {}), context.messages()]).toEqual([0, expect.stringContaining('reloaded')])
+    return startDaemonProcess({ ...env, RATE_LIMIT_REQUESTS: '30000' })
   }
-  await using _ = await startDaemonProcess({ ...env, RATE_LIMIT_REQUESTS: '30000' })
+  const first = await startWith(outboxYaml)
   for (let i = 0; i < 50; i++) await insert(`before ${i}`)
   await eventually(async () => expect(await counts()).not.toHaveProperty('new'))
-  await reloadWith(`${outboxYaml}filter: 'false'\n`)
+  await first.stop()
+  const second = await startWith(`${outboxYaml}filter: 'false'\n`)
   for (let i = 0; i < 5; i++) await insert(`after ${i}`)
   await eventually(async () => expect(await counts()).toEqual({ completed: 50, new: 5 }))
   await new Promise((resolve) => setTimeout(resolve, 3_000))
   expect(await counts()).toEqual({ completed: 50, new: 5 })
-  await reloadWith(outboxYaml)
+  await second.stop()
+  await using _ = await startWith(outboxYaml)
   await eventually(async () => expect(await counts()).toEqual({ completed: 55 }))
 })

@@ -270,7 +270,7 @@ describe('requests', () => {
   test('the newest request of an instance that is known stays, however old, because the instance looks for it', async () => {
     await setLimit(ledger.pool, 10)
     const [other, instanceId] = [randomUUID(), randomUUID()]
-    await writeHeartbeat(ledger.pool, { id: instanceId, version: 'test', host: 'test' })
+    await writeHeartbeat(ledger.pool, { id: instanceId, version: 'test', host: 'test', settings: {} })
     for (const id of [instanceId, instanceId, other]) await claimRequests(ledger.pool, 1, { instanceId: id })
     await pass(7_200_000)
     await tidyRequests(ledger.pool)

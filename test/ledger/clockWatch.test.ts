@@ -97,7 +97,7 @@ describe('the database’s clock is set back by an hour:', () => {
         }),
       )
     await raisePause(ledger.pool, { reason: 'unauthorized', askedMs: null, detail: 'said so' }, pauseBackoff)
-    await writeHeartbeat(ledger.pool, { id: randomUUID(), version: '1', host: 'dead' })
+    await writeHeartbeat(ledger.pool, { id: randomUUID(), version: '1', host: 'dead', settings: {} })
     await look()
     await setClockBack(ledger.pool, hour)
     const sinceMs = performance.now()
@@ -188,7 +188,7 @@ test('moving due times and writing an outcome at once do not deadlock: submissio
 
 test("the database's clock is set forward by an hour: no instance counts as dead", async () => {
   await setLimit(ledger.pool, 2)
-  const me = { id: randomUUID(), version: '1', host: 'erp-1' }
+  const me = { id: randomUUID(), version: '1', host: 'erp-1', settings: {} }
   await writeHeartbeat(ledger.pool, me)
   await ledger.capture([{}])
   await claim(ledger.dispatch(), { submissions: 1 })
@@ -201,7 +201,7 @@ test("the database's clock is set forward by an hour: no instance counts as dead
 })
 
 test('a difference between a host’s clock and the database’s is a problem for as long as it lasts', async () => {
-  await writeHeartbeat(ledger.pool, { id: randomUUID(), version: '1', host: 'erp-1' })
+  await writeHeartbeat(ledger.pool, { id: randomUUID(), version: '1', host: 'erp-1', settings: {} })
   await look()
   await look(-90_000)
   expect(await problems()).toEqual([expect.stringMatching(/^clock_off erp-1: .* 90(\.\d)? s behind the database’s$/)])
@@ -210,7 +210,7 @@ test('a difference between a host’s clock and the database’s is a problem fo
 })
 
 test('the problem of a host’s clock keeps the time since which the clock is off', async () => {
-  await writeHeartbeat(ledger.pool, { id: randomUUID(), version: '1', host: 'erp-1' })
+  await writeHeartbeat(ledger.pool, { id: randomUUID(), version: '1', host: 'erp-1', settings: {} })
   await look()
   for (let n = 0; n < 3; n++) await look(-90_000)
   const [first] = await readProblems(ledger.pool, 10)

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(() => ledger.reset())
 
-const instance = () => ({ id: randomUUID(), version: 'test', host: 'test' })
+const instance = () => ({ id: randomUUID(), version: 'test', host: 'test', settings: {} })
 
 /** Lets time pass for one or all instances. */
 async function pass(seconds: number, id: string | null = null): Promise<void> {

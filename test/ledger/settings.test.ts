@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { raiseProblems, readProblems } from '../../src/ledger/problems.ts'
+import { deleteInstance, writeHeartbeat } from '../../src/ledger/instances.ts'
 import {
-  applyStrictestSettings,
-  type InstanceSettings,
-  isNoOtherOutboxFileInUse,
-  withdrawInstanceSettings,
+  describeDifferences,
+  hasSettings,
+  readLongestRequestTimeoutMs,
+  readOrSetSettings,
+  readSettings,
+  type Settings,
 } from '../../src/ledger/settings.ts'
-import { type Ledger, openLedger } from '../support/ledger.ts'
+import { beginTransaction } from '../../src/postgres/database.ts'
+import { countFree, type Ledger, openCaptureLock, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -16,190 +19,115 @@ beforeAll(async () => {
 afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(() => ledger.reset())
 
-const given: Omit<InstanceSettings, 'instanceId'> = {
-  host: 'erp-1',
-  requests: 100,
-  windowMs: 60_000,
-  requestTimeoutMs: 30_000,
-  keyOnFailure: 'continue',
-  given: {},
+const common: Settings = {
+  RATE_LIMIT_REQUESTS: '100',
+  RATE_LIMIT_WINDOW_SECONDS: '60',
+  REQUEST_TIMEOUT_SECONDS: '30',
+  KEY_ON_FAILURE: 'continue',
+  'outbox.yaml': 'aaaa',
 }
 
-function instance(settings: Partial<InstanceSettings> = {}) {
-  const own = { instanceId: randomUUID(), ...given, ...settings }
+function daemon(settings: Settings = {}) {
+  const own = { ...common, ...settings }
+  const instance = { id: randomUUID(), host: 'erp-1', version: 'test', settings: own }
   return {
     own,
-    agree: () => applyStrictestSettings(ledger.pool, own),
-    leave: () => withdrawInstanceSettings(ledger.pool, own.instanceId),
+    instance,
+    follow: () => readOrSetSettings(ledger.pool, instance, own),
+    beat: () => writeHeartbeat(ledger.pool, instance),
+    stop: () => deleteInstance(ledger.pool, instance.id),
+    fallSilent: () =>
+      ledger.pool.query(`update outboxd.instance set beat_at = beat_at - interval '6 s' where id = $1`, [instance.id]),
   }
 }
 
-const problems = async () => (await readProblems(ledger.pool, 100)).map(({ kind, subject }) => `${kind} ${subject}`)
+const acts = async () =>
+  (await ledger.pool.query('select who, reason, detail from outboxd.operator_act order by id')).rows
 
-async function holds(): Promise<{ requests: number; windowMs: number }> {
-  const { rows } = await ledger.pool.query(
-    `select rate_limit as requests, window_ms::float8 as "windowMs" from outboxd.ledger`,
-  )
-  return rows[0]
-}
-
-test('instances with the same settings have no differences', async () => {
-  const [one, other] = [instance(), instance()]
-  await one.agree()
-  expect(await other.agree()).toEqual({ requests: 100, windowMs: 60_000, differences: [], before: null })
-  expect(await problems()).toEqual([])
+test('the first daemon gives the ledger its settings, and the budget its limit', async () => {
+  const first = daemon()
+  expect(await first.follow()).toEqual(first.own)
+  expect(await readSettings(ledger.pool)).toEqual(first.own)
+  expect(await countFree(ledger.pool)).toBe(100)
+  expect(await acts()).toMatchObject([{ reason: 'the first daemon starts' }])
 })
 
-test('if settings differ, the smallest limit and the longest window hold, and each difference is a problem', async () => {
-  const strict = instance({ requests: 50, windowMs: 60_000 })
-  const loose = instance({ requests: 100, windowMs: 120_000, host: 'erp-2' })
-  await strict.agree()
-  expect(await loose.agree()).toMatchObject({ requests: 50, before: { requests: 50, windowMs: 60_000 } })
-  expect(await holds()).toEqual({ requests: 50, windowMs: 120_000 })
-  const of = ({ own }: typeof strict) => `settings_differ ${own.instanceId.slice(0, 8)} on ${own.host}:`
-  expect((await problems()).sort()).toEqual(
-    [strict, loose]
-      .flatMap((each) => [`${of(each)} RATE_LIMIT_REQUESTS`, `${of(each)} RATE_LIMIT_WINDOW_SECONDS`])
-      .sort(),
-  )
+test('a daemon with other settings changes nothing while a living daemon has the ledger’s', async () => {
+  const [first, stale] = [daemon(), daemon({ RATE_LIMIT_REQUESTS: '500', 'outbox.yaml': 'old' })]
+  await first.follow()
+  await first.beat()
+  await stale.beat()
+  expect(await stale.follow()).toEqual(first.own)
+  expect(await countFree(ledger.pool)).toBe(100)
+  expect([await hasSettings(ledger.pool, first.own), await hasSettings(ledger.pool, stale.own)]).toEqual([true, false])
 })
 
-test('a different request timeout or KEY_ON_FAILURE is a difference, too', async () => {
-  await instance().agree()
-  const { differences } = await instance({ requestTimeoutMs: 5_000, keyOnFailure: 'block' }).agree()
-  expect(differences.map(({ detail }) => detail.split(' ')[0])).toEqual(
-    ['REQUEST_TIMEOUT_SECONDS', 'KEY_ON_FAILURE'].flatMap((variable) => [variable, variable]),
-  )
-})
-
-test('a rolling change of settings is over when the last instance with the old settings has left', async () => {
-  const [old, another, fresh] = [instance({ requests: 50 }), instance({ requests: 50 }), instance()]
-  for (const each of [old, another, fresh]) await each.agree()
-  await old.leave()
-  expect(await fresh.agree()).toMatchObject({ requests: 50, differences: expect.objectContaining({ length: 2 }) })
-  await another.leave()
-  expect(await fresh.agree()).toMatchObject({ requests: 100, differences: [], before: { requests: 50 } })
-  expect(await problems()).toEqual([])
-})
-
-test('the settings of a killed instance count for a minute, and again if it wakes up late', async () => {
-  const [killed, alive] = [instance({ requests: 10 }), instance()]
-  await killed.agree()
-  expect(await alive.agree()).toMatchObject({ requests: 10 })
-  await ledger.pool.query(`update outboxd.instance_setting set said_at = said_at - interval '61 s'`)
-  expect(await alive.agree()).toMatchObject({ requests: 100 })
-  expect(await killed.agree()).toMatchObject({ requests: 10, before: { requests: 100 } })
-})
-
-test('many instances that start at once agree on the smallest limit', async () => {
-  const all = Array.from({ length: 6 }, (_, n) => instance({ requests: 20 + n }))
-  await Promise.all(all.map(({ agree }) => agree()))
-  expect(await holds()).toEqual({ requests: 20, windowMs: 60_000 })
-})
-
-test('the settings of a killed instance are deleted after a minute, even if they equal those in force', async () => {
-  const [killed, alive] = [instance(), instance()]
-  await killed.agree()
-  await alive.agree()
-  await ledger.pool.query(
-    `update outboxd.instance_setting set said_at = said_at - interval '61 s' where instance_id = $1`,
-    [killed.own.instanceId],
-  )
-  await alive.agree()
-  const { rows } = await ledger.pool.query('select instance_id as id from outboxd.instance_setting')
-  expect(rows).toEqual([{ id: alive.own.instanceId }])
-})
-
-test('settings count as long as their instance repeats them', async () => {
-  const [one, other] = [instance({ requests: 10 }), instance({ requests: 10 })]
-  await one.agree()
-  await ledger.pool.query(`update outboxd.instance_setting set said_at = said_at - interval '50 s'`)
-  await one.agree()
-  await ledger.pool.query(`update outboxd.instance_setting set said_at = said_at - interval '50 s'`)
-  await other.agree()
-  const { rows } = await ledger.pool.query('select from outboxd.instance_setting')
-  expect(rows).toHaveLength(2)
-})
-
-test('a `settings_differ` problem of a restored ledger is gone after the next round', async () => {
-  const one = instance()
-  await one.agree()
-  await raiseProblems(ledger.pool, [{ kind: 'settings_differ', subject: 'gone', detail: 'was', retryInMs: null }])
-  await one.agree()
-  expect(await problems()).toEqual([])
-})
-
-test('other settings are compared by their names', async () => {
-  await instance({ given: { UNCERTAIN_POLICY: 'hold', 'mapping of data': 'aaaa' } }).agree()
-  const { differences } = await instance({ given: { UNCERTAIN_POLICY: 'resend', 'mapping of data': 'bbbb' } }).agree()
-  expect(differences.map(({ detail }) => detail).sort()).toEqual([
-    'UNCERTAIN_POLICY is hold here, and the instances have hold and resend. Until they agree, each instance keeps its own',
-    'UNCERTAIN_POLICY is resend here, and the instances have hold and resend. Until they agree, each instance keeps its own',
-    'mapping of data is aaaa here, and the instances have aaaa and bbbb. Until they agree, each instance keeps its own',
-    'mapping of data is bbbb here, and the instances have aaaa and bbbb. Until they agree, each instance keeps its own',
-  ])
-})
-
-test('an instance with changed mapping files is compared by its new files from its next round on', async () => {
-  const [one, other] = [
-    instance({ given: { 'mapping of data': 'a' } }),
-    instance({ given: { 'mapping of data': 'a' } }),
-  ]
-  await one.agree()
-  await other.agree()
-  other.own.given = { 'mapping of data': 'b' }
-  expect((await other.agree()).differences).toHaveLength(2)
-  one.own.given = { 'mapping of data': 'b' }
-  expect((await one.agree()).differences).toEqual([])
-})
-
-describe('the outbox.yaml in force', () => {
-  const file = (digest: string, host = 'erp-1') => instance({ given: { 'outbox.yaml': digest }, host })
-  const inForce = async (...digests: string[]) => {
-    const held = await Promise.all(digests.map((digest) => isNoOtherOutboxFileInUse(ledger.pool, digest)))
-    return digests.filter((_, i) => held[i])
+test.each([
+  'stop',
+  'fallSilent',
+] as const)('a rolling change takes effect when the last old daemon is gone (%s), as an event that names each difference', async (goes) => {
+  const [old, another, fresh] = [daemon(), daemon(), daemon({ RATE_LIMIT_REQUESTS: '50', 'mapping of data': 'bbbb' })]
+  for (const each of [old, another, fresh]) {
+    await each.follow()
+    await each.beat()
   }
-  beforeEach(() => ledger.pool.query('update outboxd.ledger set file_digest = null, file_since = null, file_by = null'))
-
-  test('is that of the running daemons until the last of them has left, and then the next daemon’s', async () => {
-    const [old, another, fresh] = [file('old'), file('old'), file('new', 'erp-2')]
-    for (const each of [old, another]) await each.agree()
-    const { differences } = await fresh.agree()
-    expect(differences.map(({ detail }) => detail).sort()).toEqual([
-      expect.stringMatching(
-        /^outbox.yaml has the digest new here, but the file with old is in use since 20\S+ \(daemon \w+ on erp-1\)\. This daemon captures nothing and writes nothing back/,
-      ),
-      expect.stringMatching(/^outbox.yaml has the digest old here, and this file is in use since 20/),
-      expect.stringMatching(/^outbox.yaml has the digest old here, and this file is in use since 20/),
-    ])
-    expect(await inForce('old', 'new')).toEqual(['old'])
-    await old.leave()
-    await fresh.agree()
-    expect(await inForce('old', 'new')).toEqual(['old'])
-    await another.leave()
-    expect((await fresh.agree()).differences).toEqual([])
-    expect(await inForce('old', 'new')).toEqual(['new'])
+  await old[goes]()
+  expect(await fresh.follow()).toEqual(old.own)
+  await another[goes]()
+  expect(await fresh.follow()).toEqual(fresh.own)
+  expect(await countFree(ledger.pool)).toBe(50)
+  expect((await acts()).at(-1)).toEqual({
+    who: `daemon ${fresh.instance.id.slice(0, 8)} on erp-1`,
+    reason: 'no living daemon has the former settings',
+    detail: { RATE_LIMIT_REQUESTS: ['100', '50'], 'mapping of data': [null, 'bbbb'] },
   })
+  expect(await old.follow()).toEqual(fresh.own)
+})
 
-  test('changes at once when all daemons have read the new file', async () => {
-    const [one, other] = [file('old'), file('old')]
-    for (const each of [one, other]) await each.agree()
-    one.own.given = { 'outbox.yaml': 'new' }
-    await one.agree()
-    expect(await inForce('old', 'new')).toEqual(['old'])
-    other.own.given = { 'outbox.yaml': 'new' }
-    await other.agree()
-    expect(await inForce('old', 'new')).toEqual(['new'])
+test('settings do not change while a capture is under way', async () => {
+  const [old, fresh] = [daemon(), daemon({ 'outbox.yaml': 'bbbb' })]
+  await old.follow()
+  await openCaptureLock(ledger.pool).withLock(async () => {
+    expect(await fresh.follow()).toEqual(old.own)
   })
+  expect(await fresh.follow()).toEqual(fresh.own)
+})
 
-  test('does not wait for a daemon that was killed and counts as dead', async () => {
-    const [killed, fresh] = [file('old'), file('new')]
-    await killed.agree()
-    await ledger.pool.query(
-      `insert into outboxd.instance (id, version, host, beat_at) values ($1, '1', 'erp-1', now() - interval '13 s')`,
-      [killed.own.instanceId],
+test('a capture that began with the former settings sees that it may not go on', async () => {
+  const [old, fresh] = [daemon(), daemon({ 'outbox.yaml': 'bbbb' })]
+  await old.follow()
+  await fresh.follow()
+  const withLock = openCaptureLock(ledger.pool, 'continue', old.own).withLock
+  expect(await withLock(async ({ mayCapture }) => mayCapture)).toBe(false)
+  expect(await openCaptureLock(ledger.pool).withLock(async ({ mayCapture }) => mayCapture)).toBe(true)
+})
+
+test('of two daemons that start at once, one sets its settings', async () => {
+  await using held = await beginTransaction(ledger.pool)
+  await held.db.query('select from outboxd.ledger for no key update')
+  const [one, other] = [daemon(), daemon({ KEY_ON_FAILURE: 'block' })]
+  for (const each of [one, other]) await each.beat()
+  const both = Promise.all([one.follow(), other.follow()])
+  await held.commit()
+  await both
+  expect(await acts()).toHaveLength(1)
+})
+
+test('the longest request timeout is that of any daemon or of the ledger, and null before the first daemon', async () => {
+  expect(await readLongestRequestTimeoutMs(ledger.pool)).toBeNull()
+  await daemon().follow()
+  expect(await readLongestRequestTimeoutMs(ledger.pool)).toBe(30_000)
+  await daemon({ REQUEST_TIMEOUT_SECONDS: '45.5' }).beat()
+  expect(await readLongestRequestTimeoutMs(ledger.pool)).toBe(45_500)
+})
+
+describe('describeDifferences', () => {
+  test('names the value of a variable, and of a file only that it differs', () => {
+    const own = { KEY_ON_FAILURE: 'block', 'outbox.yaml': 'a', 'mapping of data': 'b', same: 'c' }
+    const other = { KEY_ON_FAILURE: 'continue', 'outbox.yaml': 'b', 'mapping of order': 'b', same: 'c' }
+    expect(describeDifferences(own, other)).toBe(
+      'KEY_ON_FAILURE is block, not continue; mapping of data is not in the ledger; mapping of order is missing; outbox.yaml differs',
     )
-    await fresh.agree()
-    expect(await inForce('old', 'new')).toEqual(['new'])
+    expect(describeDifferences(own, own)).toBe('')
   })
 })

@@ -218,7 +218,7 @@ test('due reports are counted, even those put off, with the time of the oldest',
 
 test('replays and discards are counted by the first living instance only, and by the next one if that is dead', async () => {
   const [first, second] = [randomUUID(), randomUUID()]
-  for (const id of [first, second]) await writeHeartbeat(ledger.pool, { id, version: '1', host: 'h' })
+  for (const id of [first, second]) await writeHeartbeat(ledger.pool, { id, version: '1', host: 'h', settings: {} })
   const [given, sent] = await ledger.capture([{ type: 'order' }, {}])
   const acts = () => Promise.all([first, second].map((id) => countReplaysAndDiscardsOnce(ledger.pool, '0', id)))
   await ledger.pool.query(

@@ -41,8 +41,6 @@ test('every metric is there from the start, with every label value at 0', async 
     'outboxd_reports_due',
     'outboxd_oldest_report_due_timestamp_seconds',
     'outboxd_database_up',
-    'outboxd_mappings_last_reload_successful',
-    'outboxd_mappings_last_reload_success_timestamp_seconds',
     ...['client', 'ca', 'service'].map(
       (certificate) => `outboxd_certificate_expiry_timestamp_seconds{certificate="${certificate}"}`,
     ),
@@ -170,7 +168,7 @@ test('ends are counted by the types of the mapping files, as soon as the files a
   const metrics = createMetrics({ version: '1', clock: systemClock })
   const ends = (type: string, outcome: string) =>
     `outboxd_submissions_finished_by_type_total{type="${type}",outcome="${outcome}"}`
-  metrics.mappingsLoaded(['data', 'order'], 1_700_000_000_000)
+  metrics.mappingsLoaded(['data', 'order'])
   for (const type of ['data', 'data', 'Jane Doe']) finished(metrics, 'failed', null, type)
   const { value, text } = await scrape(metrics)
   expect([value(ends('data', 'failed')), value(ends('order', 'failed')), value(ends('other', 'failed'))]).toEqual([
@@ -180,24 +178,9 @@ test('ends are counted by the types of the mapping files, as soon as the files a
   ])
   expect(value('outboxd_submissions_finished_total{outcome="failed"}')).toBe('3')
   expect(text).not.toContain('Jane')
-  metrics.mappingsLoaded(['data', 'order', 'greeting'], 1_700_000_001_000)
+  metrics.mappingsLoaded(['data', 'order', 'greeting'])
   const after = await scrape(metrics)
   expect([after.value(ends('data', 'failed')), after.value(ends('greeting', 'failed'))]).toEqual(['2', '0'])
-})
-
-test('broken mapping files do not change the time of the files in force', async () => {
-  const metrics = createMetrics({ version: '1', clock: systemClock })
-  metrics.mappingsLoaded(['data'], 1_700_000_000_000)
-  const reload = async () => {
-    const { value } = await scrape(metrics)
-    return [
-      value('outboxd_mappings_last_reload_successful'),
-      value('outboxd_mappings_last_reload_success_timestamp_seconds'),
-    ]
-  }
-  expect(await reload()).toEqual(['1', '1700000000'])
-  metrics.mappingsBroken()
-  expect(await reload()).toEqual(['0', '1700000000'])
 })
 
 test('certificates are labelled with their names', async () => {

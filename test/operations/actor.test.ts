@@ -3,7 +3,6 @@ import { command as adopt } from '../../src/commands/adopt.ts'
 import { command as discard } from '../../src/commands/discard.ts'
 import { command as pause } from '../../src/commands/pause.ts'
 import { command as prune } from '../../src/commands/prune.ts'
-import { command as reload } from '../../src/commands/reload.ts'
 import { command as replay } from '../../src/commands/replay.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import { command as resume } from '../../src/commands/resume.ts'
@@ -84,7 +83,7 @@ test('a pause and its end are logged with name, reason and end time, and a resum
   expect(others).toEqual([])
 })
 
-test('resume --all, reload, adopt and prune are logged with name and reason', async () => {
+test('resume --all, adopt and prune are logged with name and reason', async () => {
   const id = await fixture.end({ state: 'rejected' })
   await discard.action(fixture.context(), [id], given)
   await fixture.ledger.pool.query(
@@ -92,7 +91,6 @@ test('resume --all, reload, adopt and prune are logged with name and reason', as
   )
   const dave = { as: 'dave', reason: 'ticket 5' }
   await resume.action(fixture.context(), { ...dave, all: true })
-  await reload.action(fixture.context(), dave)
   await adopt.action(fixture.context(null, serviceEnvironment('https://test.example')), {
     ...dave,
     same: true,
@@ -104,7 +102,6 @@ test('resume --all, reload, adopt and prune are logged with name and reason', as
   await prune.action(fixture.context(), dave)
   expect(await acts('dave')).toMatchObject([
     { act: 'resume --all', reason: 'ticket 5', detail: { pauses: ['unavailable'] } },
-    { act: 'reload', reason: 'ticket 5' },
     { act: 'adopt', reason: 'ticket 5', detail: { start: null } },
     { act: 'prune', reason: 'ticket 5', detail: { days: 90, begun: true } },
     { act: 'prune', reason: 'ticket 5', detail: { days: 90, submissions: 1 } },

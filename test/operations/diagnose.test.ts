@@ -309,7 +309,7 @@ test('the first message counts rows that wait before the start position and are 
 })
 
 test('the message about a failing loop, broken files or broken credentials contains the cause', () => {
-  for (const kind of ['loop_failing', 'files_broken', 'credentials_broken'] as const) {
+  for (const kind of ['loop_failing', 'credentials_broken'] as const) {
     const { message } = first({ problems: [{ ...openProblem(kind), subject: 'report', detail: 'permission denied' }] })
     expect(message).toContain('report: permission denied')
     expect(message).not.toContain('below')

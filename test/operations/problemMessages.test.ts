@@ -3,7 +3,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { clearProblems, raiseProblems } from '../../src/ledger/problems.ts'
-import { applyStrictestSettings } from '../../src/ledger/settings.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { type Problem, problemKinds } from '../../src/model/problem.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
@@ -14,13 +13,6 @@ import { runStatus } from '../support/statusSays.ts'
 const openProblem = (given: Pick<Problem, 'kind' | 'subject' | 'detail'> & Partial<Problem>): Problem => ({
   ...{ sinceMs: 0, seenMs: 0, times: 1, retryMs: null },
   ...given,
-})
-
-test('if some instances know a type, the message does not say that no instance has its mapping file', () => {
-  const type = openProblem({ kind: 'unknown_type', subject: 'order', detail: 'known by 0a1b2c3d on erp-2' })
-  const [message] = problemMessages([type])
-  expect(message).toContain('only some instances are known to have a mapping file for it (order: known by 0a1b2c3d')
-  expect(message).not.toContain('no instance')
 })
 
 test('the message counts all problems of a kind, even if only some were read', () => {
@@ -62,7 +54,7 @@ describe('in `status` and the metrics', () => {
   afterAll(() => fixture[Symbol.asyncDispose]())
   beforeEach(async () => {
     await fixture.reset()
-    await writeHeartbeat(fixture.ledger.pool, { id: randomUUID(), version: '1', host: 'erp-1' })
+    await writeHeartbeat(fixture.ledger.pool, { id: randomUUID(), version: '1', host: 'erp-1', settings: {} })
   })
 
   async function said(json = false): Promise<string> {
@@ -103,17 +95,5 @@ describe('in `status` and the metrics', () => {
     await clearProblems(pool, kind, null)
     expect(await said()).toMatch(/^All is well/)
     expect(await counted()).toEqual({})
-  })
-
-  test('if daemons differ in KEY_ON_FAILURE, status names the value of each', async () => {
-    const { pool } = fixture.ledger
-    const settings = { host: 'erp-1', requests: 100, windowMs: 60_000, requestTimeoutMs: 30_000, given: {} }
-    await applyStrictestSettings(pool, { ...settings, instanceId: randomUUID(), keyOnFailure: 'continue' })
-    await applyStrictestSettings(pool, { ...settings, instanceId: randomUUID(), keyOnFailure: 'block' })
-    const printed = await said()
-    expect(printed).toMatch(/^Daemons on this ledger have different settings \(\w+ on erp-1: KEY_ON_FAILURE, /)
-    expect(printed).toMatch(/problem +settings_differ .*KEY_ON_FAILURE.*block/)
-    expect(printed).toMatch(/problem +settings_differ .*KEY_ON_FAILURE.*continue/)
-    expect(await counted()).toEqual({ settings_differ: 2 })
   })
 })

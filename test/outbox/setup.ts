@@ -35,7 +35,7 @@ export const anyRows: RowsRequest = {
   keyRowsMax: 1_000,
   exceptKeys: [],
   skipped: [],
-  types: { known: [], knownToOthers: [] },
+  heldTypes: [],
 }
 
 /**

@@ -24,7 +24,6 @@ export function testContext(env: Record<string, string>, input: string | null = 
     stdout,
     stderr,
     signal: controller.signal,
-    onReload() {},
     onCrash() {},
     printed,
     messages,

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { type Clock, systemClock } from '../../src/clock.ts'
+import { runOneAfterAnother } from '../../src/commands/run.ts'
 import { readConfig } from '../../src/config.ts'
 import { startApp } from '../../src/daemon/app.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
@@ -54,26 +55,34 @@ export interface Daemon {
 
 export async function startDaemon(env: Record<string, string>, clock: Clock = systemClock): Promise<Daemon> {
   const config = readConfig(env)
-  const mappings = loadMappings(config.mappingsDir)
-  const app = await startApp({
-    config,
+  const stopping = new AbortController()
+  const deps = {
+    ...{ env, config, clock },
     outboxTable: loadOutboxFile(config.mappingsDir),
-    mappings: () => mappings,
-    files: { reload: async () => null, broken: () => null },
+    mappings: loadMappings(config.mappingsDir),
     credentials: { now: () => config.service, renew: () => false, broken: () => null },
     readDatabaseUrl: () => ({ url: config.databaseUrl }),
-    signal: new AbortController().signal,
-    clock,
+    signal: stopping.signal,
     log: createLog(config.logLevel, openStdout('json', undefined)),
     metrics: createMetrics({ version: 'test', clock }),
     version: 'test',
+  }
+  let app = await startApp(deps)
+  const first = app
+  let isFirst = true
+  const running = runOneAfterAnother({
+    ...deps,
+    async start() {
+      if (!isFirst) app = await startApp(deps)
+      isFirst = false
+      return app
+    },
   })
-  let stopping: Promise<unknown> | undefined
   return {
-    port: app.http.port,
+    port: first.http.port,
     async stop() {
-      stopping ??= app.stop()
-      await stopping
+      stopping.abort()
+      await running
     },
   }
 }

@@ -10,16 +10,19 @@ import { daemonEnvironment } from './daemon.ts'
 /** A call that a part of the daemon made, such as `log.warn` or `metrics.setSnapshot`, with its arguments. */
 type Told = [name: string, ...args: unknown[]]
 
-type Context = Pick<DaemonContext, 'config' | 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases' | 'wakeups'>
+type Context = Pick<
+  DaemonContext,
+  'config' | 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases' | 'wakeups' | 'beginAnew'
+>
 
 /** Opens the databases of an instance on this database, with an outbox beside the ledger. Must be closed. */
 export function openInstance(url: string, requests = 100): Promise<InstanceDatabases> {
   const id = randomUUID()
+  const env = daemonEnvironment(url, 'http://localhost:1', { RATE_LIMIT_REQUESTS: String(requests) })
   return openAndBindInstanceDatabases({
-    config: readConfig(daemonEnvironment(url, 'http://localhost:1', { RATE_LIMIT_REQUESTS: String(requests) })),
+    ...{ env, config: readConfig(env), mappings: new Map() },
     address: createFixedDatabaseAddress(url),
     outboxTable: 'outbox',
-    sharedDigests: () => ({}),
     instance: { id, who: `daemon ${id.slice(0, 8)}`, version: 'test', host: 'test' },
     onNotice() {},
     onError() {},
@@ -53,6 +56,7 @@ export function contextOf(databases: InstanceDatabases, env: Record<string, stri
     telemetry: recorder('telemetry'),
     databases,
     wakeups,
+    beginAnew: () => void told.push(['begins anew']),
   }
   return { context, time, told, toldOf: (name: string) => told.filter(([each]) => each === name) }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { emptyOutcome } from '../../src/daemon/dispatch/outcomeWriter.ts'
-import { beginClaimSql, insertRequests, lockBudget, setLimit as setLimitIn } from '../../src/ledger/budget.ts'
+import { beginClaimSql, insertRequests, lockBudget } from '../../src/ledger/budget.ts'
 import {
   type CaptureSession,
   forgetSkippedRow,
@@ -19,6 +19,7 @@ import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
 import { type InstanceLedger, type WrittenOutcomes, writeOutcomes } from '../../src/ledger/outcomes.ts'
 import type { PauseBackoff } from '../../src/ledger/pauses.ts'
 import { PollQueue } from '../../src/ledger/queue.ts'
+import { readSettings, type Settings } from '../../src/ledger/settings.ts'
 import { submissionColumnsSql } from '../../src/ledger/submissions.ts'
 import type { OutcomeBatch } from '../../src/model/dispatch.ts'
 import type { CapturedRecord, FailedRow } from '../../src/model/outbox.ts'
@@ -89,13 +90,13 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
       await pool.query(`begin;
         set local session_replication_role = replica; -- no trigger, so the log's rows can be deleted
         delete from outboxd.submission; delete from outboxd.submission_event; delete from outboxd.state_delta;
-        delete from outboxd.request; delete from outboxd.instance_setting;
+        delete from outboxd.request;
         delete from outboxd.pause; delete from outboxd.instance; delete from outboxd.problem;
         delete from outboxd.passage; delete from outboxd.request_count; delete from outboxd.request_hour;
         delete from outboxd.refusal_run; delete from outboxd.believed_refusal;
         delete from outboxd.skipped_row; delete from outboxd.document; delete from outboxd.outbox_cursor;
         delete from outboxd.operator_act; delete from outbox; delete from outboxd_jobs.job;
-        update outboxd.ledger l set rate_limit = null, window_ms = null, spent_at = null,
+        update outboxd.ledger l set settings = null, settings_since = null, settings_by = null, spent_at = null,
           system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, table_oid = n.table_oid,
           written_by = pg_current_xact_id(), lost_at = null, recovered_at = clock_timestamp() -- as recover does
         from outboxd.server_identity() n;
@@ -189,7 +190,15 @@ export function outcomeBatch(given: Partial<OutcomeBatch>): OutcomeBatch {
 
 /** Sets the limit as a daemon does at its start. By default it is higher than a test needs. */
 export async function setLimit(pool: pg.Pool, requests = 500_000, windowMs = 60_000): Promise<void> {
-  await setLimitIn(pool, { requests, windowMs })
+  await setSettings(pool, { RATE_LIMIT_REQUESTS: String(requests), RATE_LIMIT_WINDOW_SECONDS: String(windowMs / 1000) })
+}
+
+/** Adds settings to the ledger's. */
+export async function setSettings(pool: pg.Pool, settings: Settings): Promise<void> {
+  await pool.query(
+    `update outboxd.ledger set settings = coalesce(settings, '{}') || $1, settings_since = now(), settings_by = 'test'`,
+    [JSON.stringify(settings)],
+  )
 }
 
 /** Claims up to this many requests, as far as they are free. @returns their ids */
@@ -221,7 +230,7 @@ export const historyOf = (pool: pg.Pool, instanceId: string = randomUUID(), stan
   new LedgerHistory({ pool, instanceId, standby, clock: systemClock })
 
 /** Returns the functions that capture uses on a ledger. */
-export function openCaptureLock(pool: pg.Pool, keyOnFailure: KeyOnFailure = 'continue') {
+export function openCaptureLock(pool: pg.Pool, keyOnFailure: KeyOnFailure = 'continue', settings?: Settings) {
   const on = {
     instance: { id: 'test', who: 'test' },
     keyOnFailure,
@@ -229,7 +238,9 @@ export function openCaptureLock(pool: pg.Pool, keyOnFailure: KeyOnFailure = 'con
     sessions: async () => pool,
   }
   return {
-    withLock: <T>(work: (session: CaptureSession) => Promise<T>) => withCaptureLock(on, work),
+    async withLock<T>(work: (session: CaptureSession) => Promise<T>) {
+      return withCaptureLock({ ...on, ownSettings: settings ?? (await readSettings(pool)) }, work)
+    },
     readDueCaptureWork: () => readDueCaptureRetries(pool),
     skip: (rows: readonly FailedRow[]) => skipRows(pool, rows),
     forget: (outboxId: string) => forgetSkippedRow(pool, outboxId),

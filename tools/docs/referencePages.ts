@@ -62,9 +62,8 @@ async function variablesPage(): Promise<string> {
 
 - **A file** can set them, too: \`outboxd --env-file FILE COMMAND\`. The process's own values win.
   Without \`--env-file\`, outboxd reads \`.env\` unless \`NODE_ENV\` is \`production\`. Mistakes end with exit code 2.
-- **A secret** may be in a file that the variable with \`_FILE\` names. \`outboxd reload\`, or SIGHUP for one process, reads
-  mapping files, \`outbox.yaml\`, secrets and certificates again.
-- **Instances**: if all instances need the same value, the table says *same*, and \`status\` names differences. With
+- **A secret** may be in a file that the variable with \`_FILE\` names. It is read again when the service refuses it.
+- **Instances**: with *same*, all daemons act on [the ledger's value](../run/operations.md#several-instances). With
   *same, or no start* a daemon with a different value does not start. With *own* they may differ.`,
     (await outboxd('config')).trim(),
   )

@@ -1,6 +1,4 @@
-import { appendFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
 import { readOnly } from '../../test/support/readOnly.ts'
 import { createClockEnvironment, explainMissingHostClock, setHostClock } from './hostClock.ts'
 import type { Site, SiteOptions } from './site.ts'
@@ -188,16 +186,6 @@ export const faults: readonly Fault[] = [
     },
     alerts: ['OutboxdAbsent'],
     cause: { text: /No outboxd is running/, runbook: /HTTP_PORT/, status: /No daemon is running/ },
-  },
-  {
-    name: 'broken-mapping',
-    what: 'a mapping file is broken',
-    async begin(site) {
-      await appendFile(join(site.folder, 'data.yaml'), '\nbody: [\n')
-      site.daemon().signal('SIGHUP')
-    },
-    alerts: ['OutboxdMappingsBroken'],
-    cause: { text: /mapping files .* are broken/, runbook: /mapping files/, status: /mapping files .* cannot be used/ },
   },
   {
     name: 'full-disk',

@@ -1,6 +1,5 @@
 import type { DatabaseConfig } from '../../config.ts'
 import { readServedOutbox } from '../../ledger/binding.ts'
-import { readMappedTypesOfInstances } from '../../ledger/instances.ts'
 import { findStatementsForMissingTimeLimits, readServerVersion } from '../../ledger/operator/readServer.ts'
 import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
 import {
@@ -181,14 +180,8 @@ async function checkMappedRows(
   } catch {
     return [makeUncheckedFinding('types', 'the mapping files cannot be used')] // the finding `mappings` says why
   }
-  const elsewhere = (await readMappedTypesOfInstances(databases.ledger)) ?? []
   const waiting = await withOutbox(databases, countSomeWaitingRowsByType)
-  const { rejected, onlyElsewhere } = findUnmappedTypes(
-    { here: new Set(mappings.keys()), elsewhere },
-    typesNamed(table),
-    waiting,
-  )
-  const unmapped = [...rejected, ...onlyElsewhere]
+  const unmapped = findUnmappedTypes(new Set(mappings.keys()), typesNamed(table), waiting)
   const names = waiting.map(({ type }) => type).join(', ')
   const { problems, warnings, trialResult } = await withOutbox(databases, (outbox) =>
     examineSourceQueries(outbox, mappings),
@@ -197,7 +190,7 @@ async function checkMappedRows(
   const lines = problems.length > 0 ? problems : trialResult === null ? [] : [...warnings, trialResult]
   return [
     unmapped.length > 0
-      ? makeFinding('types', rejected.length > 0 ? 'problem' : 'warning', ...unmapped)
+      ? makeFinding('types', 'problem', ...unmapped)
       : makeFinding('types', 'ok', names === '' ? 'no row waits' : `each type has a mapping file: ${names}`),
     ...(lines.length > 0 ? [makeFinding('queries', mark, ...lines)] : []),
     ...(problems.length > 0 ? [] : await checkWaitingRows(databases, mappings, table)),
@@ -221,28 +214,17 @@ const typesNamed = ({ type }: OutboxTable): string[] =>
   type.kind === 'constant' ? [type.type] : [...new Set(type.values.values())]
 
 function findUnmappedTypes(
-  { here, elsewhere }: { here: ReadonlySet<string>; elsewhere: readonly string[] },
+  mapped: ReadonlySet<string>,
   named: readonly string[],
   waiting: readonly TypeCount[],
-): { rejected: string[]; onlyElsewhere: string[] } {
+): string[] {
   const counts = new Map(waiting.map(({ type, waiting }) => [type, waiting]))
-  const unknown = [...new Set([...counts.keys(), ...named])].filter((type) => !here.has(type))
-  const isMappedElsewhere = (type: string) => elsewhere.includes(type)
-  const waitingText = (type: string) => `waiting: ${counts.get(type) ?? 0}${didYouMeanHint(type, here)}`
-  return {
-    rejected: unknown
-      .filter((type) => !isMappedElsewhere(type))
-      .map(
-        (type) =>
-          `rows of type "${type}" have no mapping file in MAPPINGS_DIR and will be rejected; ${waitingText(type)}`,
-      ),
-    onlyElsewhere: unknown
-      .filter(isMappedElsewhere)
-      .map(
-        (type) =>
-          `rows of type "${type}" have a mapping file only at a running daemon, not in MAPPINGS_DIR; ${waitingText(type)}`,
-      ),
-  }
+  return [...new Set([...counts.keys(), ...named])]
+    .filter((type) => !mapped.has(type))
+    .map(
+      (type) =>
+        `rows of type "${type}" have no mapping file in MAPPINGS_DIR and will be rejected; waiting: ${counts.get(type) ?? 0}${didYouMeanHint(type, mapped)}`,
+    )
 }
 
 /** Finds ERP tables whose changes are not captured, and permissions that other roles have by mistake. */

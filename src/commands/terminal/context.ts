@@ -10,7 +10,6 @@ export interface CommandContext {
   stdout: NodeJS.WritableStream
   stderr: NodeJS.WritableStream
   signal: AbortSignal
-  onReload(listener: () => void): void
   /** The listener gets an uncaught error right before the process exits with 1. */
   onCrash(listener: (error: unknown) => void): void
 }

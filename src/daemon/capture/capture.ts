@@ -1,5 +1,5 @@
 import type { CaptureSession } from '../../ledger/capture.ts'
-import type { CapturedRecord, DueCaptureWork, FailedRow, RowsRequest } from '../../model/outbox.ts'
+import type { CapturedRecord, DueCaptureWork, FailedRow } from '../../model/outbox.ts'
 import type { ClaimedRows } from '../../outbox/claimRows.ts'
 import type { Database } from '../../postgres/database.ts'
 import {
@@ -16,9 +16,7 @@ import type { SleepFlagKeeper } from './sleep.ts'
 export interface CaptureDeps extends CaptureRowsDeps {
   /** The most queued submissions in the ledger. Further rows stay in the outbox, where they cost little. */
   queuedMax: number
-  knownTypes(): readonly string[]
   readDueCaptureWork(): Promise<DueCaptureWork>
-  elapsedMs(): number
   skipRows(rows: readonly FailedRow[]): Promise<void>
   forgetSkippedRow(outboxId: string): Promise<void>
   onBatchFailed(count: number, error: unknown): void
@@ -31,28 +29,14 @@ export interface CaptureDeps extends CaptureRowsDeps {
 export interface CaptureRoundsDeps {
   capture: CaptureDeps
   sleepFlagKeeper: SleepFlagKeeper
-  publishMappedTypes(types: readonly string[]): Promise<boolean>
   /** Returns a number in [0, 1), new for each call. */
   random(): number
 }
 
-const publishAgainMs = 10_000
 const sweepEveryMs = 1_000
 
-export function createCaptureRounds({ capture, sleepFlagKeeper, publishMappedTypes, random }: CaptureRoundsDeps) {
+export function createCaptureRounds({ capture, sleepFlagKeeper, random }: CaptureRoundsDeps) {
   let captured = 0
-  let published: string | null = null
-  let publishAgainAtMs = 0
-
-  /**
-   * Publishes again every 10 s, because the row of an instance that seemed dead may have been deleted, with its types.
-   */
-  async function publishKnownTypes(types: readonly string[]): Promise<void> {
-    const these = JSON.stringify(types)
-    if (these === published && capture.elapsedMs() < publishAgainAtMs) return
-    if (await publishMappedTypes(types)) published = these
-    publishAgainAtMs = capture.elapsedMs() + publishAgainMs
-  }
 
   const { runOnce } = createBatchCapture({
     ...capture,
@@ -63,7 +47,6 @@ export function createCaptureRounds({ capture, sleepFlagKeeper, publishMappedTyp
   })
   return {
     async runOnce(): Promise<number> {
-      await publishKnownTypes(capture.knownTypes())
       captured = 0
       const round = await runOnce()
       if (round === 'again') sleepFlagKeeper.stayAwake()
@@ -91,7 +74,7 @@ function waitMs(round: CaptureRoundResult, random: number): number {
 
 /**
  * `again`: there may be more rows. `busy`: another instance captures. `waits`: the ledger may have lost data, so no
- * instance captures. `idle`: no row waits, or this instance cannot capture rows now.
+ * instance captures, or it has the settings of another. `idle`: no row waits, or this instance cannot capture rows now.
  */
 export type CaptureRoundResult = 'again' | 'busy' | 'waits' | 'idle'
 
@@ -125,8 +108,8 @@ export function createBatchCapture(deps: CaptureDeps) {
     return 'again'
   }
 
-  async function captureNewIfAny({ leavesTypes, hasNewRows }: DueCaptureWork): Promise<CaptureRoundResult> {
-    return leavesTypes || (await hasNewRows()) ? captureNew() : 'idle'
+  async function captureNewIfAny({ hasHeldTypes, hasNewRows }: DueCaptureWork): Promise<CaptureRoundResult> {
+    return hasHeldTypes || (await hasNewRows()) ? captureNew() : 'idle'
   }
 
   return {
@@ -162,23 +145,14 @@ async function captureBatch(deps: CaptureDeps, limitMax: number): Promise<Batch>
       const { room, keyRowsMax, exceptKeys } = decideClaimLimits(session, deps.queuedMax)
       limit = Math.min(limitMax, room)
       if (limit <= 0) return null
-      const heldTypes = session.heldTypes.filter(({ isDue }) => !isDue).map(({ type }) => type)
-      const { known, knownToOthers } = typesIn(session, deps.knownTypes())
-      const types = {
-        known: known.filter((type) => !heldTypes.includes(type)),
-        knownToOthers: knownToOthers && [...knownToOthers, ...heldTypes],
-      }
-      const rows = await deps.claim(session.db, {
+      triedTypes = session.heldTypes.filter(({ isDue }) => isDue).map(({ type }) => type)
+      return deps.claim(session.db, {
         limit,
         keyRowsMax,
         exceptKeys,
         skipped: session.skipped,
-        types,
+        heldTypes: session.heldTypes.filter(({ isDue }) => !isDue).map(({ type }) => type),
       })
-      if (rows === null) return null
-      triedTypes = session.heldTypes.filter(({ isDue }) => isDue).map(({ type }) => type)
-      await session.leaveTypesToOthers(rows.typesLeftToOthers.filter((type) => !heldTypes.includes(type)))
-      return rows
     },
     async read(rows, { db }) {
       const records = await readRecords(deps, db, rows)
@@ -211,10 +185,6 @@ export function decideClaimLimits(
 }
 
 const lineShare = 40
-
-function typesIn({ mappedTypes }: CaptureSession, known: readonly string[]): RowsRequest['types'] {
-  return { known, knownToOthers: mappedTypes?.filter((type) => !known.includes(type)) ?? null }
-}
 
 /**
  * Captures one row, else rejects it, else skips it.
@@ -281,12 +251,7 @@ function rejectRow(
 function selectUnchanged(deps: CaptureDeps, outboxId: string): RowSource {
   return {
     claim: ({ db }) => deps.claimOne(db, outboxId),
-    async read(rows, session) {
-      const { known, knownToOthers } = typesIn(session, deps.knownTypes())
-      // An instance that knows the row's type may have skipped the row. This instance may not know the type.
-      const isLeft = ({ type }: CapturedRecord) => !known.includes(type) && (knownToOthers?.includes(type) ?? true)
-      return (await readRecords(deps, session.db, rows)).filter((record) => !isLeft(record))
-    },
+    read: (rows, { db }) => readRecords(deps, db, rows),
   }
 }
 

@@ -24,10 +24,9 @@ export interface CaptureFault {
 }
 
 export interface CaptureRowsDeps extends RecordMakerDeps {
-  /** Resolves to null if this instance's outbox.yaml is not in use. The rows are then unknown. */
-  claim(db: Database, request: RowsRequest): Promise<ClaimedRows | null>
-  /** See `claim`. @throws if another session has locked the row */
-  claimOne(db: Database, outboxId: string): Promise<ClaimedRow | null>
+  claim(db: Database, request: RowsRequest): Promise<ClaimedRows>
+  /** @throws if another session has locked the row */
+  claimOne(db: Database, outboxId: string): Promise<ClaimedRow>
   readClaimedRows(db: Database, rows: ClaimedRows): Promise<OutboxRecord[]>
   /** Returns the ids of rows that still have to be written. */
   markRows(db: Database, rows: ClaimedRows, statuses: readonly RowStatus[]): Promise<string[]>
@@ -43,7 +42,7 @@ export interface CaptureRowsDeps extends RecordMakerDeps {
 }
 
 export interface RowSource {
-  /** Resolves to null if CAPTURE_WINDOW is full, or this instance's outbox.yaml is not in use. */
+  /** Resolves to null if CAPTURE_WINDOW is full. */
   claim(session: CaptureSession): Promise<ClaimedRows | null>
   read(rows: ClaimedRows, session: CaptureSession): Promise<CapturedRecord[]>
 }
@@ -74,7 +73,7 @@ export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSou
   let captured: Captured | 'waits' | 'idle' | null
   try {
     captured = await deps.withLock(async (session) => {
-      if (!session.isHistoryComplete) return 'waits'
+      if (!session.mayCapture) return 'waits'
       const rows = await claim(session)
       if (rows === null) return 'idle'
       outboxIds = rows.outboxIds

@@ -27,7 +27,7 @@ export async function readServiceChange(db: Database, service: ServiceIdentity):
   if (served !== null && isSameService(served, configured)) return null
   const { rows } = await db.query<{ name: string }>(
     `select left(i.id::text, 8) || ' on ' || i.host as name from outboxd.instance i
-     join outboxd.instance_setting s on s.instance_id = i.id where ${isInstanceAliveSql('i')} order by 1`,
+     where ${isInstanceAliveSql('i')} order by 1`,
   )
   return { served, configured, daemons: rows.map(({ name }) => name) }
 }

@@ -38,12 +38,11 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.request_count': { acts: all, holds: 'requests by minute' },
   'outboxd.request_hour': { acts: ['insert', 'delete'], holds: 'requests by hour, for 28 days' },
   'outboxd.instance': { acts: all, holds: 'heartbeats' },
-  'outboxd.instance_setting': { acts: all, holds: 'settings that instances compare' },
   'outboxd.clock': { acts: ['insert', 'update'], holds: 'the latest time, to notice a clock set back' },
   'outboxd.problem': { acts: all, holds: 'problems' },
   'outboxd.ledger': {
     acts: ['insert', 'update'],
-    holds: 'the outbox table and the service of the ledger, its limit, and where it lives',
+    holds: 'the outbox table and the service of the ledger, the settings of its daemons, and where it lives',
   },
   'outboxd.outbox_cursor': {
     acts: ['insert', 'update'],

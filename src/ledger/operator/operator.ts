@@ -30,7 +30,6 @@ export type OperatorAct =
   | 'resume'
   | 'resume --all'
   | 'resume --believe-refusals'
-  | 'reload'
   | 'adopt'
   | 'capture'
   | 'prune'

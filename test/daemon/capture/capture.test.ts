@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type CaptureDeps, createBatchCapture } from '../../../src/daemon/capture/capture.ts'
 import { countProblems, readProblems } from '../../../src/ledger/problems.ts'
-import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
 import { claimRow, claimRows, hasToWaitForKey, markRows, readClaimedRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { mayHaveWaitingRows } from '../../../src/outbox/readRows.ts'
@@ -22,8 +21,6 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
   const captureLock = openCaptureLock(ledger.pool)
   return {
     queuedMax: 1_000,
-    elapsedMs: () => performance.now(),
-    knownTypes: () => ['data', 'wrong'],
     claim: (db, request) => claimRows(outbox, db, request),
     claimOne: (db, outboxId) => claimRow(outbox, db, outboxId),
     readClaimedRows: (db, rows) => readClaimedRows(outbox, db, rows),
@@ -327,12 +324,6 @@ test('a lock on the ledger is not reported as the row’s fault', async () => {
   ])
 })
 
-const other = (types: string[] | null) =>
-  ledger.pool.query(
-    `insert into outboxd.instance (id, version, host, types) values (gen_random_uuid(), '1', 'erp-2', $1)`,
-    [types],
-  )
-
 /** Skips the first row, with its next try due now. @returns the row's id */
 async function skipFirstRow(isCaptured = false): Promise<string> {
   const { rows } = await ledger.pool.query<{ id: string }>('select min(id)::text as id from outbox')
@@ -345,27 +336,17 @@ async function skipFirstRow(isCaptured = false): Promise<string> {
 const makeSkippedRowsDue = () => ledger.pool.query('update outboxd.skipped_row set retry_at = now()')
 const skippedRows = async () => (await ledger.pool.query('select captured, times from outboxd.skipped_row')).rows
 
-describe('an instance whose outbox.yaml is not in use', () => {
-  const notInUse = { claim: async () => null, claimOne: async () => null }
-
-  test('leaves a skipped row alone', async () => {
-    await insert(1)
-    await skipFirstRow()
-    expect(await captureOnce(notInUse)).toBe('idle')
-    expect(await skippedRows()).toEqual([{ captured: false, times: 1 }])
-    expect(await readProblems(ledger.pool, 10)).toMatchObject([{ kind: 'row_skipped' }])
-  })
-
-  test('does not resume a held type, and clears no `unknown_type`', async () => {
-    await other(['data', 'order'])
-    await insert(1, 'order')
-    await captureOnce({ knownTypes: () => ['data'] })
-    await openCaptureLock(ledger.pool).stopCaptureOfType('data', { detail: 'fails' })
-    await ledger.pool.query('update outboxd.problem set retry_at = now()')
-    await captureOnce(notInUse)
-    const problems = await readProblems(ledger.pool, 10)
-    expect(problems.map(({ kind }) => kind).sort()).toEqual(['source_failing', 'unknown_type'])
-  })
+test('while the ledger has the settings of another daemon, nothing is captured, also no skipped row', async () => {
+  await insert(1)
+  await skipFirstRow()
+  await insert(1)
+  const lock = openCaptureLock(ledger.pool)
+  const withOthers = {
+    withLock: (work) => lock.withLock((session) => work({ ...session, mayCapture: false })),
+  } satisfies Partial<CaptureDeps>
+  expect(await captureOnce(withOthers)).toBe('waits')
+  expect(await skippedRows()).toEqual([{ captured: false, times: 1 }])
+  expect(await statuses()).toEqual({ new: 2 })
 })
 
 describe('a skipped row that the ERP has locked', () => {
@@ -468,14 +449,14 @@ describe('a skipped row that is due again', () => {
 })
 
 test('a refused mark does not stop other keys, even if more keys wait than a small batch has rows', async () => {
-  await other(['data', 'order'])
+  await openCaptureLock(ledger.pool).stopCaptureOfType('order', { detail: 'fails' })
   for (const n of [1, 2, 3, 4, 5]) await insert(1, 'order', `k${n}`)
   for (const n of [1, 2, 3, 4, 5]) await insert(1, 'data', `k${n}`)
   await insert(1, 'data', 'poison')
   await ledger.pool.query(`alter table outbox add constraint refused check (key <> 'poison' or status = 'new')`)
   onTestFinished(() => ledger.pool.query('alter table outbox drop constraint refused').then(() => {}))
   await insert(3, 'data')
-  await captureAll({ knownTypes: () => ['data'] })
+  await captureAll()
   expect(await statuses()).toEqual({ new: 11, queued: 3 })
 })
 
@@ -542,49 +523,4 @@ test('after 1,000 rows in conflict nothing more is captured, because each query 
   expect(await countProblems(ledger.pool)).toEqual([{ kind: 'row_conflict', problems: 1_000 }])
   await ledger.pool.query(`update outboxd.problem set retry_at = clock_timestamp()`)
   expect(await capture.runOnce()).toBe('again')
-})
-
-describe('a type without a mapping file', () => {
-  const refuse = { map: () => ({ kind: 'refused', resource: null, reason: 'no mapping file' }) as const }
-
-  test('is left to the instances that have the file, as `unknown_type`', async () => {
-    await other(['data', 'order'])
-    await insert(1, 'data', 'k')
-    await insert(1, 'order', 'k')
-    await insert(1, 'data', 'k')
-    await insert(2)
-    await captureAll()
-    expect(await statuses()).toEqual({ queued: 3, new: 2 })
-    expect(await readProblems(ledger.pool, 10)).toMatchObject([
-      { kind: 'unknown_type', subject: 'order', detail: expect.stringMatching(/^known by \w{8} on erp-2$/) },
-    ])
-    expect((await readLedgerSnapshot(ledger.pool)).problems).toEqual({ unknown_type: 1 })
-
-    await captureAll({ knownTypes: () => ['data', 'order'] })
-    expect(await statuses()).toEqual({ queued: 5 })
-    expect(await readProblems(ledger.pool, 10)).toEqual([])
-    const { rows } = await ledger.pool.query(`select type from outboxd.submission where key = 'k' order by seq`)
-    expect(rows.map(({ type }) => type)).toEqual(['data', 'order', 'data'])
-  })
-
-  test('is left while an instance that has just started may have the file, and rejected once none can', async () => {
-    await other(null)
-    await insert(1, 'order')
-    await captureAll(refuse)
-    expect(await statuses()).toEqual({ new: 1 })
-    await ledger.pool.query(`update outboxd.instance set types = '{data}'`)
-    await captureAll(refuse)
-    expect(await statuses()).toEqual({ rejected: 1 })
-    expect(await readProblems(ledger.pool, 10)).toEqual([])
-  })
-
-  test('two instances that each lack the other’s type get through a key with both types', async () => {
-    await other(['a', 'b'])
-    await insert(1, 'a', 'k')
-    await insert(1, 'b', 'k')
-    await insert(1, 'a', 'k')
-    for (const mine of ['a', 'b', 'a']) await captureAll({ knownTypes: () => [mine] })
-    const { rows } = await ledger.pool.query('select type from outboxd.submission order by seq')
-    expect(rows.map(({ type }) => type)).toEqual(['a', 'b', 'a'])
-  })
 })

@@ -16,14 +16,12 @@ const rowOf = (id: number): OutboxRecord => ({
 })
 
 /** An outbox with `rows` rows, and a ledger with room for `windowMax` of them at once. */
-function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean; hasHistory?: boolean }) {
+function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean; mayCapture?: boolean }) {
   const state = {
     rows: 0,
     windowMax: 100,
     isLocked: false,
-    hasHistory: true,
-    isNews: true,
-    nowMs: 0,
+    mayCapture: true,
     ...given,
   }
   const calls: string[] = []
@@ -32,26 +30,21 @@ function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean; h
     queued: 0,
     waitingKeys: [],
     skipped: [],
-    mappedTypes: null,
     heldTypes: [],
-    isHistoryComplete: state.hasHistory,
-    leaveTypesToOthers: async () => {},
+    mayCapture: state.mayCapture,
     insert: async () => ({ leftOutIds: new Set(), discarded: new Map() }),
   }
   const claimed = (count: number): ClaimedRows => {
     const rows = Array.from({ length: count }, (_, i) => rowOf(i))
     return {
       outboxIds: rows.map(({ outboxId }) => outboxId),
-      typesLeftToOthers: [],
       table: { form: 'marked' } as OpenTable,
       stablePosition: null,
     }
   }
   const rounds = createCaptureRounds({
     capture: {
-      elapsedMs: () => state.nowMs,
       queuedMax: state.windowMax,
-      knownTypes: () => ['order'],
       async claim(_, { limit }) {
         const count = Math.min(limit, state.rows)
         state.rows -= count
@@ -63,7 +56,7 @@ function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean; h
       hasToWaitForKey: async () => false,
       readRecordContents: async (records) => [...records],
       withLock: async (work) => (state.isLocked ? null : work(session)),
-      readDueCaptureWork: async () => ({ dueId: null, leavesTypes: false, hasNewRows: async () => state.rows > 0 }),
+      readDueCaptureWork: async () => ({ dueId: null, hasHeldTypes: false, hasNewRows: async () => state.rows > 0 }),
       skipRows: async () => {},
       forgetSkippedRow: async () => {},
       stopCaptureOfTypeBriefly: async () => {},
@@ -82,10 +75,6 @@ function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean; h
       stayAwake: () => calls.push('stay awake'),
       fallAsleep: async (took) => void calls.push(`fall asleep after ${took}`),
     },
-    async publishMappedTypes(types) {
-      calls.push(`types ${types}`)
-      return state.isNews
-    },
     random: () => 0.5,
   })
   return { ...rounds, calls, state }
@@ -94,7 +83,7 @@ function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean; h
 test('a round that leaves rows is followed at once, and inserts need not notify', async () => {
   const { runOnce, calls } = setup({ rows: 5, windowMax: 3 })
   expect(await runOnce()).toBe(0)
-  expect(calls).toEqual(['types order', 'captured 3', 'stay awake'])
+  expect(calls).toEqual(['captured 3', 'stay awake'])
 })
 
 test('after the last rows capture falls asleep with the number of rows it took', async () => {
@@ -108,33 +97,17 @@ test('after the last rows capture falls asleep with the number of rows it took',
 test('without new rows capture sleeps, and looks again after a second', async () => {
   const { runOnce, calls } = setup({})
   expect(await runOnce()).toBe(1_000)
-  expect(calls).toEqual(['types order', 'fall asleep after 0'])
+  expect(calls).toEqual(['fall asleep after 0'])
 })
 
 test('if another instance captures, this one looks again after a short random time', async () => {
   const { runOnce, calls } = setup({ rows: 5, isLocked: true })
   expect(await runOnce()).toBe(60)
-  expect(calls).toEqual(['types order'])
+  expect(calls).toEqual([])
 })
 
-test('while the ledger may have lost data nothing is captured, and capture looks again after a second', async () => {
-  const { runOnce, calls } = setup({ rows: 5, hasHistory: false })
+test('while this instance may not capture, nothing is captured, and capture looks again after a second', async () => {
+  const { runOnce, calls } = setup({ rows: 5, mayCapture: false })
   expect(await runOnce()).toBe(1_000)
   expect(calls).not.toContain('captured 5')
-})
-
-test('an instance repeats its types until they are stored, then every ten seconds', async () => {
-  const { runOnce, calls, state } = setup({})
-  const said = async (nowMs: number, isNews: boolean) => {
-    Object.assign(state, { nowMs, isNews })
-    calls.length = 0
-    await runOnce()
-    return calls.includes('types order')
-  }
-  expect(await said(0, false)).toBe(true)
-  expect(await said(1_000, true)).toBe(true)
-  expect(await said(2_000, false)).toBe(false)
-  expect(await said(10_999, false)).toBe(false)
-  expect(await said(11_000, false)).toBe(true)
-  expect(await said(12_000, false)).toBe(false)
 })

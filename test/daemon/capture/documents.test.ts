@@ -74,8 +74,6 @@ async function captureAll({ mappings = mappingsOf(query), ...changes }: Changes 
   const lock = openCaptureLock(ledger.pool)
   const capture = createBatchCapture({
     queuedMax: 1_000,
-    elapsedMs: () => performance.now(),
-    knownTypes: () => ['order'],
     claim: (db, request) => claimRows(outbox, db, request),
     claimOne: (db, outboxId) => claimRow(outbox, db, outboxId),
     readClaimedRows: (db, rows) => readClaimedRows(outbox, db, rows),
@@ -163,7 +161,7 @@ fields: { total: { from: total, type: "decimal(12,2)", required: true } }\nbody:
     await note(id)
     total = await note(id, ledger.pool, 'total')
   }
-  const capture = () => captureAll({ mappings, knownTypes: () => ['order', 'total'] })
+  const capture = () => captureAll({ mappings })
   await capture()
   await setPrice(5, '2.00')
   await note(5)
@@ -190,7 +188,7 @@ test('a held type does not hold up rows of other types, in the same batch or lat
     ['good', mappingOf('good', 'select id, id as total from unnest($1::int[]) id')],
     ['bad', mappingOf('bad', 'select id, 1 as total from nowhere where id = any($1)')],
   ])
-  const capture = () => captureAll({ mappings, knownTypes: () => ['good', 'bad'] })
+  const capture = () => captureAll({ mappings })
   await capture()
   await ledger.pool.query(
     `insert into outbox (type, payload) select 'good', jsonb_build_object('id', n) from generate_series(41, 45) n`,
@@ -219,7 +217,6 @@ test('if the view of captured tables cannot be read, rows of other types are sti
   )
   await captureAll({
     mappings: new Map([...mappingsOf(query), ['plain', plain]]),
-    knownTypes: () => ['order', 'plain'],
   })
   expect((await submissions()).map(([state]) => state)).toEqual(['queued'])
   expect(await readProblems(ledger.pool, 10)).toMatchObject([

@@ -44,8 +44,6 @@ async function captureAll(sql: string, changes: Partial<CaptureDeps> = {}, maxMs
   let failed = 0
   const capture = createBatchCapture({
     queuedMax: 1_000,
-    elapsedMs: () => performance.now(),
-    knownTypes: () => [...mappings.keys()],
     claim: (db, request) => claimRows(outbox, db, request),
     claimOne: (db, outboxId) => claimRow(outbox, db, outboxId),
     readClaimedRows: (db, rows) => readClaimedRows(outbox, db, rows),

@@ -23,7 +23,7 @@ const pauses = async () => (await query('select reason, until from outboxd.pause
 
 /** A daemon's heartbeats. */
 function daemon(standby: 'none' | 'synchronous' = 'none') {
-  const instance = { id: randomUUID(), who: 'daemon', version: '1', host: 'h' }
+  const instance = { id: randomUUID(), who: 'daemon', version: '1', host: 'h', settings: {} }
   const history = historyOf(ledger.pool, instance.id, standby)
   async function beat() {
     const answer = await writeHeartbeat(ledger.pool, instance, history.lookFor())
@@ -88,15 +88,17 @@ test('VACUUM, CLUSTER and locks of the ledger’s row are no loss, and later upd
     await query(`${statement} outboxd.ledger`)
   await query('cluster outboxd.ledger using ledger_pkey')
   await query('select from outboxd.ledger for no key update')
-  await query('update outboxd.ledger set window_ms = window_ms + 1')
-  await query('begin; update outboxd.ledger set window_ms = 1; update outboxd.ledger set window_ms = 2; commit')
+  await query('update outboxd.ledger set settings_since = now()')
+  await query(
+    'begin; update outboxd.ledger set settings_since = now(); update outboxd.ledger set settings_since = null; commit',
+  )
   expect(await stands(historyOf(ledger.pool))).toBe(true)
 })
 
 test('COPY of old rows pauses all, whatever updates the row afterwards', async () => {
   const backup = await backUpLedger(ledger.pool)
   await restoreLedger(ledger.pool, backup)
-  await query('update outboxd.ledger set rate_limit = 11')
+  await query('update outboxd.ledger set settings_since = now()')
   const { beat, history } = daemon()
   expect(await stands(history)).toBe(false)
   expect(await beat()).toEqual({ kind: 'lost', detail: expect.stringContaining('rows of a backup') })
