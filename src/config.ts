@@ -29,6 +29,7 @@ export function readConfig(env: Environment) {
     /** Null if no record is ever stuck. */
     stuckAfterMs: value('STUCK_AFTER_SECONDS'),
     uncertainPolicy: value('UNCERTAIN_POLICY'),
+    serverErrorPolicy: value('SERVER_ERRORS'),
     captureWindow: value('CAPTURE_WINDOW'),
     http: { host: value('HTTP_HOST'), port: value('HTTP_PORT') },
     logLevel: value('LOG_LEVEL'),

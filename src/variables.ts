@@ -189,6 +189,12 @@ export const variables = {
     about:
       'what to do if a request may have arrived. hold: you decide; resend: send it again; probe: ask the service for the record’s id',
   },
+  SERVER_ERRORS: {
+    instances: 'same: reported',
+    schema: z.enum(['retry', 'hold']).default('retry'),
+    about:
+      'what to do if the service answers a POST with 500. retry: send it again, at most three times; hold: it may have arrived, and you decide',
+  },
   LEDGER_STANDBY: {
     instances: 'same: reported',
     schema: z.enum(['none', 'synchronous']).default('none'),

@@ -183,6 +183,7 @@ function stageDeps(
       ...shared,
       isRefusedAgain: (accessToken, answer, id) => isRefusedAgain(accessToken, answer, 'POST', id),
       policy: config.uncertainPolicy,
+      serverErrorPolicy: config.serverErrorPolicy,
       read: readSubmitAnswer,
       firstPollMs: (resource) => planner.nextPollDelayMs(resource, 0),
     },

@@ -20,7 +20,7 @@ export type PostAnswerMeaning =
   /** Rejected; ten equal refusals in a row pause sending. */
   | 'refused'
   | 'throttled'
-  /** Sent again at most three times (docs/reference/interface.md, 7.1). */
+  /** SERVER_ERRORS decides: sent again at most three times (docs/reference/interface.md, 7.1), or uncertain. */
   | 'server-error'
   | 'unavailable'
   /** UNCERTAIN_POLICY decides. */

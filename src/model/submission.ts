@@ -130,6 +130,8 @@ interface RefusedPolls {
 }
 
 export type UncertainPolicy = 'hold' | 'resend' | 'probe'
+/** Whether a POST that got 500 is sent again, or its record becomes uncertain (SERVER_ERRORS). */
+export type ServerErrorPolicy = 'retry' | 'hold'
 
 /**
  * The columns that a step writes: one member for each state, as the ledger's CHECKs require. Only an operator discards a

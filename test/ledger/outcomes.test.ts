@@ -318,6 +318,7 @@ describe('a batch of outcomes', () => {
     const submission = await sending()
     const deps = {
       policy: 'hold',
+      serverErrorPolicy: 'retry',
       read: readSubmitAnswer,
       firstPollMs: () => 0,
       newKey: randomUUID,

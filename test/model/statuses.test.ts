@@ -65,7 +65,7 @@ const post: Record<PostAnswerMeaning, Said<SubmitVerdict['kind']> & { mayHaveArr
   refused: { record: 'rejected', everyone: null, kind: 'rejected' },
   throttled: { record: 'queued', everyone: 'throttled', kind: 'pause' },
   'server-error': {
-    record: 'sent again three times, then failed, may have arrived',
+    record: 'sent again three times, then failed, may have arrived (`SERVER_ERRORS=hold`: uncertain)',
     everyone: null,
     kind: 'retry',
   },
@@ -249,6 +249,7 @@ function submit(status: number, resource: Resource, more: { repeatedAfter401?: b
       ...more,
     },
     policy: 'hold',
+    serverErrorPolicy: 'retry',
     tracked: true,
     attempt: 1,
     hasTokenExpired: false,

@@ -2,6 +2,7 @@ import type { Answer, AnswerReading, Breach, PauseToRaise } from '../../model/se
 import { meaningOfHttpStatus } from '../../model/statuses.ts'
 import {
   type PauseStreak,
+  type ServerErrorPolicy,
   type Submission,
   type UncertainPolicy,
   wasAnsweredUnavailable,
@@ -12,6 +13,7 @@ export type SubmitReading = Omit<AnswerReading, 'transaction'>
 export interface SubmitCircumstances {
   history: SubmitHistory
   policy: UncertainPolicy
+  serverErrorPolicy: ServerErrorPolicy
   /** False if the record ends when it is accepted (`track: false` in the mapping). */
   tracked: boolean
   /** Counted from 1. */
@@ -221,7 +223,13 @@ function withoutId({ json, code }: Answer & { kind: 'response' }, summary: strin
   return { kind: 'uncertain', code, reason: `the service took the record, but the answer ${what}: ${summary}`, breach }
 }
 
-function serverError(code: string | null, summary: string, { history }: SubmitCircumstances): SubmitVerdict {
+function serverError(
+  code: string | null,
+  summary: string,
+  { history, serverErrorPolicy }: SubmitCircumstances,
+): SubmitVerdict {
+  if (serverErrorPolicy === 'hold')
+    return { kind: 'uncertain', code, reason: `${summary}; the service may have the record nevertheless`, breach: null }
   return history.serverErrors < serverErrorsMax
     ? { kind: 'retry', afterMs: backoffMs(history.serverErrors), reason: summary }
     : { kind: 'failed', code, reason: `${summary}; ${serverErrorsMax} retries did not help` }

@@ -4,6 +4,7 @@ import { type Answer, isSameId, type PauseToRaise, type RequestDeps, type Servic
 import {
   type AttemptResult,
   type Change,
+  type ServerErrorPolicy,
   type Submission,
   type SubmissionStep,
   type UncertainPolicy,
@@ -14,6 +15,7 @@ import { decideSubmit, type SubmitVerdict } from './decideSubmit.ts'
 
 export interface SubmitDeps extends RequestDeps {
   policy: UncertainPolicy
+  serverErrorPolicy: ServerErrorPolicy
   firstPollMs(resource: Resource): number
 }
 
@@ -52,6 +54,7 @@ export function interpretSubmitAnswer(
     },
     // `probe` asks for the submission's own id, which the service knows only if the mapping sends that id.
     policy: deps.policy === 'probe' && !submission.sendsOwnId ? 'hold' : deps.policy,
+    serverErrorPolicy: deps.serverErrorPolicy,
     tracked: submission.tracked,
     attempt: submission.attempt,
     hasTokenExpired: token.outlived,

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decideSubmit, type SubmitHistory, type SubmitVerdict } from '../../../src/daemon/submit/decideSubmit.ts'
 import type { Answer } from '../../../src/model/service.ts'
-import type { UncertainPolicy } from '../../../src/model/submission.ts'
+import type { ServerErrorPolicy, UncertainPolicy } from '../../../src/model/submission.ts'
 import type { Resource } from '../../../src/resources.ts'
 import { readSubmitAnswer } from '../../../src/service/readAnswer.ts'
 import { anyAnswer, noAnswer, response } from '../../support/answers.ts'
@@ -357,6 +357,20 @@ describe('500', () => {
   test('with E001: retried as well, because a server error says nothing about the data', () => {
     expect(kind(decide(response(500, { code: 'E001' })))).toBe('retry')
   })
+
+  test('under SERVER_ERRORS=hold: uncertain at once, whatever UNCERTAIN_POLICY says', () => {
+    for (const policy of ['hold', 'resend', 'probe'] as const)
+      expect(decide(response(500, { code: 'E001' }), { policy, serverErrorPolicy: 'hold' })).toMatchObject({
+        kind: 'uncertain',
+        code: 'E001',
+        reason: expect.stringContaining('may have the record'),
+      })
+  })
+
+  test('under SERVER_ERRORS=hold, E002 and E003 still decide before the status', () => {
+    const held = (code: string) => kind(decide(response(500, { code }), { serverErrorPolicy: 'hold' }))
+    expect([held('E002'), held('E003')]).toEqual(['renew-key', 'pause'])
+  })
 })
 
 describe('other 5xx, timeout, connection lost after the request began to leave', () => {
@@ -470,6 +484,7 @@ interface Circumstances {
   resource?: Resource
   history?: Partial<SubmitHistory>
   policy?: UncertainPolicy
+  serverErrorPolicy?: ServerErrorPolicy
   tracked?: boolean
   attempt?: number
   hasTokenExpired?: boolean
@@ -481,13 +496,14 @@ function decide(
     resource = 'data',
     history,
     policy = 'hold',
+    serverErrorPolicy = 'retry',
     tracked = true,
     attempt = 1,
     hasTokenExpired = false,
   }: Circumstances = {},
 ) {
   const clean = { serverErrors: 0, renewedKeys: 0, earlierInDoubt: false, repeatedAfter401: false, met: null }
-  const now = { history: { ...clean, ...history }, policy, tracked, attempt, hasTokenExpired }
+  const now = { history: { ...clean, ...history }, policy, serverErrorPolicy, tracked, attempt, hasTokenExpired }
   return decideSubmit(answer, readSubmitAnswer(answer, resource), now)
 }
 

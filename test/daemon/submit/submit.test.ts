@@ -13,6 +13,7 @@ function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, poli
   const sent: { request: ServiceRequest; accessToken: string }[] = []
   const deps = {
     policy,
+    serverErrorPolicy: 'retry' as const,
     async send(request: ServiceRequest, accessToken: string) {
       sent.push({ request, accessToken })
       return answer

@@ -71,6 +71,13 @@ test('under `probe` a record whose mapping sends no id is uncertain', async () =
   expect(await harness.becomes('no-id-', 'uncertain')).toMatchObject({ posts: [null] })
 })
 
+test('`SERVER_ERRORS=hold`, and 500 after the record was stored: uncertain, one request, one effect', async () => {
+  const harness = await started({ SERVER_ERRORS: 'hold', UNCERTAIN_POLICY: 'resend' }, 'ignore')
+  await harness.fault({ kind: 'answer', status: 500, when: 'after', endpoint: 'submit', times: 1 })
+  await harness.insert('stored-')
+  expect(await harness.becomes('stored-', 'uncertain')).toMatchObject({ posts: [500], effects: 1 })
+})
+
 test('successors of an uncertain record: they wait, others do not', async () => {
   const harness = await started({})
   await harness.fault({ kind: 'drop', endpoint: 'submit', times: 1 })
