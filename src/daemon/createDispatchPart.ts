@@ -35,7 +35,7 @@ export interface DispatchPartOptions {
 }
 
 /** Counting costs as much as a claim. */
-const loadEveryWindows = 1 / 60
+const loadEveryWindows = 1 / 12
 
 export type DispatchPart = ReturnType<typeof createDispatchPart>
 

@@ -12,7 +12,7 @@ export type SleepFlagResult =
   | 'another'
   /** Open transactions have inserted rows and will not notify. */
   | 'writers'
-  /** The listener has no connection, or only a pooler's. */
+  /** The listener has no connection, or only a pooler's, or the table has no trigger that notifies while the flag is set. */
   | 'unavailable'
 
 export interface ListenerDeps {
@@ -39,11 +39,12 @@ const settings = {
 }
 
 const markStatement = `select case
+    when not exists (select from pg_trigger g join pg_proc p on p.oid = g.tgfoid
+      where g.tgrelid = to_regclass($2) and p.proname = 'outboxd_wake' and g.tgenabled in ('O', 'A')) then 'unavailable'
     when pg_try_advisory_lock($1, to_regclass($2)::oid::int) then 'marked'
     when exists (select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and granted
       and database = (select oid from pg_database where datname = current_database())
       and classid = $1::oid and objid = to_regclass($2)::oid and objsubid = 2) then 'another'
-    when to_regclass($2) is null then 'unavailable'
     else 'writers' end as mark`
 
 /**

@@ -80,6 +80,16 @@ test('while sessions insert all the time, only the first insert after a sleep no
   expect(heard()).toBe(2)
 })
 
+test.each([
+  'drop trigger outbox_wakes_outboxd on outbox',
+  'alter table outbox disable trigger user',
+])('without a trigger that notifies, the daemon does not count on it: %s', async (change) => {
+  const { pool, ready } = await setup()
+  const listener = await ready()
+  await pool.query(change)
+  expect(await listener.setSleepFlag()).toBe('unavailable')
+})
+
 test('if an insert began before the sleep, the daemon looks once more', async () => {
   const { ready, writer } = await setup()
   const listener = await ready()

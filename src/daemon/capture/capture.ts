@@ -34,6 +34,8 @@ export interface CaptureRoundsDeps {
 }
 
 const sweepEveryMs = 1_000
+/** While new rows notify this instance. A row whose trigger was off, or whose NOTIFY was lost, waits this long. */
+const asleepSweepEveryMs = 5_000
 
 export function createCaptureRounds({ capture, sleepFlagKeeper, random }: CaptureRoundsDeps) {
   let captured = 0
@@ -51,22 +53,23 @@ export function createCaptureRounds({ capture, sleepFlagKeeper, random }: Captur
       const round = await runOnce()
       if (round === 'again') sleepFlagKeeper.stayAwake()
       else if (round === 'idle') await sleepFlagKeeper.fallAsleep(captured)
-      return waitMs(round, random())
+      return waitMs(round, random(), sleepFlagKeeper.isAsleep())
     },
   }
 }
 
-function waitMs(round: CaptureRoundResult, random: number): number {
+function waitMs(round: CaptureRoundResult, random: number, isAsleep: boolean): number {
   switch (round) {
     case 'again':
       return 0
     // Waits a random time, because otherwise the same instance would always come second.
     case 'busy':
       return 20 + 80 * random
-    // Rows may come without a NOTIFY. No cron job, because the wall clock may be set.
     case 'waits':
-    case 'idle':
       return sweepEveryMs
+    // Rows may come without a NOTIFY. No cron job, because the wall clock may be set.
+    case 'idle':
+      return isAsleep ? asleepSweepEveryMs : sweepEveryMs
     default:
       return round satisfies never
   }

@@ -68,6 +68,8 @@ export function createSleepFlagKeeper({
   }
 
   return {
+    /** True while a new row wakes this instance. */
+    isAsleep: (): boolean => isSleepFlagSet() && !isUnseen,
     stayAwake(): void {
       isUnseen = false
       clearSleepFlag()

@@ -16,12 +16,19 @@ const rowOf = (id: number): OutboxRecord => ({
 })
 
 /** An outbox with `rows` rows, and a ledger with room for `windowMax` of them at once. */
-function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean; mayCapture?: boolean }) {
+function setup(given: {
+  rows?: number
+  windowMax?: number
+  isLocked?: boolean
+  isAsleep?: boolean
+  mayCapture?: boolean
+}) {
   const state = {
     rows: 0,
     windowMax: 100,
     isLocked: false,
     mayCapture: true,
+    isAsleep: false,
     ...given,
   }
   const calls: string[] = []
@@ -72,6 +79,7 @@ function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean; m
       onRowSkipped: () => {},
     },
     sleepFlagKeeper: {
+      isAsleep: () => state.isAsleep,
       stayAwake: () => calls.push('stay awake'),
       fallAsleep: async (took) => void calls.push(`fall asleep after ${took}`),
     },
@@ -98,6 +106,11 @@ test('without new rows capture sleeps, and looks again after a second', async ()
   const { runOnce, calls } = setup({})
   expect(await runOnce()).toBe(1_000)
   expect(calls).toEqual(['fall asleep after 0'])
+})
+
+test('while new rows notify this instance, it looks for others every five seconds', async () => {
+  const { runOnce } = setup({ isAsleep: true })
+  expect(await runOnce()).toBe(5_000)
 })
 
 test('if another instance captures, this one looks again after a short random time', async () => {
