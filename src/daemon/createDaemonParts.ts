@@ -84,6 +84,7 @@ function problemTellingOf(daemon: DaemonContext, dispatch: DispatchPart): Proble
           unwritten: dispatch.unwritten(),
           differences,
           brokenCredentials: credentials.broken(),
+          hostFault: dispatch.hostFault(),
         },
         clock.nowMs(),
       ),

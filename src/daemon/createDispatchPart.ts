@@ -4,7 +4,7 @@ import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
 import { readPollLoad, readRequestDemand } from '../ledger/snapshot.ts'
 import { firstMappedResource } from '../mapping/loadMappings.ts'
 import type { CurrentPause, PollLoad, RequestDemand } from '../model/dispatch.ts'
-import type { Answer } from '../model/service.ts'
+import { type Answer, isHostFault } from '../model/service.ts'
 import type { Submission } from '../model/submission.ts'
 import type { SendingReadiness } from '../observe/httpServer.ts'
 import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
@@ -20,6 +20,7 @@ import { findCodelessRefusalFingerprint } from '../service/responses.ts'
 import { createTokenCache, type TokenCache } from '../service/tokens.ts'
 import type { DaemonContext } from './context.ts'
 import { createDispatcher, type JudgedAnswer, readyRecordsCountedMax } from './dispatch/dispatcher.ts'
+import { HostWatch } from './dispatch/hostWatch.ts'
 import { createOutcomeWriter, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
 import { TokenRequests } from './dispatch/tokenRequests.ts'
 import type { Heartbeat } from './heartbeat.ts'
@@ -52,8 +53,9 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
   let load: PollLoad = { tracked: 0, submissionsSent: 0 }
   let loadAgeMs = () => Number.POSITIVE_INFINITY
   const tokenRequests = new TokenRequests(claims, outcomeWriter, limit)
-  const tokens = createTokenKeeper(daemon, tokenRequests)
-  const stages = stageDeps(daemon, planner, tokens)
+  const host = new HostWatch(clock)
+  const tokens = createTokenKeeper(daemon, tokenRequests, host)
+  const stages = stageDeps(daemon, planner, tokens, host)
 
   const dispatcher = createDispatcher({
     clock,
@@ -76,7 +78,7 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
         nowMs: runningMs(),
       })
     },
-    mayClaim: heartbeat.mayClaim,
+    mayClaim: () => heartbeat.mayClaim() && host.mayClaim(),
     watchHeartbeat: heartbeat.watchHeartbeat,
     claims,
     token: () => tokens.ready().finally(() => metrics.tokenExpiry.set(tokens.expiresAtMs())),
@@ -86,13 +88,13 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
       return submit(stages.submit, submission, accessToken, isValid)
     },
     poll: (submission, accessToken, isValid) => track(stages.track, submission, accessToken, isValid),
-    sendHarmlessTrial: (accessToken, isValid) => askHarmlessly(daemon, tokens, accessToken, isValid),
+    sendHarmlessTrial: (accessToken, isValid) => askHarmlessly(daemon, tokens, host, accessToken, isValid),
     judgeAnswer: (answer, accessToken) => judgeAnswer(answer, accessToken, tokens),
     writeOutcome: outcomeWriter.add,
     newId: randomUUID,
     onAttempted(submission, attempted, accessToken) {
       if (attempted.answer !== null) tokens.used(accessToken, attempted.answer)
-      lateRequests = attempted.answer === null ? lateRequests + 1 : 0
+      lateRequests = attempted.answer === null && host.fault() === null ? lateRequests + 1 : 0
       daemon.telemetry.attempted(submission, attempted)
     },
     onRoom: daemon.wakeups.dispatch.wake,
@@ -105,6 +107,7 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
   return {
     ...dispatcher,
     lateRequests: () => lateRequests,
+    hostFault: () => host.fault(),
     unwritten: outcomeWriter.unwritten,
     interpretAnswer: (submission: Submission, answer: Answer) =>
       interpretSubmitAnswer(stages.submit, submission, answer),
@@ -156,6 +159,7 @@ function createWriter(
 function createTokenKeeper(
   { config, clock, client, credentials, telemetry }: DaemonContext,
   tokenRequests: TokenRequests,
+  host: HostWatch,
 ): TokenCache {
   return createTokenCache({
     clock,
@@ -163,8 +167,10 @@ function createTokenKeeper(
     breached: telemetry.breached,
     async requestToken(mayLeave) {
       const answered = await client.requestToken(mayLeave)
-      if (answered !== null) telemetry.requestDone('token', answered.answer)
-      return answered
+      if (answered === null) return null
+      host.note(answered.answer)
+      telemetry.requestDone('token', answered.answer)
+      return isHostFault(answered.answer) ? null : answered
     },
     renewSecret: () => credentials.renew(['secret']),
     isOneAtATime: () => tokenRequests.isOneAtATime(),
@@ -176,8 +182,14 @@ function stageDeps(
   { config, client }: DaemonContext,
   planner: PollPlanner,
   { isRefusedForAge, isRefusedAgain }: TokenCache,
+  host: HostWatch,
 ): { submit: SubmitDeps; track: TrackDeps } {
-  const shared = { send: client.send, isRefusedForAge, newKey: randomUUID }
+  const send: typeof client.send = async (...request) => {
+    const answer = await client.send(...request)
+    host.note(answer)
+    return answer
+  }
+  const shared = { send, isRefusedForAge, newKey: randomUUID }
   return {
     submit: {
       ...shared,
@@ -211,12 +223,14 @@ function judgeAnswer(answer: Answer, accessToken: string, tokens: TokenCache): J
 async function askHarmlessly(
   { client, telemetry, mappings }: DaemonContext,
   tokens: TokenCache,
+  host: HostWatch,
   accessToken: string,
   isValid: () => boolean,
 ): Promise<Answer | null> {
   const question = createHarmlessRequest(firstMappedResource(mappings))
   const answer = await client.send(question, accessToken, isValid)
-  if (answer === null) return null
+  host.note(answer)
+  if (answer === null || isHostFault(answer)) return null
   tokens.used(accessToken, answer)
   telemetry.requestDone(question.endpoint, answer)
   return answer

@@ -114,6 +114,8 @@ export interface InstanceTroubles {
   /** In what this instance's settings differ from the ledger's; '' if in nothing. */
   differences: string
   brokenCredentials: string | null
+  /** What requests need and this host lacks; null if it lacks nothing. */
+  hostFault: string | null
 }
 
 export function findInstanceProblems(troubles: InstanceTroubles, nowMs: number): InstanceProblem[] {
@@ -144,6 +146,7 @@ export function findInstanceProblems(troubles: InstanceTroubles, nowMs: number):
   if (differences !== '') problems.push({ kind: 'settings_differ', part: 'settings', detail: differences })
   if (brokenCredentials !== null)
     problems.push({ kind: 'credentials_broken', part: 'credentials', detail: inOneLine(brokenCredentials) })
+  if (troubles.hostFault !== null) problems.push({ kind: 'host_failing', part: 'requests', detail: troubles.hostFault })
   return problems
 }
 

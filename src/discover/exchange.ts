@@ -1,4 +1,4 @@
-import { isSuccessStatus } from '../model/service.ts'
+import { isSuccessStatus, type NoAnswerCause } from '../model/service.ts'
 import { readRateRemaining } from '../service/client.ts'
 import { isServiceErrorCode, readAcceptance, tokenResponseSchema } from '../service/responses.ts'
 
@@ -31,7 +31,7 @@ export type ParsedAnswer =
       code: string | null
       tookMs: number
     }
-  | { kind: 'no-answer'; sent: boolean; cause: 'timeout' | 'network' | 'suspended'; detail: string; tookMs: number }
+  | { kind: 'no-answer'; sent: boolean; cause: NoAnswerCause; detail: string; tookMs: number }
 
 export type Response = ParsedAnswer & { kind: 'response' }
 

@@ -187,6 +187,7 @@ const instanceProblemKinds = [
   'budget_starved',
   'settings_differ',
   'credentials_broken',
+  'host_failing',
 ] as const satisfies ProblemKind[]
 
 /** A failed part of the daemon runs again within this time. */

@@ -22,6 +22,7 @@ export const problemKinds = [
   'change_capture',
   'outbox_history',
   'credentials_broken',
+  'host_failing',
   'prune_behind',
   'ledger_history',
 ] as const

@@ -27,12 +27,17 @@ export type Answer =
       kind: 'no-answer'
       /** False only if no byte left this machine. */
       sent: boolean
-      /** `suspended`: this process was stopped, so the failure says nothing about the service. */
-      cause: 'timeout' | 'network' | 'suspended'
+      cause: NoAnswerCause
       /** Without credentials and tokens. */
       detail: string
       tookMs: number
     }
+
+/**
+ * The last two say nothing about the service. `suspended`: this process was stopped. `host`: this host lacked what the
+ * request needed, such as a file descriptor, so the request did not leave.
+ */
+export type NoAnswerCause = 'timeout' | 'network' | 'suspended' | 'host'
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
@@ -52,6 +57,9 @@ export function endOfRequest(answer: { kind: 'response' } | { kind: 'no-answer';
 
 export const wasProcessSuspended = (answer: Answer): boolean =>
   answer.kind === 'no-answer' && answer.cause === 'suspended'
+
+export const isHostFault = (answer: Answer): answer is Answer & { kind: 'no-answer' } =>
+  answer.kind === 'no-answer' && answer.cause === 'host'
 
 export const isSuccessStatus = (status: number): boolean => status >= 200 && status < 300
 

@@ -90,15 +90,18 @@ function stalledFor(dueMs: number | null, sinceMs: number | null, { instances, n
   return { due: formatDuration(nowMs - dueMs), idle: formatDuration(nowMs - sinceMs) }
 }
 
+const hasNoAbleHost = ({ standing, instances }: CombinedStatus) =>
+  standing.filter(({ kind }) => kind === 'host_failing').length >= instances.length
+
 function unclaimed(status: CombinedStatus): string | null {
   const stalled = stalledFor(status.firstDueMs, status.unclaimedSinceMs, status)
-  if (stalled === null || status.pauses.length > 0) return null
+  if (stalled === null || status.pauses.length > 0 || hasNoAbleHost(status)) return null
   return `Nothing is sent: captured records have been due for up to ${stalled.due} and requests are free, but no daemon has claimed a record for ${stalled.idle}. ${nothingKnown}`
 }
 
 function unpolled(status: CombinedStatus): string | null {
   const stalled = stalledFor(status.firstPollDueMs, status.unansweredSinceMs, status)
-  if (stalled === null || status.pauses.length > 0) return null
+  if (stalled === null || status.pauses.length > 0 || hasNoAbleHost(status)) return null
   return `No outcome is recorded: polls have been due for up to ${stalled.due} and requests are free, but no daemon has written an answer to the ledger for ${stalled.idle}. ${nothingKnown}`
 }
 

@@ -53,6 +53,8 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
       : `The trigger did not capture all changes of ${pluralize(tables.length, 'table')} of the ERP (${first(tables)}): \`select * from outboxd_capture.trouble\` says why. Fix it. ${noteAdvice}`,
   credentials_broken: (all) =>
     `A file with a secret or certificate cannot be used: ${firstDetails(all)}. The daemon goes on with the previous one. Fix it: the daemon reads it again within a minute. If systemd hands in a copy (LoadCredential), restart the daemon.`,
+  host_failing: (all) =>
+    `A daemon sends nothing, because its host lacks what requests need (${firstDetails(all)}). Other daemons go on. That daemon tries again by itself, at least each minute.`,
   prune_behind: ([problem]) =>
     `Pruning the ledger is late: ${problem?.detail}. \`outboxd prune\` does it now, and says what prevents it.`,
   ledger_history: ([history]) =>

@@ -1,7 +1,8 @@
 import { Agent, type Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
+import type { NoAnswerCause } from '../model/service.ts'
 import { type ConnectionSettings, createConnector } from './connect.ts'
-import { describeNetworkFault, isTimeoutError } from './networkFault.ts'
+import { describeNetworkFault, isHostError, isTimeoutError } from './networkFault.ts'
 
 /** `path` begins with a slash and is sent unchanged. */
 export interface HttpRequest {
@@ -24,7 +25,7 @@ export type HttpAnswer =
       unreadable: string | null
       tookMs: number
     }
-  | { kind: 'no-answer'; sent: boolean; cause: 'timeout' | 'network' | 'suspended'; detail: string; tookMs: number }
+  | { kind: 'no-answer'; sent: boolean; cause: NoAnswerCause; detail: string; tookMs: number }
 
 export type HttpClient = ReturnType<typeof createHttpClient>
 
@@ -208,8 +209,13 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: unknown, error: unknown): void {
-    const cause = isTimeoutError(error) ? 'timeout' : 'network'
-    this.#end({ kind: 'no-answer', sent: this.#sent, cause, detail: describeNetworkFault(error, this.#sent) })
+    const detail = describeNetworkFault(error, this.#sent)
+    this.#end({ kind: 'no-answer', sent: this.#sent, cause: this.#causeOf(error), detail })
+  }
+
+  #causeOf(error: unknown): NoAnswerCause {
+    if (isTimeoutError(error)) return 'timeout'
+    return !this.#sent && isHostError(error) ? 'host' : 'network'
   }
 
   #stopReading(controller: Dispatcher.DispatchController, why: string): void {

@@ -11,6 +11,14 @@ export function isTimeoutError(error: unknown): boolean {
   return timeouts.has(errorCodeOf(error))
 }
 
+/**
+ * True if this host, and not the service, is the cause: no file descriptor, port or memory is free, a disk is full, or
+ * DNS does not answer for the service's or the proxy's name.
+ */
+export function isHostError(error: unknown): boolean {
+  return /^(PROXY_)?(EMFILE|ENFILE|ENOBUFS|ENOMEM|ENOSPC|EADDRNOTAVAIL|ENOTFOUND|EAI_)/.test(errorCodeOf(error))
+}
+
 export class HandshakeEnded extends Error {
   override name = 'HandshakeEnded'
   readonly code = 'TLS_HANDSHAKE_ENDED'
@@ -33,9 +41,17 @@ const meanings: readonly [code: RegExp, meaning: string][] = [
     /^PROXY_(CLOSED|HPE|\d)/,
     'the host at SERVICE_PROXY did not connect to the service: is this host an HTTP proxy that supports CONNECT?',
   ],
+  [
+    /^(PROXY_)?(EMFILE|ENFILE)/,
+    'this host has no free file descriptor for a connection: raise its limit (LimitNOFILE, ulimit -n)',
+  ],
+  [/^(PROXY_)?(ENOBUFS|ENOMEM)/, 'this host has no memory for a connection'],
+  [/^(PROXY_)?EADDRNOTAVAIL/, 'this host has no free port or no address for a connection'],
+  [/^(PROXY_)?ENOSPC/, 'a disk of this host is full'],
+  [/^PROXY_(ENOTFOUND|EAI_)/, 'this host cannot look up the proxy’s name: check SERVICE_PROXY and DNS'],
   [/^PROXY_/, 'the proxy cannot be reached: check SERVICE_PROXY, DNS and the network'],
   [/^ECONNREFUSED/, 'the connection was refused: is the service running at this address and port?'],
-  [/^(ENOTFOUND|EAI_)/, 'the host name is unknown or could not be looked up: check the address and DNS'],
+  [/^(ENOTFOUND|EAI_)/, 'this host cannot look up the service’s name: check the address and DNS'],
   [
     /^(EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)/,
     'no connection: check the address, the network and firewalls',

@@ -68,8 +68,10 @@ function read(answer: Answer, resource: Resource, pause: PauseToRaise | null): A
   }
 }
 
+const outcomesWithoutAnswer = { timeout: 'timeout', network: 'network', suspended: 'timeout', host: 'network' } as const
+
 export function requestOutcomeOf(answer: Answer): Outcome {
-  if (answer.kind === 'no-answer') return answer.cause === 'suspended' ? 'timeout' : answer.cause
+  if (answer.kind === 'no-answer') return outcomesWithoutAnswer[answer.cause]
   const { outcome, heedsCode } = meaningOfHttpStatus(answer.status)
   return heedsCode && answer.code === 'E003' && outcome !== 'ok' ? 'unavailable' : outcome
 }

@@ -85,7 +85,15 @@ test('a heartbeat that fails does not count, and one lost heartbeat does not sto
 test('five requests in a row that left too late are a problem, four are not', () => {
   const kinds = (lateRequests: number) =>
     findInstanceProblems(
-      { failing: [], lostClaims: [], lateRequests, unwritten: [], differences: '', brokenCredentials: null },
+      {
+        failing: [],
+        lostClaims: [],
+        lateRequests,
+        unwritten: [],
+        differences: '',
+        brokenCredentials: null,
+        hostFault: null,
+      },
       0,
     ).map(({ kind }) => kind)
   expect([kinds(4), kinds(5)]).toEqual([[], ['budget_starved']])

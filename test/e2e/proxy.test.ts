@@ -61,3 +61,21 @@ test("the proxy's password changes: all goes through that proxy only, no passwor
   expect(told.join('\n')).not.toMatch(/hunter|me:/)
   expect(trap.asked()).toEqual([])
 })
+
+test("a host cannot look up its proxy's name: only that host's daemon pauses, and `status` names the host's fault", async () => {
+  await using harness = await setup()
+  await using _ = await startDaemonProcess({ ...harness.env, SERVICE_PROXY: 'http://nowhere.invalid:3128' })
+  await harness.insert('waits-')
+  const says = await until(
+    () => statusSays(harness.env),
+    (printed) => printed.includes('its host lacks what requests need'),
+  )
+  expect(says).toContain('this host cannot look up the proxy’s name')
+  expect(await harness.pauses()).toEqual([])
+  await harness.start()
+  await harness.becomes('waits-', 'completed')
+  await harness.insert('goes-')
+  const { steps, effects } = await harness.becomes('goes-', 'completed')
+  expect([effects, steps.join().includes('uncertain')]).toEqual([1, false])
+  expect(await harness.pauses()).toEqual([])
+})

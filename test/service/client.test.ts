@@ -266,9 +266,10 @@ describe('whether the request was sent', () => {
     expect(answer).toHaveProperty('detail', expect.stringContaining('refused'))
   })
 
-  test('a host name that does not exist: nothing was sent', async () => {
+  test('a host name that does not exist: nothing was sent, and the cause is this host', async () => {
     const answer = await clientFor('https://nowhere.invalid').send(submitRequest, accessToken)
-    expect(answer).toMatchObject({ kind: 'no-answer', sent: false, cause: 'network' })
+    expect(answer).toMatchObject({ kind: 'no-answer', sent: false, cause: 'host' })
+    expect(answer).toHaveProperty('detail', expect.stringContaining('this host cannot look up'))
   })
 
   test.each([

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Answer } from '../../src/model/service.ts'
+import type { Answer, NoAnswerCause } from '../../src/model/service.ts'
 import { parseAndMaskJson } from '../../src/service/readJson.ts'
 import { findAnyErrorCode } from '../../src/service/responses.ts'
 
@@ -22,7 +22,7 @@ export function response(status: number, body: unknown = '', retryAfterMs: numbe
   } as const satisfies Answer
 }
 
-export function noAnswer({ sent, cause }: { sent: boolean; cause: 'timeout' | 'network' }) {
+export function noAnswer({ sent, cause }: { sent: boolean; cause: NoAnswerCause }) {
   return { kind: 'no-answer', sent, cause, detail: 'the connection was lost', tookMs: 12 } as const satisfies Answer
 }
 

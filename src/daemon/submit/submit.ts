@@ -1,6 +1,13 @@
 import type { ClaimedSubmission } from '../../model/dispatch.ts'
 import type { EventCause } from '../../model/eventCauses.ts'
-import { type Answer, isSameId, type PauseToRaise, type RequestDeps, type ServiceRequest } from '../../model/service.ts'
+import {
+  type Answer,
+  isHostFault,
+  isSameId,
+  type PauseToRaise,
+  type RequestDeps,
+  type ServiceRequest,
+} from '../../model/service.ts'
 import {
   type AttemptResult,
   type Change,
@@ -33,6 +40,7 @@ export async function submit(
   }
   const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
   if (answer === null) return { step: stepOfUnsentAttempt('its deadline had passed'), answer, breach: null }
+  if (isHostFault(answer)) return { step: stepOfUnsentAttempt(answer.detail), answer: null, breach: null }
   return interpretSubmitAnswer(deps, submission, answer, {
     outlived: deps.isRefusedForAge(accessToken, answer),
     refusedAgain: deps.isRefusedAgain(accessToken, answer, submission.id),

@@ -1,5 +1,5 @@
 import type { EventCause } from '../../model/eventCauses.ts'
-import type { RequestDeps, ServiceRequest } from '../../model/service.ts'
+import { isHostFault, type RequestDeps, type ServiceRequest } from '../../model/service.ts'
 import type { AttemptResult, Change, Submission, SubmissionStep } from '../../model/submission.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
 import { decideTrack, oldTransactionBackoffMaxMs, type TrackVerdict, unknownPollsMin } from './decideTrack.ts'
@@ -31,6 +31,8 @@ export async function track(
   const planned = (step: SubmissionStep) => (isStuck ? markPollAsRare(step) : step)
   if (answer === null)
     return { step: planned(stepOfUnsentPoll(submission, 'its deadline had passed')), answer, breach: null }
+  if (isHostFault(answer))
+    return { step: planned(stepOfUnsentPoll(submission, answer.detail)), answer: null, breach: null }
   const verdict = decideTrack(answer, deps.read(answer, submission.resource), {
     transactionId,
     ageMs: submission.ageMs,

@@ -65,6 +65,18 @@ test('a process that was suspended for too long does not send, and uses up nothi
   })
 })
 
+test('a request that its host could not send uses up nothing, and the event says what the host lacks', async () => {
+  const { submit } = setup({ answer: noAnswer({ sent: false, cause: 'host' }) })
+  const { step, answer } = await submit()
+  expect(answer).toBeNull()
+  expect(step).toEqual({
+    change: { state: 'queued', dueInMs: 0 },
+    cause: 'never_sent',
+    message: 'never sent: the connection was lost',
+    pause: null,
+  })
+})
+
 test('an answer that breaks the contract is reported as a breach', async () => {
   const { submit } = setup({ answer: response(200, { status: 'accepted' }) })
   expect(await submit()).toMatchObject({ breach: 'missing_id', step: { change: { state: 'uncertain' } } })
