@@ -22,6 +22,7 @@ export function readConfig(env: Environment) {
   return reader.done({
     ...databaseConfig(reader, env),
     service: serviceSettings(reader),
+    ...limitAndRetention(reader),
     maxInFlight: value('MAX_IN_FLIGHT'),
     discoveredContract: value('DISCOVERED_CONTRACT') ?? null,
     unavailablePauseMs: value('UNAVAILABLE_PAUSE_SECONDS'),
@@ -90,13 +91,9 @@ function databaseConfig(reader: VariableReader, env: Environment) {
   return {
     databaseUrl: ledgerAddress(reader),
     outboxTable: value('OUTBOX_TABLE'),
-    keyOnFailure: value('KEY_ON_FAILURE'),
     payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
     /** An absolute path. */
     mappingsDir: mappingsFolder(value('MAPPINGS_DIR'), env),
-    rateLimit: rateLimit(reader),
-    /** `days` null keeps all records. `payloadDays` null keeps each payload as long as its record. */
-    retention: { days: value('RETENTION_DAYS') || null, payloadDays: value('RETENTION_PAYLOAD_DAYS') || null },
     ledgerStandby: value('LEDGER_STANDBY'),
   }
 }
@@ -105,6 +102,24 @@ function ledgerAddress({ value }: VariableReader): string {
   const [url, schema] = [value('DATABASE_URL'), value('LEDGER_SCHEMA')]
   // A wrong variable has no value. The reader reports it later, with all others.
   return url && schema && withLedgerSchema(url, schema)
+}
+
+const limitAndRetention = (reader: VariableReader) => ({
+  rateLimit: rateLimit(reader),
+  /** `days` null keeps all records. `payloadDays` null keeps each payload as long as its record. */
+  retention: {
+    days: reader.value('RETENTION_DAYS') || null,
+    payloadDays: reader.value('RETENTION_PAYLOAD_DAYS') || null,
+  },
+})
+
+/**
+ * Reads what commands need of the ledger's settings, because commands do not act on their own environment.
+ * @throws ConfigInvalid
+ */
+export function readLimitAndRetention(settings: Environment) {
+  const reader = createVariableReader(variables, settings)
+  return reader.done(limitAndRetention(reader))
 }
 
 const rateLimit = ({ value }: VariableReader) => ({

@@ -26,7 +26,6 @@ describe('values that are set or left out', () => {
     expect(readConfig(complete)).toEqual({
       databaseUrl: complete.DATABASE_URL,
       outboxTable: 'outbox',
-      keyOnFailure: 'continue',
       ledgerStandby: 'none',
       payloadMaxBytes: 1_000_000,
       mappingsDir: join(process.cwd(), 'mappings'),
@@ -142,7 +141,7 @@ describe('mistakes', () => {
   })
 
   test('mistakes in the databases’ variables are reported at once, even if only these are read', () => {
-    expect(() => readDatabaseConfig({ KEY_ON_FAILURE: 'maybe', PAYLOAD_MAX_BYTES: 'many' })).toThrow('3 mistakes')
+    expect(() => readDatabaseConfig({ LEDGER_STANDBY: 'maybe', PAYLOAD_MAX_BYTES: 'many' })).toThrow('3 mistakes')
   })
 
   test.each([

@@ -1,7 +1,6 @@
-import type { DatabaseConfig } from '../config.ts'
 import { logOperatorAct, type Operator } from '../ledger/operator/operator.ts'
-import { countPrunableSubmissions, type PrunableCount, type PrunedCounts } from '../ledger/retention.ts'
-import { type Databases, withOutbox } from '../operations/databases.ts'
+import { countPrunableSubmissions, type PrunableCount, type PrunedCounts, type Retention } from '../ledger/retention.ts'
+import { type Databases, readLedgerRetention, withOutbox } from '../operations/databases.ts'
 import { type PruneRound, type PruneRoundResult, runPruneRound } from '../outbox/prune.ts'
 import { pluralize, renderTable, terminalOf } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
@@ -17,20 +16,20 @@ export const command = defineCommand({
     ['--json', 'print JSON'],
   ],
   help: `A running daemon prunes each minute. Records that need attention stay, and so do those whose outcome is not written back
-yet, or whose rows still wait. You can interrupt the command, and run it while daemons run. The exit
+yet, or whose rows still wait. The times are those of the daemons, whatever this shell says. You can interrupt the command, and run it while daemons run. The exit
 code is 1 if it did not finish, 3 if no record is old enough.
 
 Examples:
-  outboxd prune --dry-run
-  RETENTION_DAYS=30 outboxd prune --dry-run      what a shorter time would delete`,
+  outboxd prune --dry-run`,
   async action(context, options): Promise<number> {
     const { dryRun = false } = options
-    return withOperator(context, options, [], async (databases, operator, { retention }) => {
+    return withOperator(context, options, [], async (databases, operator) => {
+      const retention = await readLedgerRetention(databases)
       const due = await countPrunableSubmissions(databases.ledger, retention)
       const isDone = dryRun || due.length === 0
       const { pruned, end } = isDone
         ? { pruned: nothing, end: 'through' as const }
-        : await pruneLedger(databases, operator, context, due)
+        : await pruneLedger(databases, operator, { context, retention, due })
       const { days: retentionDays, payloadDays: retentionPayloadDays } = retention
       if (options.json)
         printJson(context, {
@@ -53,10 +52,8 @@ const nothing: PrunedCounts = { submissions: 0, emptied: 0 }
 async function pruneLedger(
   databases: Databases,
   { ledger, actor }: Operator,
-  context: CommandContext,
-  due: readonly PrunableCount[],
+  { context, retention, due }: { context: CommandContext; retention: Retention; due: readonly PrunableCount[] },
 ): Promise<{ pruned: PrunedCounts; end: PruneRoundResult }> {
-  const { retention } = databases.config
   const goOn = () => !context.signal.aborted
   const showProgress = createProgressPrinter(
     context,
@@ -114,7 +111,7 @@ function doneMessage({ submissions, emptied }: PrunedCounts, end: PruneRoundResu
   return `Deleted ${pluralize(submissions, 'record')}, emptied ${emptied}.${rest}`
 }
 
-function nothingMessage({ days, payloadDays }: DatabaseConfig['retention']): string {
+function nothingMessage({ days, payloadDays }: Retention): string {
   if (days === null && payloadDays === null)
     return 'RETENTION_DAYS and RETENTION_PAYLOAD_DAYS are 0, so the ledger keeps everything.'
   return 'No record is old enough to be pruned.'

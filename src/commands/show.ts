@@ -44,10 +44,7 @@ Examples:
         return printUsageErrors(context, [`${word || 'an empty word'} names no record: give ${searchHelp}`])
       if (found.length > 1) return printSeveral(context, word, found, json)
       const [first] = found
-      const detail =
-        first === undefined
-          ? null
-          : await readSubmissionDetail(databases.ledger, first.id, databases.config.keyOnFailure)
+      const detail = first === undefined ? null : await readSubmissionDetail(databases.ledger, first.id)
       if (detail === null) {
         context.stderr.write(`outboxd: ${escapeControl(await explainMissingRecord(databases, word))}\n`)
         return exitCodes.nothing

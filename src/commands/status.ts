@@ -52,7 +52,7 @@ const usualEveryMs = 2_000
 
 async function readReport(databases: Databases): Promise<StatusReport> {
   const outbox = readOutboxStatus(databases)
-  return createStatusReport(await readLedgerStatus(databases), await outbox, databases.config)
+  return createStatusReport(await readLedgerStatus(databases), await outbox)
 }
 
 const clearScreen = '\x1b[2J\x1b[H'

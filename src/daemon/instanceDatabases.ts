@@ -95,7 +95,6 @@ async function connect(
       standby: config.ledgerStandby,
       clock: systemClock,
     }),
-    keyOnFailure: config.keyOnFailure,
     backoff: createPauseBackoff(config),
     requestOverAfterMs: requestOverAfterMs(requestTimeoutMs),
     trialLostAfterMs: trialLostAfterMs(requestTimeoutMs),

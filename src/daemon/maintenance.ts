@@ -133,7 +133,7 @@ const hourly = '1 * * * *'
 
 function createUpkeep({ config, databases, telemetry, wakeups }: Context, stopping: AbortSignal): LoopPart {
   const { ledger, queue } = databases
-  const { keyOnFailure, stuckAfterMs } = config
+  const { stuckAfterMs } = config
   let lastKey = ''
   let isHourOver = true
   const schedule = cron.schedule(
@@ -146,7 +146,7 @@ function createUpkeep({ config, databases, telemetry, wakeups }: Context, stoppi
   stopping.addEventListener('abort', () => void schedule.stop())
   const steps = [
     async () => {
-      const round = await releaseUnblockedRecords(ledger, keyOnFailure, lastKey)
+      const round = await releaseUnblockedRecords(ledger, lastKey)
       lastKey = round.lastKey
       if (round.released > 0) wakeups.dispatch.wake()
     },

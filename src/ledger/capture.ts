@@ -14,7 +14,7 @@ import { readCurrency } from './audit/currency.ts'
 import { readServedOutbox, type ServedOutbox } from './binding.ts'
 import { computeRequestDigest, decideDiscardsOfDocuments } from './documents.ts'
 import type { LedgerHistory } from './history/history.ts'
-import { type KeyOnFailure, statesBlockingKeySql, withKeysLockedThenReleased } from './keyOrder.ts'
+import { blocksKeySql, withKeysLockedThenReleased } from './keyOrder.ts'
 import { type Actor, reasonAndAccountJsonSql } from './operator/operator.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
@@ -29,7 +29,7 @@ import {
 } from './rowConflicts.ts'
 import type { Settings } from './settings.ts'
 
-export type CaptureLedger = Pick<InstanceLedger, 'instance' | 'keyOnFailure'> & {
+export type CaptureLedger = Pick<InstanceLedger, 'instance'> & {
   /** What this daemon was given. */
   ownSettings: Settings | null
   history: Pick<LedgerHistory, 'stands'>
@@ -60,7 +60,7 @@ export interface CaptureSession {
  * @returns null if another instance has the lock
  */
 export async function withCaptureLock<T>(
-  { instance, ownSettings, keyOnFailure, history, sessions }: CaptureLedger,
+  { instance, ownSettings, history, sessions }: CaptureLedger,
   work: (session: CaptureSession) => Promise<T>,
 ): Promise<T | null> {
   await using transaction = await beginTransaction(await sessions(), { openingSql: committedToDiskSql })
@@ -70,14 +70,14 @@ export async function withCaptureLock<T>(
       "select pg_try_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int) as locked",
     )
     if (!rows[0]?.locked) return null
-    const { hasOwnSettings, ...found } = await readStanding(db, keyOnFailure, ownSettings)
+    const { hasOwnSettings, ...found } = await readStanding(db, ownSettings)
     return { ...found, mayCapture: (await history.stands(db)) && hasOwnSettings }
   })
   if (standing === null) return null
   const result = await work({
     ...standing,
     db,
-    insert: (records) => onLedger(db, () => insert({ who: instance.who, keyOnFailure }, db, records)),
+    insert: (records) => onLedger(db, () => insert(instance.who, db, records)),
   })
   await transaction.commit()
   return result
@@ -101,18 +101,14 @@ const leaveLedgerSql = `set local enable_seqscan to default; set local enable_so
   set local enable_bitmapscan to default; set local lock_timeout = 0;
   select pg_catalog.set_config('search_path', pg_catalog.current_setting('outboxd.search_path'), true)`
 
-async function insert(
-  deps: { who: string; keyOnFailure: KeyOnFailure },
-  client: Database,
-  captured: readonly CapturedRecord[],
-): Promise<InsertResult> {
+async function insert(who: string, client: Database, captured: readonly CapturedRecord[]): Promise<InsertResult> {
   await client.query('savepoint before_insert')
-  let inserted = await insertAndReleaseKeys(deps, client, captured)
+  let inserted = await insertAndReleaseKeys(who, client, captured)
   const behind = findRowsBehind(captured, inserted.conflicts)
   if (behind.size > 0) {
     await client.query('rollback to savepoint before_insert')
     const rest = captured.filter(({ outboxId }) => !behind.has(outboxId))
-    inserted = await insertAndReleaseKeys(deps, client, rest)
+    inserted = await insertAndReleaseKeys(who, client, rest)
   }
   const { records, discarded, conflicts } = inserted
   const conflictingIds = new Set(conflicts.map(({ outboxId }) => outboxId))
@@ -122,15 +118,9 @@ async function insert(
   return { leftOutIds: conflictingIds.union(behind), discarded }
 }
 
-async function insertAndReleaseKeys(
-  { who, keyOnFailure }: { who: string; keyOnFailure: KeyOnFailure },
-  client: Database,
-  captured: readonly CapturedRecord[],
-) {
+async function insertAndReleaseKeys(who: string, client: Database, captured: readonly CapturedRecord[]) {
   const { records, discarded } = await decideDiscardsOfDocuments(client, captured)
-  const conflicts = await withKeysLockedThenReleased(client, records, keyOnFailure, () =>
-    insertCapturedRecords(client, records, who),
-  )
+  const conflicts = await withKeysLockedThenReleased(client, records, () => insertCapturedRecords(client, records, who))
   return { records, discarded, conflicts }
 }
 
@@ -150,16 +140,12 @@ interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skip
   hasOwnSettings: boolean
 }
 
-async function readStanding(
-  client: Database,
-  keyOnFailure: KeyOnFailure,
-  ownSettings: Settings | null,
-): Promise<Standing> {
+async function readStanding(client: Database, ownSettings: Settings | null): Promise<Standing> {
   const { rows } = await client.query<Standing>(
     `with line as (
        select held.key, held.length, (
          select s.state not in ('queued', 'sending') from outboxd.submission s
-         where s.key = held.key and s.state in (${statesBlockingKeySql[keyOnFailure]}) order by s.seq limit 1
+         where s.key = held.key and ${blocksKeySql('s')} order by s.seq limit 1
        ) as stuck
        from (
          select key, count(*) as length from outboxd.submission where state = 'queued' and held group by key

@@ -1,7 +1,5 @@
 import { type Database, inTransaction, type Pool } from '../postgres/database.ts'
 
-export type KeyOnFailure = 'continue' | 'block'
-
 /** Locks rows in the order of their ids, to avoid deadlocks. */
 export async function lockSubmissionsAndReadKeys(
   db: Database,
@@ -28,26 +26,31 @@ export async function lockKeys(db: Database, keys: readonly string[]): Promise<v
 }
 
 /** Releases each key's first held record if no earlier record blocks it. */
-async function releaseFirstRecordsOfKeys(
-  db: Database,
-  keys: readonly string[],
-  onFailure: KeyOnFailure,
-): Promise<number> {
-  const { rowCount } = await db.query(releaseSql[onFailure], [keys])
+async function releaseFirstRecordsOfKeys(db: Database, keys: readonly string[]): Promise<number> {
+  const { rowCount } = await db.query(
+    `with head as (
+       select first.* from unnest($1::text[]) line(key), lateral (
+         select s.id, s.state, s.held from outboxd.submission s
+         where s.key = line.key and ${blocksKeySql('s')} order by s.seq limit 1
+       ) first
+     )
+     update outboxd.submission s set held = false from head
+     where s.id = head.id and head.held and head.state = 'queued' and s.held and s.state = 'queued'`,
+    [keys],
+  )
   return rowCount ?? 0
 }
 
 export async function withKeysLockedThenReleased<T>(
   db: Database,
   records: readonly { key: string | null }[],
-  onFailure: KeyOnFailure,
   work: () => Promise<T>,
 ): Promise<T> {
   const keys = [...new Set(records.flatMap(({ key }) => key ?? []))]
   if (keys.length === 0) return work()
   await lockKeys(db, keys)
   const result = await work()
-  await releaseFirstRecordsOfKeys(db, keys, onFailure)
+  await releaseFirstRecordsOfKeys(db, keys)
   return result
 }
 
@@ -62,7 +65,6 @@ const keysMax = 1_000
  */
 export async function releaseUnblockedRecords(
   pool: Pool,
-  onFailure: KeyOnFailure,
   fromKey = '',
 ): Promise<{ released: number; lastKey: string }> {
   const { rows } = await pool.query<{ key: string }>(
@@ -73,36 +75,18 @@ export async function releaseUnblockedRecords(
   if (keys.length === 0) return { released: 0, lastKey: '' }
   const released = await inTransaction(pool, async (db) => {
     await lockKeys(db, keys)
-    return releaseFirstRecordsOfKeys(db, keys, onFailure)
+    return releaseFirstRecordsOfKeys(db, keys)
   })
   return { released, lastKey: keys.length < keysMax ? '' : (keys.at(-1) ?? '') }
 }
 
-export const endStatesBlockingKeySql: Record<KeyOnFailure, string> = {
-  continue: `'uncertain'`,
-  block: `'uncertain', 'failed', 'rejected'`,
-}
+/** True if KEY_ON_FAILURE is `block` in the ledger's settings, so that commands and daemons keep one order. */
+export const isKeyBlockedByFailureSql = `(select settings ->> 'KEY_ON_FAILURE' = 'block' from outboxd.ledger)`
 
 /**
- * States that block later records of the key, as literals, so that the planner can use the partial index
- * submission_line.
+ * True if the record blocks later records of its key. Lists all states as literals, so that the planner can use the
+ * partial index submission_line.
  */
-export const statesBlockingKeySql: Record<KeyOnFailure, string> = {
-  continue: `'queued', 'sending', ${endStatesBlockingKeySql.continue}`,
-  block: `'queued', 'sending', ${endStatesBlockingKeySql.block}`,
-}
-
-const release = (blocking: string) => `
-  with head as (
-    select first.* from unnest($1::text[]) line(key), lateral (
-      select s.id, s.state, s.held from outboxd.submission s
-      where s.key = line.key and s.state in (${blocking}) order by s.seq limit 1
-    ) first
-  )
-  update outboxd.submission s set held = false from head
-  where s.id = head.id and head.held and head.state = 'queued' and s.held and s.state = 'queued'`
-
-const releaseSql: Record<KeyOnFailure, string> = {
-  continue: release(statesBlockingKeySql.continue),
-  block: release(statesBlockingKeySql.block),
-}
+export const blocksKeySql = (alias: string) =>
+  `${alias}.state in ('queued', 'sending', 'uncertain', 'failed', 'rejected')
+     and (${alias}.state not in ('failed', 'rejected') or ${isKeyBlockedByFailureSql})`

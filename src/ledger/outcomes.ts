@@ -6,7 +6,7 @@ import { type Database, inTransaction } from '../postgres/database.ts'
 import { beginClaimSql, countRequestsOfOtherClient, endAnsweredRequests, endUnsentRequests } from './budget.ts'
 import { failResubmissionsOfOvertakenDocuments } from './documents.ts'
 import type { LedgerHistory } from './history/history.ts'
-import { type KeyOnFailure, withKeysLockedThenReleased } from './keyOrder.ts'
+import { withKeysLockedThenReleased } from './keyOrder.ts'
 import * as pauses from './pauses.ts'
 import { endPolls, type PollQueue } from './queue.ts'
 import { endRefusalRuns, type MassRefusal, noteRefusal } from './refusals.ts'
@@ -30,13 +30,12 @@ export interface InstanceLedger {
   queue: PollQueue
   instance: { id: string; who: string }
   history: LedgerHistory
-  keyOnFailure: KeyOnFailure
   backoff: pauses.PauseBackoff
   requestOverAfterMs: number
   trialLostAfterMs: number
 }
 
-type LedgerWriterDeps = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'keyOnFailure'>
+type LedgerWriterDeps = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance'>
 
 export interface WrittenOutcomes {
   written: WrittenStep[]
@@ -67,7 +66,7 @@ async function writeBatch(
 ): Promise<WrittenStep[]> {
   const written = await writeUnderFence(deps, db, batch.transitions)
   const mass = await noteRefusals(deps, db, batch, written)
-  await releaseBehind(db, batch.transitions, written, deps.keyOnFailure)
+  await releaseBehind(db, batch.transitions, written)
   if (batch.answeredRequests.length > 0) await endAnsweredRequests(db, deps.instance.id, batch.answeredRequests)
   if (batch.unsentRequests.length > 0) await endUnsentRequests(db, deps.instance.id, batch.unsentRequests)
   if (batch.trialSucceeded) await pauses.endPausesAfterTrial(db)
@@ -85,7 +84,7 @@ async function writeBatch(
 }
 
 async function noteRefusals(
-  { instance: { who }, keyOnFailure }: LedgerWriterDeps,
+  { instance: { who } }: LedgerWriterDeps,
   db: Database,
   { answeredRecords, refusals }: OutcomeBatch,
   written: readonly WrittenStep[],
@@ -95,7 +94,7 @@ async function noteRefusals(
   const ours = new Set(written.map(({ submissionId }) => submissionId))
   const mass: MassRefusal[] = []
   for (const refusal of refusals.filter(({ submissionId }) => ours.has(submissionId))) {
-    const heard = await noteRefusal(db, refusal, { who, keyOnFailure })
+    const heard = await noteRefusal(db, refusal, { who })
     if (heard !== null) mass.push(heard)
   }
   return mass
@@ -107,7 +106,7 @@ export function writeStepsAndReleaseKeys(
 ): Promise<WrittenStep[]> {
   return inTransaction(deps.ledger, async (db) => {
     const written = await writeUnderFence(deps, db, transitions)
-    await releaseBehind(db, transitions, written, deps.keyOnFailure)
+    await releaseBehind(db, transitions, written)
     return written
   })
 }
@@ -158,11 +157,10 @@ async function releaseBehind(
   db: Database,
   transitions: readonly Transition[],
   written: readonly WrittenStep[],
-  keyOnFailure: KeyOnFailure,
 ): Promise<void> {
   const stepped = new Set(written.map(({ submissionId }) => submissionId))
   const records = transitions.flatMap(({ submission }) => (stepped.has(submission.id) ? [submission] : []))
-  await withKeysLockedThenReleased(db, records, keyOnFailure, async () => {})
+  await withKeysLockedThenReleased(db, records, async () => {})
 }
 
 export type WritableTransition = Omit<Transition, 'request'>

@@ -3,7 +3,7 @@ import type { PauseToRaise } from '../model/service.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 import { hasLaterVersionAmongSql, newerOutboxIdOfDocumentSql, overtakingOutboxIdOfDocumentSql } from './documents.ts'
-import { type KeyOnFailure, lockSubmissionsAndReadKeys, withKeysLockedThenReleased } from './keyOrder.ts'
+import { isKeyBlockedByFailureSql, lockSubmissionsAndReadKeys, withKeysLockedThenReleased } from './keyOrder.ts'
 import { logOperatorAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { resetColumnsByLifetimeSql } from './submissions.ts'
@@ -26,7 +26,7 @@ export interface MassRefusal {
 export async function noteRefusal(
   db: Database,
   refusal: Refusal,
-  { who, keyOnFailure }: { who: string; keyOnFailure: KeyOnFailure },
+  { who }: { who: string },
 ): Promise<MassRefusal | null> {
   const run = await extendRun(db, refusal)
   if (run === null || (!run.isMass && run.records < refusalsMax)) return null
@@ -34,7 +34,7 @@ export async function noteRefusal(
   // Pauses all resources, because all records share address, certificate and token.
   const detail = `${said}. ${refusalsMax} records in a row (endpoint ${resource}) got this refusal, so their contents are probably not the cause, and all sending is paused. Check the address, the client certificate and the mapping (\`outboxd check\`)`
   const message = `mass refusal: ${said}`
-  const queued = await queueRejectedAgain(db, run.submissions, { who, keyOnFailure, message })
+  const queued = await queueRejectedAgain(db, run.submissions, { who, message })
   // A record that was not queued stays listed: if a later record of its key is refused, too, both are queued again.
   const left = run.submissions.filter((id) => !queued.includes(id))
   await db.query('update outboxd.refusal_run set is_mass = true, submissions = $2 where resource = $1', [
@@ -79,14 +79,14 @@ async function extendRun(db: Database, refusal: Refusal): Promise<Run | null> {
 export async function queueRejectedAgain(
   db: Database,
   ids: readonly string[],
-  { who, keyOnFailure, message }: { who: string; keyOnFailure: KeyOnFailure; message: string },
+  { who, message }: { who: string; message: string },
 ): Promise<string[]> {
   const locked = await lockSubmissionsAndReadKeys(
     db,
     ids.map((id) => ({ id })),
   )
   const keys = [...new Set(locked.flatMap(({ key }) => key ?? []))]
-  return withKeysLockedThenReleased(db, locked, keyOnFailure, async () => {
+  return withKeysLockedThenReleased(db, locked, async () => {
     // Waits for claims of later records that are not committed yet, so that the next statement sees what they send.
     if (keys.length > 0)
       await db.query(
@@ -101,7 +101,8 @@ export async function queueRejectedAgain(
            select from outboxd.submission l
            where hashtextextended(l.key, 0) = hashtextextended(s.key, 0) and l.key = s.key and l.seq > s.seq and l.attempt > 0
              and (l.state not in ('queued', 'rejected') or l.in_doubt or l.may_have_arrived)
-         ) and (s.document is null ${keyOnFailure === 'block' ? `or s.key is not null and ${overtakingOutboxIdOfDocumentSql('s')} is null` : ''}
+         ) and (s.document is null
+           or ${isKeyBlockedByFailureSql} and s.key is not null and ${overtakingOutboxIdOfDocumentSql('s')} is null
            or ${newerOutboxIdOfDocumentSql('s')} is null and not ${hasLaterVersionAmongSql('s', '$1::uuid[]')}
          ) returning id, attempt, seq
        ), event as (

@@ -7,7 +7,7 @@ import { sessionNamesOfLedgerSql } from '../postgres/ledgerSchema.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { type Resource, resourceNames } from '../resources.ts'
 import { heartbeatSilenceMaxMs, isInstanceAliveSql } from './instances.ts'
-import { endStatesBlockingKeySql, type KeyOnFailure } from './keyOrder.ts'
+import { blocksKeySql } from './keyOrder.ts'
 import { isActivePauseSql, wasPauseClearedInLastHourSql } from './pauses.ts'
 
 export interface LedgerSnapshot {
@@ -24,7 +24,9 @@ export interface LedgerSnapshot {
   oldestForPersonMs: number | null
   pauses: { reason: PauseReason; sinceMs: number; untilMs: number | null; detail: string }[]
   problems: Partial<Record<ProblemKind, number>>
+  /** 0 until the first daemon has run. */
   rateCapacity: number
+  rateWindowMs: number
   rateAvailable: number
   /** Left to another client that spends from the budget. */
   rateHeldBack: number
@@ -60,7 +62,8 @@ export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> 
         from outboxd.pause where ${isActivePauseSql}) as pauses,
        (select coalesce(json_object_agg(kind, n), '{}') from
           (select kind, count(*) as n from outboxd.problem group by kind) counted) as problems,
-       coalesce(budget.rate_limit, 0) as "rateCapacity", coalesce(budget.free, 0) as "rateAvailable",
+       coalesce(budget.rate_limit, 0) as "rateCapacity", coalesce(budget.window_ms, 0)::float8 as "rateWindowMs",
+       coalesce(budget.free, 0) as "rateAvailable",
        (select count(*)::int from outboxd.request where purpose = 'other_client'
           and over_at > statement_timestamp() - budget.window_ms * interval '1 ms') as "rateHeldBack",
        (select count(*)::int from due) as "reportsDue",
@@ -246,7 +249,7 @@ const calmSql = `select
 
 const workingSessionNames = [daemonSessionNames.work, daemonSessionNames.heartbeat, daemonSessionNames.listen]
 
-export async function readDaemonActivity(db: Database, onFailure: KeyOnFailure): Promise<DaemonActivity> {
+export async function readDaemonActivity(db: Database): Promise<DaemonActivity> {
   const { rows } = await db.query<DaemonActivity>(
     `with calm as materialized (${calmSql})
      select
@@ -266,8 +269,8 @@ export async function readDaemonActivity(db: Database, onFailure: KeyOnFailure):
             order by s.ended_at desc limit $1
           ) last order by last.ended_at desc limit $1) last) as "pollsPerRecord",
        (select coalesce(sum(n), 0)::int from (
-          select key, min(seq) as seq from outboxd.submission
-          where key is not null and state in (${endStatesBlockingKeySql[onFailure]}) group by key
+          select key, min(seq) as seq from outboxd.submission s
+          where key is not null and state not in ('queued', 'sending') and ${blocksKeySql('s')} group by key
         ) stop, lateral (
           select count(*) as n from outboxd.submission s
           where s.key = stop.key and s.seq > stop.seq and s.state = 'queued' and s.held

@@ -142,7 +142,7 @@ export type MatchedAnswers =
 
 /** Any wrong line makes the whole file invalid. */
 export async function matchAnswersToRecords(
-  { ledger, config }: Pick<Databases, 'ledger' | 'config'>,
+  { ledger }: Pick<Databases, 'ledger'>,
   lines: readonly AnsweredLine[],
   terms: Pick<ResolveAnswer, 'unchecked' | 'newKey'>,
   onLine: (index: number) => void,
@@ -167,7 +167,7 @@ export async function matchAnswersToRecords(
       wrong(submission)
       continue
     }
-    const detail = await readSubmissionDetail(ledger, submission.id, config.keyOnFailure)
+    const detail = await readSubmissionDetail(ledger, submission.id)
     if (detail === null) {
       wrong('the record was pruned just now')
       continue

@@ -5,7 +5,7 @@ import { type State, states } from '../model/submission.ts'
 import { pluralize } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
 import { formatDuration } from '../time.ts'
-import type { Databases } from './databases.ts'
+import { type Databases, noSettingsMessage } from './databases.ts'
 import {
   type FilterOptions,
   hasFilters,
@@ -182,14 +182,14 @@ export function groupSubmissionsByKind(submissions: readonly ListedSubmission[])
 }
 
 /** Estimates the cost as `status` estimates the backlog. */
-export async function readReplayCostMessage({ ledger, config }: Databases, count: number): Promise<string> {
-  const [{ rateCapacity }, { pollsPerRecord }] = await Promise.all([
+export async function readReplayCostMessage({ ledger }: Databases, count: number): Promise<string> {
+  const [{ rateCapacity, rateWindowMs }, { pollsPerRecord }] = await Promise.all([
     readLedgerSnapshot(ledger),
-    readDaemonActivity(ledger, config.keyOnFailure),
+    readDaemonActivity(ledger),
   ])
-  const { requests: limit, windowMs } = config.rateLimit
+  if (rateCapacity === 0) return `The cost is unknown: ${noSettingsMessage}`
   const { durationMs, pollsPerRecord: polls } = estimateBacklog({
-    ...{ toSend: count, tracked: 0, pollsPerRecord, capacity: rateCapacity || limit, windowMs, lastDueInMs: 0 },
+    ...{ toSend: count, tracked: 0, pollsPerRecord, capacity: rateCapacity, windowMs: rateWindowMs, lastDueInMs: 0 },
   })
   const requests = Math.ceil(count * (1 + polls))
   return `The replay costs about ${pluralize(requests, 'request')}, which is ${formatDuration(durationMs)} of the whole budget.`

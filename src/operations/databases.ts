@@ -1,7 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
-import type { DatabaseConfig } from '../config.ts'
+import { type DatabaseConfig, readLimitAndRetention } from '../config.ts'
 import { assertMigrated } from '../ledger/migrations.ts'
 import type { Operator, WhoAndReason } from '../ledger/operator/operator.ts'
+import type { Retention } from '../ledger/retention.ts'
+import { readSettings } from '../ledger/settings.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { createPool, type Pool, withConnectionErrorsExplained } from '../postgres/database.ts'
@@ -28,6 +30,19 @@ export interface Databases extends AsyncDisposable {
 export interface LedgerPoolOptions {
   connections?: number
   lockMs?: number
+}
+
+export const noSettingsMessage =
+  'the ledger has no settings yet, because no daemon has run with it. Start one with `outboxd run`.'
+
+/**
+ * Reads how long the daemons keep records. A command does not act on the variables of its own shell.
+ * @throws Error if no daemon has run with this ledger
+ */
+export async function readLedgerRetention({ ledger }: Pick<Databases, 'ledger'>): Promise<Retention> {
+  const settings = await readSettings(ledger)
+  if (settings === null) throw new Error(noSettingsMessage)
+  return readLimitAndRetention(settings).retention
 }
 
 const outboxName = 'outboxd command outbox'
@@ -90,8 +105,8 @@ export function withOutbox<T>(
   return withConnectionErrorsExplained(config.databaseUrl, async () => work(outboxTable()))
 }
 
-export function createOperator({ config, ledger, account }: Databases, actor: WhoAndReason): Operator {
-  return { ledger, keyOnFailure: config.keyOnFailure, actor: { ...actor, account } }
+export function createOperator({ ledger, account }: Databases, actor: WhoAndReason): Operator {
+  return { ledger, actor: { ...actor, account } }
 }
 
 export const readSessionsBlockingOutboxReads = ({ locks }: Pick<Databases, 'locks'>): Promise<LockingSession[]> =>

@@ -1,4 +1,3 @@
-import type { DatabaseConfig } from '../config.ts'
 import type { Problem } from '../model/problem.ts'
 import type { PauseReason } from '../model/service.ts'
 import { statesNeedingAttention } from '../model/submission.ts'
@@ -20,8 +19,8 @@ export interface StatusReport extends CombinedStatus {
   diagnoses: [Diagnosis, ...Diagnosis[]]
 }
 
-export function createStatusReport(ledger: LedgerStatus, outbox: OutboxStatus, config: DatabaseConfig): StatusReport {
-  const facts = combineStatuses(ledger, outbox, config)
+export function createStatusReport(ledger: LedgerStatus, outbox: OutboxStatus): StatusReport {
+  const facts = combineStatuses(ledger, outbox)
   return { ...facts, diagnoses: diagnose(facts) }
 }
 

@@ -1,5 +1,4 @@
 import { setTimeout } from 'node:timers/promises'
-import type { DatabaseConfig } from '../config.ts'
 import { readServedOutbox, type StartPosition } from '../ledger/binding.ts'
 import { isStandbyAwaited } from '../ledger/history/history.ts'
 import { findReadOnlyCause, type ReadOnlyCause } from '../ledger/operator/readServer.ts'
@@ -45,13 +44,10 @@ export interface CombinedStatus extends LedgerStatus {
   throughAtMs: number | null
 }
 
-export async function readLedgerStatus({
-  ledger,
-  config,
-}: Pick<Databases, 'ledger' | 'config'>): Promise<LedgerStatus> {
+export async function readLedgerStatus({ ledger }: Pick<Databases, 'ledger'>): Promise<LedgerStatus> {
   const [snapshot, activity, standing, { start }, readOnly, recent, standbyAwaited] = await Promise.all([
     readLedgerSnapshot(ledger),
-    readDaemonActivity(ledger, config.keyOnFailure),
+    readDaemonActivity(ledger),
     readProblems(ledger),
     readServedOutbox(ledger),
     findReadOnlyCause(ledger),
@@ -100,32 +96,25 @@ async function untilLocked(databases: Databases, signal: AbortSignal): Promise<O
   }
 }
 
-export function combineStatuses(
-  ledger: LedgerStatus,
-  outboxStatus: OutboxStatus,
-  config: DatabaseConfig,
-): CombinedStatus {
-  const { nowMs, pauses, submissions } = ledger
+export function combineStatuses(ledger: LedgerStatus, outboxStatus: OutboxStatus): CombinedStatus {
+  const { nowMs, pauses, submissions, rateCapacity: capacity } = ledger
   const outbox = outboxStatus.kind === 'read' ? outboxStatus.outbox : null
   const unsent = [ledger.oldestUnsentMs, outbox?.oldestMs ?? null].filter((ms) => ms !== null)
   const oldestMs = unsent.length > 0 ? Math.min(...unsent) : null
-  const capacity = ledger.rateCapacity || config.rateLimit.requests
   const backlog =
-    outbox === null
+    outbox === null || capacity === 0
       ? null
       : estimateBacklog({
           toSend: outbox.waiting + submissions.queued + submissions.sending - ledger.probing - ledger.heldForPerson,
           tracked: submissions.accepted + ledger.probing,
           pollsPerRecord: ledger.pollsPerRecord,
           capacity: capacity > ledger.rateHeldBack ? capacity - ledger.rateHeldBack : capacity,
-          windowMs: config.rateLimit.windowMs,
+          windowMs: ledger.rateWindowMs,
           lastDueInMs: ledger.lastDueMs === null ? 0 : ledger.lastDueMs - nowMs,
         })
   const backlogStandsUntil = standsUntil(ledger)
   return {
     ...ledger,
-    rateCapacity: capacity,
-    rateAvailable: ledger.rateCapacity > 0 ? ledger.rateAvailable : capacity,
     outbox: outboxStatus,
     oldestMs,
     backlog,

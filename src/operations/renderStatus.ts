@@ -27,7 +27,7 @@ export function renderStatusLine({
     `to send ${waiting} in the outbox and ${submissions.queued} captured`,
     `at the service ${submissions.accepted + submissions.sending}`,
     `need attention ${submissions.uncertain + submissions.failed + submissions.rejected}`,
-    `${report.rateAvailable} of ${report.rateCapacity} requests free`,
+    budgetClause(report),
   ].join(', ')
   return lines([`${formatInstant(report.nowMs)} ${first.message} | ${figures}${more}`])
 }
@@ -57,11 +57,11 @@ function recordRows(report: StatusReport): Row[] {
 }
 
 function ledgerRows(report: StatusReport): Row[] {
-  const { rateAvailable, rateCapacity, rateHeldBack, nextFreeMs, recent, nowMs } = report
+  const { rateHeldBack, nextFreeMs, recent, nowMs } = report
   const next = nextFreeMs === null ? '' : `, the next in ${formatDuration(nextFreeMs - nowMs)}`
   const left = rateHeldBack === 0 ? '' : `, ${rateHeldBack} left to another client`
   return [
-    ['budget', `${rateAvailable} of ${rateCapacity} requests free${next}${left}`],
+    ['budget', `${budgetClause(report)}${next}${left}`],
     ['last hour', performance(recent.lastHour)],
     ['last day', performance(recent.lastDay)],
     ['last 28 days', performance(recent.last28Days)],
@@ -84,6 +84,9 @@ export function dueReportsClause({
     oldestReportDueMs === null ? '' : `, the oldest from ${formatInstantAndDistance(oldestReportDueMs, nowMs)}`
   return `${pluralize(reportsDue, 'outcome')}${oldest}`
 }
+
+const budgetClause = ({ rateAvailable, rateCapacity }: Pick<StatusReport, 'rateAvailable' | 'rateCapacity'>): string =>
+  rateCapacity === 0 ? 'unknown until the first daemon runs' : `${rateAvailable} of ${rateCapacity} requests free`
 
 export function backlogClause({
   backlog,

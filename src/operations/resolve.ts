@@ -89,7 +89,7 @@ export async function previewResolution(
   if (found.kind === 'invalid') return found
   const submission = found.kind === 'found' ? found.submissions[0] : undefined
   if (submission === undefined) return { kind: 'missing' }
-  const detail = await readSubmissionDetail(databases.ledger, submission.id, databases.config.keyOnFailure)
+  const detail = await readSubmissionDetail(databases.ledger, submission.id)
   if (detail === null) return { kind: 'missing' }
   const settling = { submission, detail }
   const outcome = (await whyNotResolved(databases.ledger, settling, answer)) ?? predictResolveOutcome(settling, answer)

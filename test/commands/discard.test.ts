@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { command as discard } from '../../src/commands/discard.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import type { GivenChange } from '../support/change.ts'
-import { claim, outcomeBatch, transition } from '../support/ledger.ts'
+import { claim, outcomeBatch, setKeyOnFailure, transition } from '../support/ledger.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
 
 let fixture: Fixture
@@ -36,9 +36,10 @@ test('discarding an uncertain record releases the next record of its key', async
 
 test('with KEY_ON_FAILURE=block, discarding a failed record releases the next record of its key', async () => {
   const first = await fixture.end(failedE003, { key: 'k' })
-  const [second = ''] = await fixture.ledger.capture([{ key: 'k' }], 'block')
+  await setKeyOnFailure(fixture.ledger.pool, 'block')
+  const [second = ''] = await fixture.ledger.capture([{ key: 'k' }])
   expect((await fixture.ledger.row(second)).held).toBe(true)
-  await run([first], { reason }, { KEY_ON_FAILURE: 'block' })
+  await run([first], { reason }, { KEY_ON_FAILURE: 'continue' })
   expect((await fixture.ledger.row(second)).held).toBe(false)
 })
 

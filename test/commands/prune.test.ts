@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { command as prune } from '../../src/commands/prune.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
+import { setSettings } from '../support/ledger.ts'
 import { startProgram } from '../support/program.ts'
 import { completeAgo } from '../support/retention.ts'
 import { until } from '../support/until.ts'
@@ -44,7 +45,8 @@ test('prune deletes and empties the records that are due, and says how many', as
   const { code, messages } = await run({})
   expect([code, messages]).toEqual([0, 'Deleted 3 records, emptied 2.\n'])
   expect(await run({})).toMatchObject({ code: 3, messages: 'No record is old enough to be pruned.\n' })
-  expect(await run({}, { RETENTION_DAYS: '39' })).toMatchObject({ messages: 'Deleted 2 records, emptied 0.\n' })
+  await setSettings(fixture.ledger.pool, { RETENTION_DAYS: '39' })
+  expect(await run({})).toMatchObject({ messages: 'Deleted 2 records, emptied 0.\n' })
   expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
 })
 
@@ -59,10 +61,23 @@ test('prune exits with 1 if records are kept because another session has locked 
   expect(await run({})).toMatchObject({ code: 0, messages: expect.stringContaining('Deleted 2 records') })
 })
 
+test('records are kept as long as the ledger says, whatever the shell says', async () => {
+  await completed(1, 40)
+  expect(await run({}, { RETENTION_DAYS: '1', RETENTION_PAYLOAD_DAYS: '1' })).toMatchObject({
+    messages: 'Deleted 0 records, emptied 1.\n',
+  })
+  expect(await fixture.ledger.countStates()).toEqual({ completed: 1 })
+})
+
+test('before any daemon ran, prune says that the ledger has no settings', async () => {
+  await fixture.ledger.reset()
+  await expect(run({})).rejects.toThrow('the ledger has no settings yet, because no daemon has run with it')
+})
+
 test('with retention of 0 days prune keeps everything, and says so', async () => {
   await completed(1, 4_000)
-  const keepsAll = { RETENTION_DAYS: '0', RETENTION_PAYLOAD_DAYS: '0' }
-  expect(await run({}, keepsAll)).toMatchObject({ code: 3, messages: expect.stringContaining('keeps everything') })
+  await setSettings(fixture.ledger.pool, { RETENTION_DAYS: '0', RETENTION_PAYLOAD_DAYS: '0' })
+  expect(await run({})).toMatchObject({ code: 3, messages: expect.stringContaining('keeps everything') })
 })
 
 test('--json prints what was due, what was done, and the retention in days', async () => {

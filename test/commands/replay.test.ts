@@ -3,7 +3,7 @@ import { command as list } from '../../src/commands/list.ts'
 import { command as replay } from '../../src/commands/replay.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import type { GivenChange } from '../support/change.ts'
-import { setLimit } from '../support/ledger.ts'
+import { setKeyOnFailure, setLimit } from '../support/ledger.ts'
 import { type Fixture, failedE003, mappingFiles, openFixture, payloadOf, uncertain } from './fixture.ts'
 
 let fixture: Fixture
@@ -151,13 +151,13 @@ describe('--refresh', () => {
   })
 
   test('after its key was corrected, the record is in order with the new key, and no longer with the old', async () => {
-    const block = { env: { KEY_ON_FAILURE: 'block' } }
+    await setKeyOnFailure(fixture.ledger.pool, 'block')
     const outboxId = await fixture.row(payloadOf())
     const id = await fixture.end(failedE003, { outboxId, key: 'wrong' })
     const ofWrong = await fixture.end({ state: 'queued' }, { key: 'wrong' })
     await fixture.ledger.pool.query(`update outboxd.submission set held = true where id = $1`, [ofWrong])
     await fixture.ledger.pool.query(`update outbox set key = 'right' where id = $1`, [outboxId])
-    expect((await run([id], { refresh: true }, block)).code).toBe(0)
+    expect((await run([id], { refresh: true })).code).toBe(0)
     const ofRight = await fixture.end({ state: 'queued' }, { key: 'right' })
     const held = async (each: string) => (await fixture.ledger.row(each)).held
     expect(await fixture.ledger.row(id)).toMatchObject({ state: 'queued', key: 'right' })

@@ -159,6 +159,7 @@ const ledger = (oldestUnsentMs: number | null): LedgerSnapshot => ({
   pauses: [{ reason: 'throttled', sinceMs: 0, untilMs: null, detail: '' }],
   problems: {},
   rateCapacity: 100,
+  rateWindowMs: 60_000,
   rateAvailable: 40,
   rateHeldBack: 0,
   reportsDue: 0,

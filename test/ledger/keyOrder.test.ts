@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { decideClaimLimits } from '../../src/daemon/capture/capture.ts'
-import { type KeyOnFailure, releaseUnblockedRecords } from '../../src/ledger/keyOrder.ts'
+import { releaseUnblockedRecords } from '../../src/ledger/keyOrder.ts'
 import type { Submission } from '../../src/model/submission.ts'
 import type { GivenChange } from '../support/change.ts'
 import {
@@ -10,6 +10,7 @@ import {
   openCaptureLock,
   openLedger,
   outcomeBatch,
+  setKeyOnFailure,
   setLimit,
   type TestDispatch,
   transition,
@@ -47,32 +48,34 @@ test('the first record of a key may be sent and the later ones are held; records
 })
 
 describe.each(['continue', 'block'] as const)('KEY_ON_FAILURE=%s:', (keyOnFailure) => {
-  const lets: Record<KeyOnFailure, Record<string, boolean>> = {
+  beforeEach(() => setKeyOnFailure(ledger.pool, keyOnFailure))
+
+  const lets = {
     continue: { accepted: true, completed: true, failed: true, rejected: true, discarded: true, uncertain: false },
     block: { accepted: true, completed: true, failed: false, rejected: false, discarded: true, uncertain: false },
   }
 
   test.each(Object.entries(lets[keyOnFailure]))('a record that is %s lets the next one go: %s', async (state, goes) => {
-    const [, second, third] = await ledger.capture(line(3), keyOnFailure)
-    await send(ledger.dispatch({ keyOnFailure }), state === 'accepted' ? accepted() : ({ state } as GivenChange))
+    const [, second, third] = await ledger.capture(line(3))
+    await send(ledger.dispatch(), state === 'accepted' ? accepted() : ({ state } as GivenChange))
     expect(await isHeld(second)).toBe(!goes)
     expect(await isHeld(third)).toBe(true)
   })
 
   test('a record that waits for another attempt holds back the next', async () => {
-    const [, second] = await ledger.capture(line(2), keyOnFailure)
-    await send(ledger.dispatch({ keyOnFailure }), { state: 'queued', dueInMs: 60_000 })
+    const [, second] = await ledger.capture(line(2))
+    await send(ledger.dispatch(), { state: 'queued', dueInMs: 60_000 })
     expect(await isHeld(second)).toBe(true)
   })
 
   test('records are sent in the order in which they came, one at a time', async () => {
-    const ids = await ledger.capture(line(5), keyOnFailure)
-    const work = ledger.dispatch({ keyOnFailure })
+    const ids = await ledger.capture(line(5))
+    const work = ledger.dispatch()
     for (const id of ids) expect((await send(work, accepted())).id).toBe(id)
   })
 
   test('a record that did not map counts as a rejected one', async () => {
-    const [, second] = await ledger.capture([{ key: 'k', error: 'no', body: null }, { key: 'k' }], keyOnFailure)
+    const [, second] = await ledger.capture([{ key: 'k', error: 'no', body: null }, { key: 'k' }])
     expect(await isHeld(second)).toBe(keyOnFailure === 'block')
   })
 })
@@ -103,21 +106,24 @@ test('no release is lost when a record is captured while the one before it is be
 })
 
 test('keys that KEY_ON_FAILURE=block held are released under KEY_ON_FAILURE=continue', async () => {
-  const [, second, third] = await ledger.capture(line(3), 'block')
-  await send(ledger.dispatch({ keyOnFailure: 'block' }), { state: 'failed' })
+  await setKeyOnFailure(ledger.pool, 'block')
+  const [, second, third] = await ledger.capture(line(3))
+  await send(ledger.dispatch(), { state: 'failed' })
   expect(await isHeld(second)).toBe(true)
-  const release = (keyOnFailure: KeyOnFailure) =>
-    releaseUnblockedRecords(ledger.pool, keyOnFailure).then(({ released }) => released)
-  expect(await release('block')).toBe(0)
-  expect(await release('continue')).toBe(1)
+  const release = async () => (await releaseUnblockedRecords(ledger.pool)).released
+  expect(await release()).toBe(0)
+  await setKeyOnFailure(ledger.pool, 'continue')
+  expect(await release()).toBe(1)
   expect(await Promise.all([second, third].map(isHeld))).toEqual([false, true])
 })
 
 test('an empty key is released, too', async () => {
-  const [, second] = await ledger.capture([{ key: '' }, { key: '' }], 'block')
-  await send(ledger.dispatch({ keyOnFailure: 'block' }), { state: 'failed' })
-  const release = () => releaseUnblockedRecords(ledger.pool, 'continue')
+  await setKeyOnFailure(ledger.pool, 'block')
+  const [, second] = await ledger.capture([{ key: '' }, { key: '' }])
+  await send(ledger.dispatch(), { state: 'failed' })
+  const release = () => releaseUnblockedRecords(ledger.pool)
   expect(await isHeld(second)).toBe(true)
+  await setKeyOnFailure(ledger.pool, 'continue')
   expect((await release()).released).toBe(1)
 })
 
@@ -125,16 +131,15 @@ test('a round checks 1,000 keys, and the next round goes on after them', async (
   const many = Array.from({ length: 1_001 }, (_, i) => `key ${String(i).padStart(4, '0')}`)
   await ledger.capture(many.flatMap((key) => [{ key }, { key }]))
   await ledger.pool.query(`update outboxd.submission set held = true where key = $1`, [many.at(-1)])
-  const release = (after: string) => releaseUnblockedRecords(ledger.pool, 'continue', after)
+  const release = (after: string) => releaseUnblockedRecords(ledger.pool, after)
   const first = await release('')
   expect(first).toEqual({ released: 0, lastKey: many[999] })
   expect(await release(first.lastKey)).toEqual({ released: 1, lastKey: '' })
 })
 
 describe('capture', () => {
-  const captureLock = (keyOnFailure: KeyOnFailure) => openCaptureLock(ledger.pool, keyOnFailure)
-  const room = (keyOnFailure: KeyOnFailure = 'continue') =>
-    captureLock(keyOnFailure).withLock(async (turn) => decideClaimLimits(turn, 800))
+  const captureLock = () => openCaptureLock(ledger.pool)
+  const room = () => captureLock().withLock(async (turn) => decideClaimLimits(turn, 800))
 
   test('counts queued records against its window', async () => {
     await ledger.capture([{}, {}, { error: 'no', body: null }])
@@ -151,23 +156,22 @@ describe('capture', () => {
     ['failed', [], ['k']],
     ['accepted', [], []],
   ])('takes no rows of a key that waits for an operator: after %s, %j, or %j under KEY_ON_FAILURE=block', async (state, go, block) => {
-    await ledger.capture(line(3), 'block')
-    await send(
-      ledger.dispatch({ keyOnFailure: 'block' }),
-      state === 'accepted' ? accepted() : ({ state } as GivenChange),
-    )
-    expect(await room('continue')).toMatchObject({ exceptKeys: go })
-    expect(await room('block')).toMatchObject({ exceptKeys: block })
+    await setKeyOnFailure(ledger.pool, 'block')
+    await ledger.capture(line(3))
+    await send(ledger.dispatch(), state === 'accepted' ? accepted() : ({ state } as GivenChange))
+    expect(await room()).toMatchObject({ exceptKeys: block })
+    await setKeyOnFailure(ledger.pool, 'continue')
+    expect(await room()).toMatchObject({ exceptKeys: go })
   })
 
   test('is done by one instance at a time', async () => {
-    const both = await captureLock('continue').withLock(() => captureLock('continue').withLock(async () => 'both'))
+    const both = await captureLock().withLock(() => captureLock().withLock(async () => 'both'))
     expect(both).toBeNull()
-    expect(await captureLock('continue').withLock(async () => 'after')).toBe('after')
+    expect(await captureLock().withLock(async () => 'after')).toBe('after')
   })
 
   test('keeps nothing if its work fails', async () => {
-    const failing = captureLock('continue').withLock(async (turn) => {
+    const failing = captureLock().withLock(async (turn) => {
       await turn.insert([record()])
       throw new Error('the outbox is away')
     })

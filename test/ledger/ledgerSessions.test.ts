@@ -52,7 +52,7 @@ describe('each frequent read uses its own index, whatever the statistics say:', 
   })
 
   test('the later records of the keys of a mass refusal', async () => {
-    const given = { who: 'test', keyOnFailure: 'continue', message: 'test' } as const
+    const given = { who: 'test', message: 'test' } as const
     const plan = await plansOf((db) => queueRejectedAgain(db, ['00000000-0000-7000-8000-000000000001'], given), {
       key: 'K',
     })

@@ -415,7 +415,7 @@ describe('a batch of outcomes', () => {
 
 describe('maintenance', () => {
   const instance = { id: randomUUID(), version: 'test', host: 'test', settings: {} }
-  const on = () => ({ ledger: ledger.pool, queue: ledger.queue, keyOnFailure: 'continue' as const })
+  const on = () => ({ ledger: ledger.pool, queue: ledger.queue })
 
   test('writes a rescue with its next poll, and the outcome of the former owner comes too late', async () => {
     const submission = await sending()

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
-import { type KeyOnFailure, lockSubmissionsAndReadKeys } from '../../src/ledger/keyOrder.ts'
+import { lockSubmissionsAndReadKeys } from '../../src/ledger/keyOrder.ts'
 import { believeMassRefusals } from '../../src/ledger/refusals.ts'
 import type { CapturedRecord } from '../../src/model/outbox.ts'
 import {
@@ -9,6 +9,7 @@ import {
   type Ledger,
   openLedger,
   outcomeBatch,
+  setKeyOnFailure,
   setLimit,
   type TestDispatch,
   transition,
@@ -28,12 +29,7 @@ beforeEach(async () => {
 })
 
 /** Captures and claims a record, and writes its refusal in these words. */
-async function refuse(
-  message = 'nginx: 400',
-  record: Partial<CapturedRecord> = {},
-  inDoubt = false,
-  keyOnFailure: KeyOnFailure = 'continue',
-): Promise<string> {
+async function refuse(message = 'nginx: 400', record: Partial<CapturedRecord> = {}, inDoubt = false): Promise<string> {
   const [id = ''] = await ledger.capture([record])
   await ledger.pool.query('update outboxd.submission set in_doubt = $2 where id = $1', [id, inDoubt])
   const { submissions } = await claim(work, { submissions: 1 })
@@ -43,7 +39,7 @@ async function refuse(
   const refusals = [
     { submissionId: submission.id, resource: submission.resource, fingerprint: message, summary: message },
   ]
-  await ledger.dispatch({ keyOnFailure }).writeOutcomes(outcomeBatch({ transitions: [refused], refusals }))
+  await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions: [refused], refusals }))
   return id
 }
 
@@ -167,12 +163,12 @@ test('a mass refusal does not queue an older version of a document again beside 
 })
 
 test('KEY_ON_FAILURE=block: an older version of a document is queued again before the newer one that it holds back', async () => {
-  work = ledger.dispatch({ keyOnFailure: 'block' })
+  await setKeyOnFailure(ledger.pool, 'block')
   const version = { key: '5', document: 'public.sale 5' }
-  const first = await refuse('nginx: 400', version, false, 'block')
-  const [second = ''] = await ledger.capture([version], 'block')
+  const first = await refuse('nginx: 400', version)
+  const [second = ''] = await ledger.capture([version])
   expect(await ledger.row(second)).toMatchObject({ state: 'queued', held: true })
-  await times(9, () => refuse('nginx: 400', {}, false, 'block'))
+  await times(9, () => refuse())
   expect([await ledger.row(first), await ledger.row(second)]).toMatchObject([
     { state: 'queued', held: false },
     { state: 'queued', held: true },
@@ -257,7 +253,7 @@ test('after a mass refusal one more refusal pauses sending, until a record gets 
 test('after an operator believes the refusal, records with it stay rejected for a day', async () => {
   await times(10, () => refuse())
   const actor = { who: 'operator test', reason: null, account: 'test@test' }
-  const operator = { ledger: ledger.pool, url: '', keyOnFailure: 'continue', actor } as const
+  const operator = { ledger: ledger.pool, url: '', actor } as const
   expect(await believeMassRefusals(operator, 86_400_000)).toEqual(['nginx: 400'])
   expect(await believeMassRefusals(operator, 86_400_000)).toEqual([])
   expect(await problems()).toEqual([])

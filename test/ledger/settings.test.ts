@@ -97,7 +97,7 @@ test('a capture that began with the former settings sees that it may not go on',
   const [old, fresh] = [daemon(), daemon({ 'outbox.yaml': 'bbbb' })]
   await old.follow()
   await fresh.follow()
-  const withLock = openCaptureLock(ledger.pool, 'continue', old.own).withLock
+  const withLock = openCaptureLock(ledger.pool, old.own).withLock
   expect(await withLock(async ({ mayCapture }) => mayCapture)).toBe(false)
   expect(await openCaptureLock(ledger.pool).withLock(async ({ mayCapture }) => mayCapture)).toBe(true)
 })

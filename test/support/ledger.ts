@@ -15,7 +15,6 @@ import {
 import { Claims } from '../../src/ledger/claims.ts'
 import { LedgerHistory } from '../../src/ledger/history/history.ts'
 import type { LedgerStandby } from '../../src/ledger/history/judgeHistory.ts'
-import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
 import { type InstanceLedger, type WrittenOutcomes, writeOutcomes } from '../../src/ledger/outcomes.ts'
 import type { PauseBackoff } from '../../src/ledger/pauses.ts'
 import { PollQueue } from '../../src/ledger/queue.ts'
@@ -54,7 +53,7 @@ export interface Ledger extends AsyncDisposable {
   /** Empties the ledger, the queue and the outbox. */
   reset(): Promise<void>
   /** Captures records as the daemon does, with defaults for missing fields. @returns the submissions' ids, in order */
-  capture(records: readonly Partial<CapturedRecord>[], keyOnFailure?: KeyOnFailure): Promise<string[]>
+  capture(records: readonly Partial<CapturedRecord>[]): Promise<string[]>
   /** Makes an instance that claims and writes outcomes. */
   dispatch(on?: Partial<Omit<InstanceOn, 'ledger'>>, clock?: Pick<Clock, 'stopwatch'>): TestDispatch
   read(id: string): Promise<Submission>
@@ -102,9 +101,9 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         from outboxd.server_identity() n;
         commit`)
     },
-    async capture(records, keyOnFailure = 'continue') {
+    async capture(records) {
       const kept = records.map(record)
-      const captureLock = openCaptureLock(pool, keyOnFailure)
+      const captureLock = openCaptureLock(pool)
       const take = () => captureLock.withLock((turn) => turn.insert(kept))
       let inserted = await take()
       for (; inserted === null; inserted = await take()) await new Promise(setImmediate)
@@ -121,7 +120,6 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         trialLostAfterMs: 60_000,
         requestOverAfterMs: 33_000,
         backoff: pauseBackoff,
-        keyOnFailure: 'continue',
         ...given,
       }
       return new TestDispatch(on, clock)
@@ -193,6 +191,9 @@ export async function setLimit(pool: pg.Pool, requests = 500_000, windowMs = 60_
   await setSettings(pool, { RATE_LIMIT_REQUESTS: String(requests), RATE_LIMIT_WINDOW_SECONDS: String(windowMs / 1000) })
 }
 
+export const setKeyOnFailure = (pool: pg.Pool, value: 'continue' | 'block') =>
+  setSettings(pool, { KEY_ON_FAILURE: value })
+
 /** Adds settings to the ledger's. */
 export async function setSettings(pool: pg.Pool, settings: Settings): Promise<void> {
   await pool.query(
@@ -230,10 +231,9 @@ export const historyOf = (pool: pg.Pool, instanceId: string = randomUUID(), stan
   new LedgerHistory({ pool, instanceId, standby, clock: systemClock })
 
 /** Returns the functions that capture uses on a ledger. */
-export function openCaptureLock(pool: pg.Pool, keyOnFailure: KeyOnFailure = 'continue', settings?: Settings) {
+export function openCaptureLock(pool: pg.Pool, settings?: Settings) {
   const on = {
     instance: { id: 'test', who: 'test' },
-    keyOnFailure,
     history: historyOf(pool),
     sessions: async () => pool,
   }

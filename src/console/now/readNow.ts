@@ -21,9 +21,8 @@ export interface NowPageData {
 /** Reads at each call only the snapshot. */
 export function createNowPageReader({
   databases,
-  config,
   clock,
-}: Pick<ConsoleParts, 'databases' | 'config' | 'clock'>): () => Promise<NowPageData> {
+}: Pick<ConsoleParts, 'databases' | 'clock'>): () => Promise<NowPageData> {
   const readOutbox = createLastKnownOutboxStatusReader({ databases, clock })
   const readLedger = shareRecentRead(clock, agesMs.ledger, async () => readLedgerStatus(await databases()))
   const readBudget = shareRecentRead(clock, agesMs.budget, async () => readBudgetUse((await databases()).ledger))
@@ -42,7 +41,7 @@ export function createNowPageReader({
       readBudget(),
       readCauses(),
     ])
-    const report = createStatusReport({ ...ledger, ...snapshot }, outbox, config)
+    const report = createStatusReport({ ...ledger, ...snapshot }, outbox)
     return { report, budget, needingAttention }
   }
 }

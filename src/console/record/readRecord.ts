@@ -24,7 +24,7 @@ export async function readRecordPageData(
   submission: ListedSubmission,
 ): Promise<RecordPageData | null> {
   const { ledger, config } = databases
-  const detail = await readSubmissionDetail(ledger, submission.id, config.keyOnFailure)
+  const detail = await readSubmissionDetail(ledger, submission.id)
   if (detail === null) return null
   const { type, payload, id } = detail
   const files = readMappingFiles(config)

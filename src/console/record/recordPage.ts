@@ -95,7 +95,7 @@ function createVersionReader({ databases, clock }: ConsoleParts): (id: string) =
 }
 
 async function detailOf(databases: Databases, id: string): Promise<SubmissionDetail> {
-  const detail = uuid.test(id) ? await readSubmissionDetail(databases.ledger, id, databases.config.keyOnFailure) : null
+  const detail = uuid.test(id) ? await readSubmissionDetail(databases.ledger, id) : null
   if (detail === null) throw new RequestRefused(404, 'There is no such record.')
   return detail
 }

@@ -81,7 +81,7 @@ export async function writeDecisions(
  * @throws LedgerMayHaveLostData
  */
 export function withSubmissionsLocked<T>(
-  { ledger, keyOnFailure }: Operator,
+  { ledger }: Operator,
   seen: readonly Pick<SeenRecord, 'id' | 'key'>[],
   work: (db: Database) => Promise<T>,
   transactions: readonly TransactionRef[] = [],
@@ -91,7 +91,7 @@ export function withSubmissionsLocked<T>(
     if (transactions.length > 0) await lockTransactionIds(db, transactions)
     const locked = await lockSubmissionsAndReadKeys(db, seen)
     // A replay can change a record's key, so both keys are locked.
-    return withKeysLockedThenReleased(db, [...seen, ...locked], keyOnFailure, () => work(db))
+    return withKeysLockedThenReleased(db, [...seen, ...locked], () => work(db))
   })
 }
 

@@ -1,10 +1,8 @@
 import type { Database, Pool } from '../../postgres/database.ts'
-import type { KeyOnFailure } from '../keyOrder.ts'
 import { PollQueue } from '../queue.ts'
 
 export interface Operator {
   readonly ledger: Pool
-  readonly keyOnFailure: KeyOnFailure
   readonly actor: Actor
 }
 

@@ -4,7 +4,7 @@ import type { State } from '../../model/submission.ts'
 import { type Database, epochMsSql } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { isInstanceAliveSql } from '../instances.ts'
-import { type KeyOnFailure, statesBlockingKeySql } from '../keyOrder.ts'
+import { blocksKeySql } from '../keyOrder.ts'
 import { isActivePauseSql } from '../pauses.ts'
 import { type ListedSubmission, listedColumnsSql, stateSinceSql } from './selectSubmissions.ts'
 
@@ -79,16 +79,12 @@ export interface SubmissionDetail extends Omit<ListedSubmission, 'attempts' | 'r
   events: LoggedEvent[]
 }
 
-export async function readSubmissionDetail(
-  db: Database,
-  id: string,
-  onFailure: KeyOnFailure,
-): Promise<SubmissionDetail | null> {
+export async function readSubmissionDetail(db: Database, id: string): Promise<SubmissionDetail | null> {
   const { rows } = await db.query<SubmissionDetail>(
     `select ${listedColumnsSql}, s.error, s.resource, s.payload, s.body, s.result, s.attempt, s.tracked, s.probing,
        s.in_doubt as "inDoubt", s.id_by_person as "idByPerson",
        s.not_done_ms is not null as answered, coalesce(poll.is_rare, false) as "polledRarely", s.held,
-       s.key is not null and s.state in (${statesBlockingKeySql[onFailure]}) as blocks, s.polls, s.fruitless, s.refused_polls as "refusedPolls", s.report_due as "reportDue",
+       s.key is not null and ${blocksKeySql('s')} as blocks, s.polls, s.fruitless, s.refused_polls as "refusedPolls", s.report_due as "reportDue",
        (select p.detail from outboxd.problem p where s.report_due and p.subject = s.outbox_id
           and p.kind in ('report_refused', 'report_locked', 'mark_ineffective', 'row_missing') limit 1) as "reportTrouble",
        (select p.detail from outboxd.problem p where p.kind = 'row_conflict' and p.subject = left(s.outbox_id, 500)) as conflict,
@@ -97,7 +93,7 @@ export async function readSubmissionDetail(
        ${epochMsSql('s.emptied_at')} as "emptiedMs", ${epochMsSql('s.erased_at')} as "erasedMs",
        ${epochMsSql('s.due_at')} as "dueMs", ${epochMsSql('poll.due_at')} as "pollMs", ${epochMsSql('s.unknown_since')} as "unknownSinceMs", ${epochMsSql('clock_timestamp()')} as "nowMs",
        (select json_build_object('id', b.id, 'outboxId', b.outbox_id, 'state', b.state) from outboxd.submission b
-          where b.key = s.key and b.seq < s.seq and b.state in (${statesBlockingKeySql[onFailure]})
+          where b.key = s.key and b.seq < s.seq and ${blocksKeySql('b')}
           order by b.seq limit 1) as blocker,
        (select coalesce(json_agg(json_build_object('reason', p.reason, 'detail', p.detail,
           'sinceMs', ${epochMsSql('p.since')}, 'untilMs', ${epochMsSql('p.until')})), '[]') from outboxd.pause p where ${isActivePauseSql}) as pauses,

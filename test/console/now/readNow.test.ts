@@ -58,7 +58,7 @@ test('the page costs between 2 and 3.5 statements a second', async () => {
   // A new connection takes its `query` from this prototype.
   const asked = vi.spyOn(pg.Query.prototype, 'submit')
   await using databases = await openDatabasesOf(config)
-  const read = createNowPageReader({ databases: async () => databases, clock, config })
+  const read = createNowPageReader({ databases: async () => databases, clock })
   await read()
   asked.mockClear()
   for (const _ of Array(60)) {

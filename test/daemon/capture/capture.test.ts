@@ -6,7 +6,7 @@ import { claimRow, claimRows, hasToWaitForKey, markRows, readClaimedRows } from 
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { mayHaveWaitingRows } from '../../../src/outbox/readRows.ts'
 import { beginTransaction, classifyDatabaseError } from '../../../src/postgres/database.ts'
-import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
+import { type Ledger, openCaptureLock, openLedger, setKeyOnFailure } from '../../support/ledger.ts'
 import { openPool } from '../../support/postgres.ts'
 
 let ledger: Ledger
@@ -263,13 +263,13 @@ test('a row that can be neither captured nor rejected is `row_skipped`, and its 
 })
 
 test('KEY_ON_FAILURE=block: a row that cannot be captured is rejected with its key, and later rows wait behind it', async () => {
-  const { withLock } = openCaptureLock(ledger.pool, 'block')
+  await setKeyOnFailure(ledger.pool, 'block')
   await ledger.pool.query(
     `insert into outbox (type, key, payload) values ('data', 'K', '{"refused": 1}'), ('data', 'K', '{}')`,
   )
   await ledger.pool.query(`alter table outboxd.submission add constraint refused check (body not like '%refused%')`)
   onTestFinished(() => ledger.pool.query('alter table outboxd.submission drop constraint refused').then(() => {}))
-  await captureAll({ withLock })
+  await captureAll()
   const { rows } = await ledger.pool.query('select state, key, held from outboxd.submission order by seq')
   expect(rows).toEqual([
     { state: 'rejected', key: 'K', held: false },

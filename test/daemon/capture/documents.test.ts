@@ -368,7 +368,7 @@ async function discard(): Promise<void> {
   await discardSeenSubmissions(operator(), rows)
 }
 
-const operator = () => ({ ledger: ledger.pool, url: ledger.url, keyOnFailure: 'continue', actor: testActor }) as const
+const operator = () => ({ ledger: ledger.pool, url: ledger.url, actor: testActor }) as const
 
 /** Erases the record of a row, which has been written back. */
 async function erase(outboxId: string): Promise<void> {
