@@ -27,6 +27,12 @@ type Row = DatabaseErrorBlame | Record<WorkKind, DatabaseErrorBlame>
 const ofTable: Row = { claim: 'everyone', mark: 'piece', outcome: 'everyone', maintenance: 'everyone' }
 
 /**
+ * Never gives up an outcome for an error that may be the whole server's: it is written when another write passes. The
+ * texts of outcomes are bounded, so an index can hold them.
+ */
+const perhapsOfServer: Row = { claim: 'piece', mark: 'piece', outcome: 'moment', maintenance: 'piece' }
+
+/**
  * Classes of SQLSTATE, and states that differ from their class (PostgreSQL 18, appendix A). An unknown state blames the
  * piece, so that it does not hold up the others.
  */
@@ -69,17 +75,17 @@ export const blameBySqlState: Readonly<Record<string, Row>> = {
   '53100': 'everyone', // the disk is full
   '53200': 'moment', // out of memory
   '53400': 'moment', // a limit such as temp_file_limit
-  '54': 'piece', // a value that an index cannot hold
+  '54': perhapsOfServer, // a value that an index cannot hold, or a limit of the server
   '55': ofTable, // not in the prerequisite state
   '55P03': 'moment', // lock_timeout
   '57': ofTable, // shutdown, crash
   '57014': 'moment', // statement_timeout
-  '58': 'piece',
+  '58': perhapsOfServer, // 58P01: a file of the server is missing, as after an upgrade on disk
   '58030': 'moment', // a block cannot be read, perhaps of this row
   F0: 'piece',
   HV: 'piece',
   P0: 'piece', // PL/pgSQL raise
-  XX: 'piece', // internal error, or a damaged row
+  XX: perhapsOfServer, // internal error, or a damaged row
 }
 
 export function classifySqlState(state: string, work: WorkKind): DatabaseErrorBlame {

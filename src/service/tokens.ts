@@ -37,6 +37,12 @@ const renewalPauseMs = 10_000
 /** A token may end this much earlier, because its end is in whole seconds (RFC 7519, 2). */
 const roundingMs = 1_000
 const outlivedMax = 5
+/**
+ * A service may refuse a token in its first moments, because its clock is behind the issuer's (`nbf`: RFC 7519, 4.1.5). A
+ * token that is refused before this age is kept, and used again after each of these waits.
+ */
+const youngMaxMs = 10_000
+const youngWaitsMs = [1_000, 2_000, 5_000]
 /** Replaced tokens are kept, because an answer may come several short-lived tokens later. */
 const rememberedMax = 10
 const refusedRecordsMax = 1_000
@@ -48,7 +54,13 @@ interface Held {
   expiresAtMs: number
   renewAgeMs: number
   isUsed: boolean
+  isAccepted: boolean
+  replacesRefused: boolean
   isOutlived: boolean
+  /** Refusals so far of the token that was too young. */
+  youngRefusals: number
+  /** The age before which the token is not used again. */
+  restsUntilAgeMs: number
   refusedFor: Set<Method>
   /** Methods for which the service refused the former token, and has not yet accepted this one. */
   unprovenFor: Set<Method>
@@ -94,7 +106,11 @@ export function createTokenCache(deps: TokenCacheDeps) {
       expiresAtMs: sent.atMs + lifetimeMs,
       renewAgeMs: Math.max(lifetimeMs - deps.refreshMs, lifetimeMs / 2),
       isUsed: false,
+      isAccepted: false,
+      replacesRefused: rejected !== null,
       isOutlived: false,
+      youngRefusals: 0,
+      restsUntilAgeMs: 0,
       refusedFor: new Set(),
       unprovenFor: new Set(rejected?.refusedFor),
     }
@@ -134,17 +150,21 @@ export function createTokenCache(deps: TokenCacheDeps) {
     /**
      * Returns the current token, or fetches one. Concurrent callers share one fetch. During a renewal returns the old
      * token, and after a failed renewal, until that token expires. Returns `not-now` if the issuer does not answer in
-     * 10 s.
+     * 10 s, or while a token that was refused too young rests.
      */
     async ready(): Promise<TokenVerdict> {
       if (held === null || isOver(held)) return waitForMissing()
       missing = null
+      if (isResting(held)) return { kind: 'not-now' }
       if (held.ageMs() >= held.renewAgeMs) shareFetch('renewal').catch(() => {})
       return verdict(held)
     },
 
     used(accessToken: string, answer: Answer): void {
-      if (held?.accessToken === accessToken) held.isUsed = true
+      if (held?.accessToken === accessToken) {
+        held.isUsed = true
+        held.isAccepted ||= answer.kind === 'response' && answer.status !== 401
+      }
       refusals.noteAnswer(answer)
     },
 
@@ -152,13 +172,27 @@ export function createTokenCache(deps: TokenCacheDeps) {
     isRefusedAgain: refusals.isRefusedAgain,
 
     reject(accessToken: string): void {
-      if (held?.accessToken !== accessToken) return
+      if (held?.accessToken !== accessToken || isResting(held)) return
       rejected = held
       held = null
     },
 
     expiresAtMs: (): number | null => held?.expiresAtMs ?? null,
   }
+}
+
+const isResting = ({ ageMs, restsUntilAgeMs }: Held): boolean => ageMs() < restsUntilAgeMs
+
+/** Begins the next rest, unless the request left before the last one ended. */
+function isRefusedForYouth(token: Held, tookMs: number): boolean {
+  const ageMs = token.ageMs()
+  if (token.youngRefusals > 0 && ageMs - tookMs < token.restsUntilAgeMs) return true
+  const isYoung = token.youngRefusals > 0 || ageMs < youngMaxMs
+  const waitMs = youngWaitsMs[token.youngRefusals]
+  if (!isYoung || token.isAccepted || token.replacesRefused || waitMs === undefined) return false
+  token.youngRefusals += 1
+  token.restsUntilAgeMs = ageMs + waitMs
+  return true
 }
 
 /** Remembers refused tokens and records. */
@@ -168,11 +202,15 @@ function createRefusalMemory() {
   const refusedWith = new Map<string, string>()
   let outlived = 0
 
-  /** True if a 401 may only mean that the token expired. After five such tokens in a row, a 401 means a refusal. */
+  /**
+   * True if a 401 may only mean that the token expired, or is not valid yet. After five expired tokens in a row, and after
+   * three waits for a young one, a 401 means a refusal.
+   */
   function isRefusedForAge(accessToken: string, answer: Answer): boolean {
     if (answer.kind === 'no-answer' || answer.status !== 401) return false
     const token = remembered.find((each) => each.accessToken === accessToken)
-    if (token === undefined || token.ageMs() + answer.tookMs + roundingMs < token.lifetimeMs) return false
+    if (token === undefined) return false
+    if (token.ageMs() + answer.tookMs + roundingMs < token.lifetimeMs) return isRefusedForYouth(token, answer.tookMs)
     if (!token.isOutlived) outlived += 1
     token.isOutlived = true
     return outlived <= outlivedMax

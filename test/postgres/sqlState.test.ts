@@ -32,11 +32,12 @@ test('an unknown state is blamed on the piece of work', () => {
 })
 
 test.each<[string, string, Record<WorkKind, string>]>([
-  ['54000', 'an index cannot hold it', all('piece')],
+  ['54000', 'an index cannot hold it, or a limit of the server', { ...all('piece'), outcome: 'moment' }],
+  ['58P01', 'a file of the server is missing', { ...all('piece'), outcome: 'moment' }],
   ['22P05', 'the encoding cannot hold it', all('piece')],
   ['23514', 'a check', all('piece')],
   ['P0001', 'a trigger raises it', all('piece')],
-  ['XX001', 'a damaged row', all('piece')],
+  ['XX001', 'a damaged row', { ...all('piece'), outcome: 'moment' }],
   ['40P01', 'a deadlock', all('moment')],
   ['55P03', 'a lock', all('moment')],
   ['57014', 'a statement took too long', all('moment')],

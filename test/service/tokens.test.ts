@@ -26,6 +26,7 @@ test('after a refusal the next token counts as refused at its first 401, until t
   const answered = (name: string, status: number, method: 'GET' | 'POST' = 'POST') =>
     tokens.isRefusedAgain(name, response(status), method, `${name} ${method}`)
   await tokens.ready()
+  tokens.used('t1', response(200))
   expect([answered('t1', 401), answered('t1', 401)]).toEqual([false, false])
   tokens.reject('t1')
   await tokens.ready()
@@ -44,6 +45,7 @@ test('a record counts as refused again at a 401 to its second token, whatever th
   const answered = (name: string, status: number, id: string) =>
     tokens.isRefusedAgain(name, response(status), 'GET', id)
   await tokens.ready()
+  tokens.used('t1', response(200))
   expect([answered('t1', 401, 'r'), answered('t1', 401, 'r')]).toEqual([false, false])
   tokens.reject('t1')
   await tokens.ready()
@@ -222,6 +224,7 @@ test('a 401 to a token that may have expired is due to its age, even if another 
   const { tokens, clock, issuer } = setup()
   issuer.next(token('short', 10_000))
   await tokens.ready()
+  tokens.used('short', response(200))
   const answeredAfter = (tookMs: number, status = 401) =>
     tokens.isRefusedForAge('short', { ...response(status), tookMs } as Answer)
   clock.advance(5_000)
@@ -254,6 +257,38 @@ test('after five tokens in a row refused for their age, a 401 counts as a refusa
   tokens.used('t6', response(404))
   await turn('t7')
   expect(turns.slice(18)).toEqual([true, true, true])
+})
+
+test('a token that is refused too young is kept, and used again after 1, 2 and 5 s before it counts as refused', async () => {
+  const { tokens, clock, issuer } = setup()
+  const refusedOnce = () => {
+    const isExcused = tokens.isRefusedForAge('t1', response(401))
+    tokens.reject('t1')
+    return isExcused
+  }
+  await tokens.ready()
+  for (const waitMs of [1_000, 2_000, 5_000]) {
+    // Requests that were in flight with it are refused, too.
+    expect([refusedOnce(), refusedOnce()]).toEqual([true, true])
+    clock.advance(waitMs - 1)
+    expect(await tokens.ready()).toEqual({ kind: 'not-now' })
+    clock.advance(1 + response(401).tookMs)
+    expect(await tokens.ready()).toMatchObject({ accessToken: 't1' })
+  }
+  expect(refusedOnce()).toBe(false)
+  expect(await tokens.ready()).toMatchObject({ accessToken: 't2' })
+  expect(issuer.asked()).toBe(2)
+})
+
+test('a token that was accepted once, or that replaces a refused one, is not kept after a 401', async () => {
+  const { tokens } = setup()
+  await tokens.ready()
+  tokens.used('t1', response(200))
+  expect(tokens.isRefusedForAge('t1', response(401))).toBe(false)
+  tokens.isRefusedAgain('t1', response(401), 'POST', 'r')
+  tokens.reject('t1')
+  await tokens.ready()
+  expect(tokens.isRefusedForAge('t2', response(401))).toBe(false)
 })
 
 afterEach(() => void vi.useRealTimers())
