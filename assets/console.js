@@ -1,10 +1,14 @@
-// Shows times in the zone of whoever looks, and asks every now and then whether what a page says is live has changed.
-// Without it the pages are as they were when they were loaded, with times in UTC.
+// Counts ages on, and takes over what has changed on a live page. Without it the pages are as they were when they were
+// loaded; each says when that was.
 ;(() => {
   const said = document.getElementById('said')
+  const asOf = document.getElementById('as-of')
+  const age = document.getElementById('age')
   const { watch, version } = document.body.dataset
-  const lookMs = 1500
+  const lookMs = 500
   const patienceMs = 3000
+  /** The server's clock minus the browser's. */
+  const aheadMs = asOf === null ? 0 : Date.parse(asOf.dateTime) - Date.now()
   /** The version that is on the page. */
   let shown = version
   /** What was taken over last, by id, before anything was unfolded in it. */
@@ -13,27 +17,37 @@
   /** Whether a page that has nothing to show was told that a database is away: there is something when it is back. */
   let wasAway = false
 
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
-
-  /** As the commands write it, in columns of one width: 2026-11-22 04:16:00. */
-  function hereAt(at) {
-    const two = (number) => String(number).padStart(2, '0')
-    const day = [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-')
-    return `${day} ${[at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(':')}`
+  /** As the server writes it: `3 d 4 h`, `2 h 5 min`, `40 s`. */
+  function duration(ms) {
+    const s = Math.round(Math.abs(ms) / 1000)
+    const two = (big, unit, small, smallUnit) => (small > 0 ? `${big} ${unit} ${small} ${smallUnit}` : `${big} ${unit}`)
+    if (s < 60) return `${s} s`
+    if (s < 600) return two(Math.floor(s / 60), 'min', s % 60, 's')
+    if (s < 3600) return `${Math.round(s / 60)} min`
+    if (s < 86400) return two(Math.floor(s / 3600), 'h', Math.floor((s % 3600) / 60), 'min')
+    return two(Math.floor(s / 86400), 'd', Math.floor((s % 86400) / 3600), 'h')
   }
 
-  function showTimes(within) {
-    for (const time of within.querySelectorAll('time[datetime]')) {
-      const at = new Date(time.dateTime)
-      if (Number.isNaN(at.getTime())) continue
-      const here = hereAt(at)
-      if (time.dataset.age === undefined) time.textContent = here
-      else if (!time.title.includes(here)) time.title = `${here} ${zone}\n${time.title}`
+  function setText(element, text) {
+    if (element !== null && element.textContent !== text) element.textContent = text
+  }
+
+  function showAges() {
+    const nowMs = Date.now() + aheadMs
+    for (const time of document.querySelectorAll('time[data-age]')) {
+      const ageMs = nowMs - Date.parse(time.dateTime)
+      setText(time, ageMs >= 0 ? `${duration(ageMs)} ago` : `in ${duration(ageMs)}`)
     }
+    if (asOf === null) return
+    const ageMs = nowMs - Date.parse(asOf.dateTime)
+    const isLive = version !== undefined && ageMs < 2500
+    setText(age, isLive ? ', live' : `, ${duration(ageMs)} ago`)
   }
 
-  function say(words) {
-    if (said.textContent !== words) said.textContent = words
+  function markAsCurrent() {
+    if (asOf === null) return
+    asOf.dateTime = new Date(Date.now() + aheadMs).toISOString()
+    setText(asOf, asOf.dateTime.replace('T', ' ').replace(/\.\d+Z$/, 'Z'))
   }
 
   /** @throws Error that says why there is no answer */
@@ -51,24 +65,28 @@
     throw new Error(page.querySelector('main .notice p')?.textContent.trim() ?? `answer ${response.status}`)
   }
 
-  /** Takes over what has changed, but for what somebody is at: that is left for the next look. What is unfolded stays so. */
+  /**
+   * Takes over what has changed, but for what somebody is at: that is left for the next look. What is unfolded stays so.
+   * @returns what is left out: '' for nothing
+   */
   async function renew() {
     const fresh = new DOMParser().parseFromString(await (await ask(location.href)).text(), 'text/html')
-    let isLeftOut = false
+    let leftOut = ''
     for (const old of document.querySelectorAll('[data-live]')) {
       const next = fresh.getElementById(old.id)
       if (next === null || taken.get(old.id) === next.innerHTML) continue
-      if (isAt(old)) {
-        isLeftOut = true
+      const isTicked = old.querySelector('input[name=id]:checked') !== null
+      if (isTicked || isAt(old)) {
+        leftOut = isTicked ? 'Something has changed. It shows when no record is ticked.' : leftOut || ' '
         continue
       }
       taken.set(old.id, next.innerHTML)
       for (const { id } of old.querySelectorAll('details[open][id]'))
         next.querySelector(`#${CSS.escape(id)}`)?.setAttribute('open', '')
-      showTimes(next)
       old.replaceChildren(...next.childNodes)
     }
-    if (!isLeftOut) shown = fresh.body.dataset.version
+    if (leftOut === '') shown = fresh.body.dataset.version
+    return leftOut
   }
 
   /** Whether somebody types, chooses or has marked text in it. */
@@ -86,17 +104,21 @@
     isLooking = true
     try {
       const told = (await (await ask(watch)).json()).version
+      let leftOut = ''
       if (version === undefined) setTimeout(() => location.reload(), wasAway ? 0 : 5000)
-      else if (told !== shown) await renew()
-      say('')
+      else if (told !== shown) leftOut = await renew()
+      if (leftOut === '') markAsCurrent()
+      setText(said, leftOut.trim())
     } catch ({ message }) {
       wasAway = true
-      if (version !== undefined) say(`What is shown is old: ${message}`)
+      if (version !== undefined) setText(said, `What is shown is old: ${message}`)
     }
     isLooking = false
+    showAges()
   }
 
-  showTimes(document)
+  showAges()
+  setInterval(showAges, 1000)
   if (watch === undefined) return
   document.addEventListener('visibilitychange', look)
   setInterval(look, lookMs)

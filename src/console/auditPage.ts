@@ -25,19 +25,29 @@ import { formatIsoInstantOrNull } from '../time.ts'
 import { consoleErrorMessage, RequestRefused } from './errors.ts'
 import { cutAndEscapeText, instantHtml, nothingToShow, table } from './html/elements.ts'
 import { fieldTextAsTyped, trimmedFieldText } from './html/form.ts'
-import { renderPage, sendPage } from './html/layout.ts'
+import { renderPage, sendPage, versionOf } from './html/layout.ts'
 import type { ConsoleParts } from './parts.ts'
+import { SharedVersions } from './sharedVersions.ts'
 import { logDownload } from './valueAccess.ts'
 
 const pageRows = 100
 
 export function addAuditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  app.get('/audit', async ({ viewer, query }, reply) => {
+  const versions = new SharedVersions(parts.clock)
+  const readActs = async (query: unknown) => {
     const { ledger } = await parts.databases()
     const { span, given } = readAuditQuery(query, parts.clock.nowMs())
     const filter = { ...span, who: given.get('who') ?? null }
-    const { entries, next } = await readOperatorLog(ledger, filter, readPosition(query), pageRows)
-    return sendPage(reply, renderPage({ title: 'Audit', current: '/audit', viewer }, auditHtml(given, entries, next)))
+    return { given, ...(await readOperatorLog(ledger, filter, readPosition(query), pageRows)) }
+  }
+  app.get('/audit/version', { config: { isPolled: true } }, async ({ query, url }) => ({
+    version: await versions.get(url, async () => versionOf((await readActs(query)).entries)),
+  }))
+  app.get('/audit', async ({ viewer, query, url }, reply) => {
+    const { given, entries, next } = await readActs(query)
+    const live = { path: url.replace('/audit', '/audit/version'), version: versionOf(entries) }
+    const head = { title: 'Audit', current: '/audit', viewer, live } as const
+    return sendPage(reply, renderPage(head, auditHtml(given, entries, next)))
   })
   app.get('/audit.csv', async ({ query, viewer }, reply) => {
     const { span } = readAuditQuery(query, parts.clock.nowMs())
@@ -117,7 +127,7 @@ function auditHtml(given: Given, acts: readonly OperatorLogEntry[], next: Operat
   const csv = new URLSearchParams([...given].filter(([name]) => name !== 'who')).toString()
   const none = given.size > 0 ? 'No act matches.' : 'No operator has changed anything yet.'
   return html`${filterForm(given)}
-<section>${acts.length === 0 ? nothingToShow(none) : actsTable(acts)}${older}</section>
+<section id="acts" data-live>${acts.length === 0 ? nothingToShow(none) : actsTable(acts)}${older}</section>
 <p class="quiet"><a href="/audit.csv?${csv}" download>As CSV</a>: a line per record that ended in this time, with its amounts, the times of its steps, and what
 operators did, like <code>outboxd audit --csv</code>. Downloads are logged.</p>`
 }

@@ -20,7 +20,7 @@ export interface ConsoleParts {
 
 export const nowPageVersionPath = '/now/version'
 
-type MappingFiles = { kind: 'value'; mappings: Mappings } | { kind: 'invalid'; problem: string }
+export type MappingFiles = { kind: 'value'; mappings: Mappings } | { kind: 'invalid'; problem: string }
 
 /** Reads the files at each call, so that a correction shows at once. */
 export function readMappingFiles({ mappingsDir }: Pick<DatabaseConfig, 'mappingsDir'>): MappingFiles {

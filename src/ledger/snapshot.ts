@@ -32,10 +32,17 @@ export interface LedgerSnapshot {
   rateHeldBack: number
   reportsDue: number
   oldestReportDueMs: number | null
+  /** Those with a heartbeat in the last 5 s. */
+  instances: { id: string; host: string; version: string; startedMs: number; beatMs: number }[]
+  lastSilentMs: number | null
+  /** True if a daemon has a visible session. A pooler may hide a session. */
+  daemonConnected: boolean
 }
 
 /** Limits the records that count for `oldestReportDueMs`, because the events of each record are read. */
 const reportsLookedAt = 1_000
+
+const workingSessionNames = [daemonSessionNames.work, daemonSessionNames.heartbeat, daemonSessionNames.listen]
 
 export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> {
   const { rows } = await db.query<Omit<LedgerSnapshot, 'submissions'> & { counts: Partial<Record<State, number>> }>(
@@ -66,13 +73,21 @@ export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> 
        coalesce(budget.free, 0) as "rateAvailable",
        (select count(*)::int from outboxd.request where purpose = 'other_client'
           and over_at > statement_timestamp() - budget.window_ms * interval '1 ms') as "rateHeldBack",
+       (select coalesce(json_agg(json_build_object('id', id, 'host', host, 'version', version,
+          'startedMs', extract(epoch from started_at) * 1000, 'beatMs', extract(epoch from beat_at) * 1000)
+          order by started_at), '[]')
+        from outboxd.instance i where ${isInstanceAliveSql('i')}) as instances,
+       (select extract(epoch from max(beat_at))::float8 * 1000 from outboxd.instance i
+        where not ${isInstanceAliveSql('i')}) as "lastSilentMs",
+       exists (select from pg_stat_activity
+        where application_name in ${sessionNamesOfLedgerSql('$2')} and datname = current_database()) as "daemonConnected",
        (select count(*)::int from due) as "reportsDue",
        (select extract(epoch from min(last.at))::float8 * 1000
         from (select id from due order by seq limit $1) first, lateral (
           select at from outboxd.submission_event where submission_id = first.id order by id desc limit 1
         ) last) as "oldestReportDueMs"
      from outboxd.budget`,
-    [reportsLookedAt],
+    [reportsLookedAt, workingSessionNames],
   )
   const { counts, ...rest } = rows[0] as (typeof rows)[0]
   const submissions = Object.fromEntries(states.map((state) => [state, Number(counts[state] ?? 0)])) as Record<
@@ -203,10 +218,6 @@ export async function readProcessingTimes(db: Database): Promise<ProcessingTime[
 }
 
 export interface DaemonActivity {
-  instances: { id: string; host: string; version: string; startedMs: number; beatMs: number }[]
-  lastSilentMs: number | null
-  /** True if a daemon has a visible session. A pooler may hide a session. */
-  daemonConnected: boolean
   /** Null if a request may be made now. */
   nextFreeMs: number | null
   /** Average of the last completed records. */
@@ -247,23 +258,13 @@ const calmSql = `select
         select count(*) from outboxd.request where over_at > statement_timestamp() - l.window_ms * interval '1 ms' - interval '10 s'
       ) from outboxd.ledger l) as had_free_request`
 
-const workingSessionNames = [daemonSessionNames.work, daemonSessionNames.heartbeat, daemonSessionNames.listen]
-
 export async function readDaemonActivity(db: Database): Promise<DaemonActivity> {
   const { rows } = await db.query<DaemonActivity>(
     `with calm as materialized (${calmSql})
      select
-       (select coalesce(json_agg(json_build_object('id', id, 'host', host, 'version', version,
-          'startedMs', extract(epoch from started_at) * 1000, 'beatMs', extract(epoch from beat_at) * 1000)
-          order by started_at), '[]')
-        from outboxd.instance i where ${isInstanceAliveSql('i')}) as instances,
-       (select extract(epoch from max(beat_at))::float8 * 1000 from outboxd.instance i
-        where not ${isInstanceAliveSql('i')}) as "lastSilentMs",
-       exists (select from pg_stat_activity
-        where application_name in ${sessionNamesOfLedgerSql('$2')} and datname = current_database()) as "daemonConnected",
        (select extract(epoch from next_free_at)::float8 * 1000 from outboxd.budget) as "nextFreeMs",
        (select avg(polls)::float8 from (
-          select last.polls from unnest($3::text[]) r (resource), lateral (
+          select last.polls from unnest($2::text[]) r (resource), lateral (
             select s.polls, s.ended_at from outboxd.submission s
             where s.resource = r.resource and s.ended_at is not null and s.done_ms is not null
             order by s.ended_at desc limit $1
@@ -285,7 +286,7 @@ export async function readDaemonActivity(db: Database): Promise<DaemonActivity> 
        ${idleSinceSql("(select max(minute) + interval '1 min' from outboxd.request_count)")} as "unansweredSinceMs",
        extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs"
      from calm`,
-    [lastCompleted, workingSessionNames, resourceNames],
+    [lastCompleted, resourceNames],
   )
   return rows[0] as DaemonActivity
 }

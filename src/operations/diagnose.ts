@@ -43,9 +43,9 @@ const healthConditionChecks = {
   'a daemon lives': (status) => some(noDaemon(status)),
   'no other pause': (status) => paused(status, (pause) => !isForHistory(pause)),
   'the service meets its targets': ({ recent }) => lastHourAlarmMessages(sumRequestCounts(recent.lastHour)),
-  'no other problem is open': ({ standing, problems }) =>
+  'no other problem is open': ({ standing, problems, instances }) =>
     problemMessages(
-      standing.filter((problem) => !isOfHistory(problem)),
+      standing.filter((problem) => !isOfHistory(problem) && (instances.length > 0 || !namesSession(problem))),
       problems,
     ),
   'due records are claimed': (status) => some(unclaimed(status)),
@@ -63,6 +63,8 @@ const lastCondition = 'waiting rows are captured'
 
 const some = (message: string | null): string[] => (message === null ? [] : [message])
 const isForHistory = ({ reason }: CombinedStatus['pauses'][number]) => reason === 'history' || reason === 'standby'
+/** True if the message tells the reader to end a session. Only a living daemon notices when that session has ended. */
+const namesSession = ({ kind }: Problem) => kind === 'row_locked' || kind === 'report_locked'
 const isOfHistory = ({ kind }: Problem) => kind === 'ledger_history'
 
 export function findUnmetHealthConditions(

@@ -8,6 +8,7 @@ import { type DaemonActivity, type LedgerSnapshot, readDaemonActivity, readLedge
 import type { Problem } from '../model/problem.ts'
 import { type OutboxBacklog, readBacklog } from '../outbox/backlog.ts'
 import { countRowsBeforeStart, type RowsBeforeStart } from '../outbox/startPosition.ts'
+import type { Database } from '../postgres/database.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
@@ -54,10 +55,17 @@ export async function readLedgerStatus({ ledger }: Pick<Databases, 'ledger'>): P
     readRecentRequestCounts(ledger),
     isStandbyAwaited(ledger),
   ])
-  const isSilent = activity.daemonConnected && activity.instances.length === 0
-  const heldUpBy = isSilent ? await readLockingSessions(ledger, daemonSessionNames.heartbeat) : []
+  const heldUpBy = await readSessionsHoldingUpDaemons(ledger, snapshot)
   const facts = { standing, start, readOnly, recent, heldUpBy, isStandbyAwaited: standbyAwaited }
   return { ...activity, ...snapshot, ...facts }
+}
+
+/** Finds the sessions whose locks keep a connected daemon from writing its heartbeat. */
+export async function readSessionsHoldingUpDaemons(
+  ledger: Database,
+  { daemonConnected, instances }: LedgerSnapshot,
+): Promise<LockingSession[]> {
+  return daemonConnected && instances.length === 0 ? readLockingSessions(ledger, daemonSessionNames.heartbeat) : []
 }
 
 /** Reads the outbox. If a lock prevents this, names the lock's holders within two seconds. Never throws. */

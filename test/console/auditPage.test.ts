@@ -129,6 +129,16 @@ const acts = async () =>
     )
   ).rows
 
+test('the list of acts is live, and its times match the times of its filters: all are in UTC', async () => {
+  await pause.action(fixture.context(), { reason: 'closing' })
+  const { text } = await served.get('/audit')
+  expect(text).toContain('<body data-watch="/audit/version" data-version=')
+  expect(text).toContain('All times are in UTC.')
+  const [, shown = ''] = /<section id="acts" data-live>.*?<time datetime="[^"]+">([^<]+)<\/time>/s.exec(text) ?? []
+  expect((await served.get(`/audit?since=${encodeURIComponent(shown)}`)).text).toContain('closing')
+  expect((await served.get(`/audit?until=${encodeURIComponent(shown)}`)).text).toContain('No act matches.')
+})
+
 test('a search by text is an act in the log, with the operator and the records that it read, but not the text', async () => {
   const one = await fixture.end(failedE003, { outboxId: '7', key: 'K', payload: payloadOf({ field2: '"Erika"' }) })
   await fixture.end(failedE003, { outboxId: '8', key: 'L' })

@@ -28,6 +28,7 @@ test.each([
 })
 
 test('the page Now has the first message of status', async () => {
+  await fixture.ledger.capture([{ error: 'x' }])
   const { text } = await served.get('/')
   expect(text).toContain('No daemon is running, so nothing is sent')
 })

@@ -164,6 +164,9 @@ const ledger = (oldestUnsentMs: number | null): LedgerSnapshot => ({
   rateHeldBack: 0,
   reportsDue: 0,
   oldestReportDueMs: null,
+  instances: [],
+  lastSilentMs: null,
+  daemonConnected: false,
 })
 
 test('the oldest unsent row is the older of those in the ledger and the outbox', () => {

@@ -52,10 +52,11 @@ const briefMax = 40
 export const cutAndEscapeText = (text: string, charactersMax = 300): string =>
   escapeControl(truncateToOneLine(text, charactersMax))
 
-/** In UTC; assets/console.js shows the time in the viewer's zone. */
+/** In UTC, as all times in sentences and forms. */
 export const instantHtml = (ms: number): HtmlSafeString =>
-  html`<time datetime="${formatIsoInstant(ms)}" title="${formatInstant(ms)}">${formatInstant(ms)}</time>`
+  html`<time datetime="${formatIsoInstant(ms)}">${formatInstant(ms)}</time>`
 
+/** assets/console.js counts the age on. */
 export function relativeTimeHtml(ms: number, nowMs: number): HtmlSafeString {
   const distance = ms <= nowMs ? `${formatDuration(nowMs - ms)} ago` : `in ${formatDuration(ms - nowMs)}`
   return html`<time data-age datetime="${formatIsoInstant(ms)}" title="${formatInstant(ms)}">${distance}</time>`

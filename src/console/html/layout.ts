@@ -1,5 +1,8 @@
+import { createHash } from 'node:crypto'
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyReply } from 'fastify'
+import { systemClock } from '../../clock.ts'
+import { formatInstant, formatIsoInstant } from '../../time.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { formHtml } from './form.ts'
 
@@ -10,13 +13,14 @@ const pages = [
   { path: '/audit', words: 'Audit' },
 ] as const
 
-interface PageHead {
+export interface PageHead {
   title: string
   current: (typeof pages)[number]['path'] | null
   viewer: Viewer | null
   /**
    * assets/console.js polls `path` for the page's version. If the version changed, the script replaces the `data-live`
-   * elements, matched by id. A page without `version` is loaded again as soon as `path` returns one.
+   * elements, matched by id. A page without `version` is loaded again as soon as `path` returns one. A page that is not
+   * live says how old it is.
    */
   live?: { path: string; version?: string }
 }
@@ -39,6 +43,7 @@ export function renderPage({ title, current, viewer, live }: PageHead, main: Htm
   <p class="name"><a href="/">outboxd</a></p>
   ${viewer === null ? '' : navigation(current)}
   ${viewer === null ? '' : search}
+  ${age(systemClock.nowMs())}
   ${viewer === null ? '' : who(viewer)}
 </header>
 <p id="said" role="status"></p>
@@ -46,6 +51,7 @@ export function renderPage({ title, current, viewer, live }: PageHead, main: Htm
 <h1>${title}</h1>
 ${main}
 </main>
+<footer class="quiet">All times are in UTC.</footer>
 </body>
 </html>
 `.toString()
@@ -65,6 +71,14 @@ function navigation(current: PageHead['current']): HtmlSafeString {
   )
   return html`<nav aria-label="Pages"><ul>${links}</ul></nav>`
 }
+
+/** assets/console.js shows the age, or that the page is live. */
+const age = (nowMs: number) =>
+  html`<p class="age quiet">as of <time id="as-of" datetime="${formatIsoInstant(nowMs)}">${formatInstant(nowMs)}</time><span id="age"></span></p>`
+
+/** Identifies what a live page shows. */
+export const versionOf = (shown: unknown): string =>
+  createHash('sha256').update(JSON.stringify(shown)).digest('base64url')
 
 const search = html`<search><form action="/find">
 <input type="search" name="word" required maxlength="1000" autocomplete="off" aria-label="Find a record" placeholder="Order, key, id or transaction">

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
 import type { FailureCause } from '../../ledger/operator/search.ts'
@@ -29,21 +28,25 @@ import {
   untrustedParagraphHtml,
   untrustedTextHtml,
 } from '../html/elements.ts'
-import { renderPage, sendPage } from '../html/layout.ts'
+import { renderPage, sendPage, versionOf } from '../html/layout.ts'
 import { type ConsoleParts, nowPageVersionPath, shareRecentRead } from '../parts.ts'
 import { addPauseRoutes, pauseForms, pausesSection } from '../pausePage.ts'
 import { causesTable } from '../records/recordsPage.ts'
 import { budgetSection } from './budgetHtml.ts'
 import { createNowPageReader, type NowPageData } from './readNow.ts'
 
-const viewAgeMs = 700
+/** With the script's look every 0.5 s, a daemon that is silent for 5 s shows within 6 s. */
+const viewAgeMs = 400
+
+/** assets/console.js counts ages on, so they make no new version. */
+const ageTextPattern = /(<time data-age[^>]*>)[^<]*/g
 
 export function addNowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const readAnew = () => {
     const readView = createNowPageReader(parts)
     return shareRecentRead(parts.clock, viewAgeMs, async () => {
       const view = await readView()
-      return { view, version: createHash('sha256').update(renderView(view, '').toString()).digest('base64url') }
+      return { view, version: versionOf(renderView(view, '').toString().replace(ageTextPattern, '$1')) }
     })
   }
   let readPage = readAnew()
@@ -61,21 +64,60 @@ export function addNowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 const live = (id: string, content: HtmlValue) => html`<div id="${id}" data-live>${content}</div>`
 
 /** The same for all viewers, except for the forms. */
-function renderView({ report, budget, needingAttention }: NowPageData, forms: HtmlValue): HtmlSafeString {
+function renderView(data: NowPageData, forms: HtmlValue): HtmlSafeString {
+  const { report, budget, needingAttention } = data
   const { nowMs, standing } = report
-  return html`${live('sentences', report.diagnoses.map(sentence))}
-<section>${live('person', attentionSection(needingAttention, countNeedingAttention(report), nowMs))}</section>
-<section>${live('flow', flowSection(report))}</section>
+  const isNew = Object.values(report.submissions).every((count) => count === 0)
+  const unlessNew = (content: HtmlValue) => (isNew ? '' : html`<section>${content}</section>`)
+  return html`${live('sentences', isNew ? newInstallation(data) : report.diagnoses.map(sentence))}
+${live('person', unlessNew(attentionSection(needingAttention, countNeedingAttention(report), nowMs)))}
+${live('flow', unlessNew(flowSection(report)))}
 <div class="side-by-side">
-<section>${live('budget', budgetSection(budget))}</section>
+${live('budget', unlessNew(budgetSection(budget)))}
 <section>${live('pauses', pausesSection(report.pauses, nowMs))}${forms}</section>
 </div>
 <div class="side-by-side">
-<section>${live('targets', serviceTargetsSection(report.recent))}</section>
-<section>${live('daemons', instancesSection(report))}</section>
+${live('targets', unlessNew(serviceTargetsSection(report.recent)))}
+${live('daemons', unlessNew(instancesSection(report)))}
 </div>
 ${live('problems', standing.length === 0 ? '' : html`<section>${problemsSection(report)}</section>`)}`
 }
+
+/** What is left to do until the first record. What the checklist does not say stands above it. */
+function newInstallation({ report, mappingFiles }: NowPageData): HtmlValue {
+  const { outbox, instances, diagnoses, daemonConnected } = report
+  const others = diagnoses.filter((each) => {
+    if (each.isWell || each.condition === 'the outbox can be read') return false
+    return each.condition !== 'a daemon lives' || daemonConnected
+  })
+  const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : 0
+  const types = mappingFiles.kind === 'value' ? [...mappingFiles.mappings.keys()] : []
+  return [
+    others.map(sentence),
+    html`<section><h2>Until the first record</h2>
+<ol class="checklist">
+${checkItem(outbox.kind === 'read', 'Database', databaseWords(report))}
+${checkItem(types.length > 0, 'Mapping', mappingWords(mappingFiles, types))}
+${checkItem(instances.length > 0, 'Daemon', instances.length > 0 ? `${pluralize(instances.length, 'daemon')} running` : 'Start one with `outboxd run`. `outboxd check` says what would prevent it.')}
+${checkItem(waiting > 0, 'First row', waiting > 0 ? `${pluralize(waiting, 'row')} of the outbox to capture` : 'Insert a row into the outbox.')}
+</ol></section>`,
+  ]
+}
+
+function databaseWords(report: StatusReport): string {
+  if (report.outbox.kind === 'read') return 'The ledger and the outbox can be read.'
+  const said = report.diagnoses.find((each) => !each.isWell && each.condition === 'the outbox can be read')
+  return said?.message ?? ''
+}
+
+function mappingWords(files: NowPageData['mappingFiles'], types: readonly string[]): string {
+  if (files.kind === 'invalid') return files.problem
+  return types.length > 0 ? `Rows of the type ${types.join(', ')} are mapped.` : 'There is no mapping file.'
+}
+
+const checkItem = (isDone: boolean, name: string, words: string) =>
+  html`<li><span role="img" aria-label="${isDone ? 'done' : 'to do'}" class="${isDone ? 'good' : 'quiet'}">${isDone ? '✓' : '○'}</span>
+<strong>${name}</strong>: ${cutAndEscapeText(words, 400)}</li>`
 
 const pageOf: Partial<Record<HealthCondition, { path: string; words: string }>> = {
   'no other pause': { path: '/resume', words: 'Resume' },

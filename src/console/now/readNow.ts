@@ -3,9 +3,15 @@ import { countFailureCauses } from '../../ledger/operator/search.ts'
 import { anySubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { type BudgetUse, readBudgetUse, readLedgerSnapshot } from '../../ledger/snapshot.ts'
 import { statesNeedingAttention } from '../../model/submission.ts'
+import { readSessionsBlockingOutboxReads } from '../../operations/databases.ts'
 import { createStatusReport, type StatusReport } from '../../operations/diagnose.ts'
-import { type OutboxStatus, readLedgerStatus, readOutboxStatus } from '../../operations/readStatus.ts'
-import { type ConsoleParts, shareRecentRead } from '../parts.ts'
+import {
+  type OutboxStatus,
+  readLedgerStatus,
+  readOutboxStatus,
+  readSessionsHoldingUpDaemons,
+} from '../../operations/readStatus.ts'
+import { type ConsoleParts, type MappingFiles, readMappingFiles, shareRecentRead } from '../parts.ts'
 
 /** The longest age of each part, so that viewers, however many, cost under five statements a second. */
 const agesMs = { budget: 1_900, ledger: 7_900, causes: 9_900 }
@@ -16,9 +22,10 @@ export interface NowPageData {
   report: StatusReport
   budget: BudgetUse
   needingAttention: Awaited<ReturnType<typeof countFailureCauses>>
+  mappingFiles: MappingFiles
 }
 
-/** Reads at each call only the snapshot. */
+/** Reads at each call the snapshot, and who holds a lock if somebody does: its advice ends a session. */
 export function createNowPageReader({
   databases,
   clock,
@@ -26,6 +33,7 @@ export function createNowPageReader({
   const readOutbox = createLastKnownOutboxStatusReader({ databases, clock })
   const readLedger = shareRecentRead(clock, agesMs.ledger, async () => readLedgerStatus(await databases()))
   const readBudget = shareRecentRead(clock, agesMs.budget, async () => readBudgetUse((await databases()).ledger))
+  const readFiles = shareRecentRead(clock, agesMs.ledger, async () => readMappingFiles((await databases()).config))
   const readCauses = shareRecentRead(clock, agesMs.causes, async () =>
     countFailureCauses(
       (await databases()).ledger,
@@ -33,32 +41,55 @@ export function createNowPageReader({
       causesOfMax,
     ),
   )
+  const readPresent = async () => {
+    const { ledger } = await databases()
+    const snapshot = await readLedgerSnapshot(ledger)
+    return { ...snapshot, heldUpBy: await readSessionsHoldingUpDaemons(ledger, snapshot) }
+  }
   return async () => {
-    const [ledger, snapshot, outbox, budget, needingAttention] = await Promise.all([
+    const [ledger, present, outbox, budget, needingAttention, mappingFiles] = await Promise.all([
       readLedger(),
-      databases().then((opened) => readLedgerSnapshot(opened.ledger)),
+      readPresent(),
       readOutbox(),
       readBudget(),
       readCauses(),
+      readFiles(),
     ])
-    const report = createStatusReport({ ...ledger, ...snapshot }, outbox)
-    return { report, budget, needingAttention }
+    const report = createStatusReport({ ...ledger, ...present }, outbox)
+    return { report, budget, needingAttention, mappingFiles }
   }
 }
 
 /** Grows with the duration of the last read, because counting millions of rows is slow. */
 const outboxRestMs = (tookMs: number) => Math.max(5_000, tookMs * 40)
-/** A page waits no longer for the outbox, whose table may be locked. */
-const patienceMs = 150
+/** A page waits no longer for the outbox, whose table may be locked, unless nothing is known yet. */
+const patienceMs = { known: 150, unknown: 1_500 }
+/** An answer is not shown for longer than this after it was due to be read anew. */
+const overdueMaxMs = 10_000
 
 export function createLastKnownOutboxStatusReader(
   { databases, clock }: Pick<ConsoleParts, 'databases' | 'clock'>,
   ask: typeof readOutboxStatus = readOutboxStatus,
 ): () => Promise<OutboxStatus> {
   let last: OutboxStatus = { kind: 'awaited' }
+  let isTooOld = () => false
   const read = shareRecentRead(clock, outboxRestMs, async () => {
+    const tookMs = clock.stopwatch()
     last = await ask(await databases())
+    const [ageMs, maxMs] = [clock.stopwatch(), outboxRestMs(tookMs()) + overdueMaxMs]
+    isTooOld = () => ageMs() >= maxMs
     return last
   })
-  return () => Promise.race([read(), setTimeout(patienceMs, undefined, { ref: false }).then(() => last)])
+  const readOrLast = async () => {
+    if (isTooOld()) last = { kind: 'awaited' }
+    const waitMs = last.kind === 'awaited' ? patienceMs.unknown : patienceMs.known
+    return Promise.race([read(), setTimeout(waitMs, undefined, { ref: false }).then(() => last)])
+  }
+  return async () => {
+    const status = await readOrLast()
+    if (status.kind !== 'locked') return status
+    // Whose lock it is may have changed since.
+    const by = await readSessionsBlockingOutboxReads(await databases())
+    return by.length > 0 ? { kind: 'locked', by } : { kind: 'awaited' }
+  }
 }

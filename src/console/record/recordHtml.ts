@@ -28,9 +28,14 @@ import type { RecordPageData } from './readRecord.ts'
 import { actionsSection } from './resolvePage.ts'
 import { maskText, valuesSection } from './valuesHtml.ts'
 
-export function renderRecordPage(view: RecordPageData, viewer: Viewer, areValuesShown: boolean): string {
-  const { detail, submission } = view
-  const live = { path: `/records/${detail.id}/version`, version: `${submission.revision}.${detail.polls}` }
+export function renderRecordPage(
+  view: RecordPageData,
+  viewer: Viewer,
+  version: string,
+  areValuesShown: boolean,
+): string {
+  const { detail } = view
+  const live = { path: `/records/${detail.id}/version`, version }
   return renderPage(
     { title: `Record outbox:${cutAndEscapeText(detail.outboxId, 60)}`, current: '/records', viewer, live },
     [

@@ -1,17 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
-  readRevisionsWithPollCounts,
   readSubmissionDetail,
+  readSubmissionVersions,
   type SubmissionDetail,
 } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { Databases } from '../../operations/databases.ts'
 import { explainMissingRecord, searchRecords } from '../../operations/references.ts'
-import { BoundedMap } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { trimmedFieldText } from '../html/form.ts'
 import { sendPage } from '../html/layout.ts'
-import { type ConsoleParts, shareRecentRead } from '../parts.ts'
+import type { ConsoleParts } from '../parts.ts'
+import { SharedVersions } from '../sharedVersions.ts'
 import { createUnmaskPermissions, logDownload, logValuesShown } from '../valueAccess.ts'
 import { readRecordPageData } from './readRecord.ts'
 import { renderMatchingRecords, renderMissingRecord, renderRecordPage } from './recordHtml.ts'
@@ -24,11 +24,14 @@ type RecordRequest = FastifyRequest<{ Params: { id: string } }>
 export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { databases, clock } = parts
   const shown = createUnmaskPermissions(clock)
-  const readVersion = createVersionReader(parts)
+  const versions = new SharedVersions(clock)
 
-  app.get('/records/:id/version', { config: { isPolled: true } }, async ({ params }: RecordRequest) => ({
-    version: uuid.test(params.id) ? await readVersion(params.id) : '',
+  app.get('/records/:id/version', { config: { isPolled: true } }, async ({ params: { id } }: RecordRequest) => ({
+    version: uuid.test(id) ? await versions.get(id, () => readVersion(id)) : '',
   }))
+
+  const readVersion = async (id: string) =>
+    (await readSubmissionVersions((await databases()).ledger, [id])).get(id) ?? ''
 
   app.get('/find', async ({ viewer, query }, reply) => {
     const word = trimmedFieldText(query, 'word')
@@ -48,8 +51,11 @@ export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts): void
     }
     const isItsPage = reply.request.url.startsWith(`/records/${submission?.id}`)
     if (submission !== undefined && !isItsPage) return reply.redirect(`/records/${submission.id}`, 303)
+    // Before the record, so that a step in between makes a new version.
+    const version = submission === undefined ? '' : await readVersion(submission.id)
     const view = submission === undefined ? null : await readRecordPageData(opened, submission)
-    if (view !== null) return sendPage(reply, renderRecordPage(view, viewer, shown.isShown(viewer, view.detail.id)))
+    if (view !== null)
+      return sendPage(reply, renderRecordPage(view, viewer, version, shown.isShown(viewer, view.detail.id)))
     return sendPage(reply.code(404), renderMissingRecord(word, await explainMissingRecord(opened, word), viewer))
   }
 
@@ -78,20 +84,6 @@ export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts): void
         .header('content-disposition', `attachment; filename="${name}-${id}.txt"`)
         .send(detail[name] ?? '')
     })
-}
-
-const versionAgeMs = 2_000
-const versionsMax = 1_000
-
-/** All viewers of a record share the reads. */
-function createVersionReader({ databases, clock }: ConsoleParts): (id: string) => Promise<string> {
-  const readings = new BoundedMap<string, () => Promise<string>>(versionsMax)
-  const read = async (id: string) => (await readRevisionsWithPollCounts((await databases()).ledger, [id])).get(id) ?? ''
-  return (id) => {
-    const reading = readings.get(id) ?? shareRecentRead(clock, versionAgeMs, () => read(id))
-    readings.set(id, reading)
-    return reading()
-  }
 }
 
 async function detailOf(databases: Databases, id: string): Promise<SubmissionDetail> {

@@ -10,7 +10,7 @@ import {
 } from '../../ledger/operator/selectSubmissions.ts'
 import { readProblems } from '../../ledger/problems.ts'
 import { states } from '../../model/submission.ts'
-import { narrowFilterByText, parseListFilters } from '../../operations/filters.ts'
+import { narrowFilterByText, type ParsedFilters, parseListFilters } from '../../operations/filters.ts'
 import { skippedRowMessages } from '../../operations/problemMessages.ts'
 import { mayHaveArrivedCell } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'
@@ -27,8 +27,9 @@ import {
   untrustedTextHtml,
 } from '../html/elements.ts'
 import { checkbox, formHtml, hiddenField, optionLabel } from '../html/form.ts'
-import { renderPage, sendPage } from '../html/layout.ts'
+import { type PageHead, renderPage, sendPage, versionOf } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
+import { SharedVersions } from '../sharedVersions.ts'
 import { createLoggedSearch } from '../valueAccess.ts'
 import {
   type FormFields,
@@ -41,30 +42,61 @@ import {
 } from './recordsQuery.ts'
 
 export function addRecordsRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+  const versions = new SharedVersions(parts.clock)
+  app.get<{ Querystring: FormFields }>(
+    '/records/version',
+    { config: { isPolled: true } },
+    async ({ query: fields }) => {
+      const query = toRecordsQuery(fields)
+      return { version: await versions.get(recordsPath(query), () => readListVersion(parts, query)) }
+    },
+  )
+
   app.get<{ Querystring: FormFields }>('/records', async ({ query: fields, viewer }, reply) => {
     const query = toRecordsQuery(fields)
     // Redirects to an address without the empty fields that a form sends.
     if (hasEmpty(fields)) return reply.redirect(recordsPath(query), 303)
     const nowMs = parts.clock.nowMs()
-    // A key is looked for in all states.
-    const anyState = query.filters.key === undefined ? {} : { state: states.join(',') }
-    const read = parseListFilters({ ...anyState, ...query.filters }, nowMs)
-    const page = (main: HtmlValue) =>
-      renderPage({ title: 'Records', current: '/records', viewer }, [filterForm(query), main])
+    const read = readFilters(query, nowMs)
+    const page = (main: HtmlValue, live: Pick<PageHead, 'live'> = {}) =>
+      renderPage({ title: 'Records', current: '/records', viewer, ...live }, [
+        filterForm(query),
+        html`<div id="list" data-live>${main}</div>`,
+      ])
     if (read.kind === 'invalid')
       return sendPage(reply.code(400), page(notice('bad', read.problems.map(untrustedParagraphHtml))))
     const warnings = await readSkippedRows(parts, query)
     const search = createLoggedSearch(parts, viewer)
     const filter = await narrowFilterByText(search, read, (cut) => void warnings.push(cut))
-    const listed = query.byCause
-      ? await causesHtml(parts, query, filter, nowMs)
-      : await pageHtml(parts, { query, filter, viewer, nowMs, limit: Math.min(read.limit ?? rowsDefault, pageRowsMax) })
-    return sendPage(
-      reply,
-      page([warnings.length > 0 ? notice('attention', warnings.map(untrustedParagraphHtml)) : '', listed]),
-    )
+    const warning = warnings.length > 0 ? notice('attention', warnings.map(untrustedParagraphHtml)) : ''
+    if (query.byCause) return sendPage(reply, page([warning, await causesHtml(parts, query, filter, nowMs)]))
+    const list = await readList(parts, query, filter, rowsOf(read))
+    // A search by text is logged each time, so it is not repeated.
+    const path = recordsPath(query).replace('/records', '/records/version')
+    const live = read.containing === null ? { live: { path, version: listVersion(list, warnings) } } : {}
+    return sendPage(reply, page([warning, listHtml(list, query, viewer, nowMs)], live))
   })
 }
+
+type ReadFilters = Extract<ParsedFilters, { kind: 'value' }>
+
+/** A key is looked for in all states. */
+function readFilters({ filters }: RecordsQuery, nowMs: number): ParsedFilters {
+  const anyState = filters.key === undefined ? {} : { state: states.join(',') }
+  return parseListFilters({ ...anyState, ...filters }, nowMs)
+}
+
+const rowsOf = ({ limit }: ReadFilters) => Math.min(limit ?? rowsDefault, pageRowsMax)
+
+async function readListVersion(parts: ConsoleParts, query: RecordsQuery): Promise<string> {
+  const read = readFilters(query, parts.clock.nowMs())
+  if (read.kind === 'invalid' || read.containing !== null || query.byCause) return ''
+  const list = await readList(parts, query, read.filter, rowsOf(read))
+  return listVersion(list, await readSkippedRows(parts, query))
+}
+
+const listVersion = ({ page, total }: List, warnings: readonly string[]): string =>
+  versionOf([total, page.submissions.map(({ id, revision }) => [id, revision]), warnings])
 
 const hasEmpty = (fields: FormFields) => Object.values(fields).some((value) => value === '' || Array.isArray(value))
 
@@ -78,23 +110,27 @@ const noneNote = nothingToShow(html`No record matches. <a href="/records">What n
 const rowsDefault = 50
 const countedMax = 1_000
 
-interface Shown {
-  query: RecordsQuery
-  filter: SubmissionFilter
-  viewer: Viewer
-  nowMs: number
-  limit: number
+interface List {
+  page: SubmissionPage
+  /** At most `countedMax` and one. */
+  total: number
 }
 
-async function pageHtml(
+async function readList(
   { databases }: ConsoleParts,
-  { query, filter, viewer, nowMs, limit }: Shown,
-): Promise<HtmlValue> {
+  { order, from }: RecordsQuery,
+  filter: SubmissionFilter,
+  limit: number,
+): Promise<List> {
   const { ledger } = await databases()
   const [page, total] = await Promise.all([
-    selectSubmissionPage(ledger, filter, { order: query.order, from: query.from, limit }),
+    selectSubmissionPage(ledger, filter, { order, from, limit }),
     countSubmissions(ledger, filter, countedMax + 1),
   ])
+  return { page, total }
+}
+
+function listHtml({ page, total }: List, query: RecordsQuery, viewer: Viewer, nowMs: number): HtmlValue {
   const { submissions } = page
   if (submissions.length === 0) return noneNote
   const words =

@@ -110,10 +110,13 @@ export async function readSubmissionDetail(db: Database, id: string): Promise<Su
   return detail ? { ...detail, events: detail.events ?? [] } : null
 }
 
-/** Returns versions by submission id. A version changes with every step and poll. */
-export async function readRevisionsWithPollCounts(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
+/** Returns versions by submission id. A version changes with every step, poll and pause, and when daemons start or die. */
+export async function readSubmissionVersions(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
   const { rows } = await db.query<{ id: string; version: string }>(
-    `select s.id, s.revision || '.' || s.polls as version from outboxd.submission s where s.id = any($1::uuid[])`,
+    `select s.id, concat_ws('.', s.revision, s.polls,
+       (select string_agg(p.reason || p.set_at, ' ' order by p.reason) from outboxd.pause p where ${isActivePauseSql}),
+       exists (select from outboxd.instance i where ${isInstanceAliveSql('i')})) as version
+     from outboxd.submission s where s.id = any($1::uuid[])`,
     [ids],
   )
   return new Map(rows.map(({ id, version }) => [id, version]))

@@ -49,6 +49,52 @@ test('the page does not wait for a slow outbox: it says so, and shows the answer
   expect(asked).toBe(2)
 })
 
+test('the next view after a daemon fell silent says so, whatever was read before', async () => {
+  await using fixture = await openFixture()
+  await fixture.reset()
+  const { pool } = fixture.ledger
+  const config = readDatabaseConfig(fixture.context().env)
+  await using databases = await openDatabasesOf(config)
+  const read = createNowPageReader({ databases: async () => databases, clock: stoppedClock() })
+  await pool.query(
+    `insert into outboxd.instance (id, version, host, beat_at)
+     values (gen_random_uuid(), '1.0', 'erp-1', clock_timestamp() + interval '1 min')`,
+  )
+  expect((await read()).report.instances).toMatchObject([{ host: 'erp-1' }])
+  await pool.query(`update outboxd.instance set beat_at = clock_timestamp() - interval '5001 ms'`)
+  const { report } = await read()
+  expect(report.instances).toEqual([])
+  expect(report.diagnoses[0].message).toContain('No daemon is running')
+})
+
+test('who locks the outbox is asked anew each time it is shown', async () => {
+  await using fixture = await openFixture()
+  await fixture.reset()
+  await using databases = await openDatabasesOf(readDatabaseConfig(fixture.context().env))
+  const read = createLastKnownOutboxStatusReader({ databases: async () => databases, clock: stoppedClock() })
+  const session = await fixture.ledger.pool.connect()
+  await session.query('begin; lock table outbox')
+  const { rows } = await session.query('select pg_backend_pid() as pid')
+  expect(await read()).toMatchObject({ kind: 'locked', by: [{ pid: rows[0].pid }] })
+  await session.query('rollback')
+  session.release()
+  expect(await read()).toEqual({ kind: 'awaited' })
+})
+
+test('an answer of the outbox is forgotten, not shown, when it is long out of date', async () => {
+  const clock = stoppedClock()
+  const answers = [Promise.resolve<OutboxStatus>({ kind: 'unreadable', problem: 'x' }), new Promise<never>(() => {})]
+  const read = createLastKnownOutboxStatusReader(
+    { databases: async () => ({}) as Databases, clock },
+    () => answers.shift() as Promise<OutboxStatus>,
+  )
+  expect(await read()).toMatchObject({ kind: 'unreadable' })
+  clock.elapsedMs = 6_000
+  expect(await read()).toMatchObject({ kind: 'unreadable' })
+  clock.elapsedMs = 20_000
+  expect(await read()).toEqual({ kind: 'awaited' })
+})
+
 test('the page costs between 2 and 3.5 statements a second', async () => {
   await using fixture = await openFixture()
   await fixture.reset()

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Fixture, failedE003, openFixture, payloadOf } from '../../commands/fixture.ts'
+import { until } from '../../support/until.ts'
 import { type OpenedConsole, openConsole } from '../openConsole.ts'
 
 let fixture: Fixture
@@ -66,6 +67,14 @@ describe('a record', () => {
     expect(text.match(/<ol class="steps">.*<\/ol>/s)?.[0]).toMatch(/queued.*queued → sending.*sending → failed/s)
     expect(text).toMatch(/<span class="after">\+\d+ (ms|s)<\/span>/)
     expect(text).toContain('data-watch="/records/')
+  })
+
+  test('has a new version when sending is paused, because its reason changes', async () => {
+    const id = await fixture.end({ state: 'queued' })
+    const version = async () => JSON.parse((await served.get(`/records/${id}/version`)).text).version
+    const before = await version()
+    await fixture.ledger.pool.query(`insert into outboxd.pause values ('operator', now(), null, 0, 'x')`)
+    await until(version, (told) => told !== before)
   })
 
   test('keeps its values masked until an operator asks for them, which is logged', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Fixture, failedE003, openFixture, uncertain } from '../../commands/fixture.ts'
+import { until } from '../../support/until.ts'
 import { type OpenedConsole, openConsole } from '../openConsole.ts'
 
 let fixture: Fixture
@@ -94,4 +95,26 @@ describe('the list', () => {
     const [, path = ''] = /<a href="([^"]*cause=[0-9a-f]{8}[^"]*)">2 records<\/a>/.exec(text) ?? []
     expect(listed((await served.get(path.replaceAll('&amp;', '&'))).text)).toEqual(['1', '2'])
   })
+})
+
+test('a list is live and its version changes with its records; a logged search and causes only say how old they are', async () => {
+  const id = await fixture.end(failedE003, { key: 'k' })
+  const liveIn = async (path: string) => {
+    const { text } = await served.get(path)
+    return /<body data-watch="([^"]+)" data-version="([^"]+)"/
+      .exec(text)
+      ?.slice(1)
+      .map((each) => each.replaceAll('&amp;', '&'))
+  }
+  for (const path of ['/records', '/records?key=k&state=failed,rejected&newest=on']) {
+    const [watched = '', shown] = (await liveIn(path)) ?? []
+    const version = async () => JSON.parse((await served.get(watched)).text).version
+    expect(await version(), path).toBe(shown)
+    await fixture.ledger.pool.query(`update outboxd.submission set revision = revision + 1 where id = $1`, [id])
+    await until(version, (told) => told !== shown)
+  }
+  for (const path of ['/records?by-cause=on', '/records?containing=x', '/mapping']) {
+    expect(await liveIn(path), path).toBeUndefined()
+    expect((await served.get(path)).text).toMatch(/as of <time id="as-of" datetime="[^"]+">[^<]+Z<\/time>/)
+  }
 })
