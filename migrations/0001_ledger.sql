@@ -61,6 +61,7 @@ create table outboxd.submission (
   polls              integer     not null default 0,
   fruitless          integer     not null default 0,      -- polls in a row without a usable answer
   unknown_since      timestamptz,                         -- the service answers 404 since
+  foreign_status     text,                                -- a status that the interface does not have: the last poll's answer
   not_done_ms        bigint,                              -- age at which it was last seen unfinished
   done_ms            bigint,                              -- age at which it was first seen finished
 
@@ -105,6 +106,7 @@ create table outboxd.submission (
   check ((state = 'queued') = (due_at is not null)),
   check ((state = 'sending' and not probing) = (claim_id is not null and instance_id is not null)),
   check (not probing or state = 'sending'),
+  check (foreign_status is null or state in ('accepted', 'sending')),
   check (state <> 'accepted' or (transaction_id is not null and accepted_at is not null)),
   check ((state in ('completed', 'failed', 'rejected', 'uncertain', 'discarded')) = (ended_at is not null)),
   check (not may_have_arrived or state in ('failed', 'rejected', 'discarded')),
@@ -135,6 +137,8 @@ create index submission_report_again on outboxd.submission (report_not_before)
 -- Unfinished business by the age of its outbox row, for the oldest unsent and the oldest accepted.
 create index submission_unsent on outboxd.submission (recorded_at) where state in ('queued', 'sending');
 -- Whose an id is: the service may give one twice. Ids have at most 255 characters, which a btree entry holds.
+-- Which statuses of transactions nobody knows, for `outboxd status`.
+create index submission_foreign_status on outboxd.submission (foreign_status) where foreign_status is not null;
 create index submission_transaction on outboxd.submission (transaction_id, resource) where transaction_id is not null;
 -- Processing times.
 create index submission_done on outboxd.submission (resource, ended_at) where ended_at is not null and done_ms is not null;

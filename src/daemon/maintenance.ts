@@ -14,7 +14,7 @@ import { replaceProblems } from '../ledger/problems.ts'
 import { pruneRequestCounts, sumRequestCountsByHour } from '../ledger/requestCounts.ts'
 import type { PrunedCounts } from '../ledger/retention.ts'
 import { mergeStateCountDeltas } from '../ledger/snapshot.ts'
-import { findStuckSubmissionProblems } from '../ledger/transactions.ts'
+import { findForeignStatusProblems, findStuckSubmissionProblems } from '../ledger/transactions.ts'
 import type { Answer } from '../model/service.ts'
 import type { Submission, Transition } from '../model/submission.ts'
 import { readPruneOverdueMs, runPruneRound } from '../outbox/prune.ts'
@@ -166,6 +166,7 @@ function createUpkeep({ config, databases, telemetry, wakeups }: Context, stoppi
         'stuck_transaction',
         stuckAfterMs === null ? [] : await findStuckSubmissionProblems(ledger, stuckAfterMs),
       ),
+    async () => replaceProblems(ledger, 'foreign_status', await findForeignStatusProblems(ledger)),
     () => mergeStateCountDeltas(ledger),
   ]
   return createPeriodicPart(upkeepEveryMs, createStepRound(steps))

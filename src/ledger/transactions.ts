@@ -123,3 +123,28 @@ export async function findStuckSubmissionProblems(
     return { subject: probing ? 'sending' : '', detail, retryInMs: null }
   })
 }
+
+/** More statuses than these are not told. */
+const foreignStatusesMax = 20
+
+/**
+ * Finds the statuses that the service gave to transactions at their last poll and the interface does not have, one
+ * problem each.
+ *
+ * @see docs/reference/interface.md, 3
+ */
+export async function findForeignStatusProblems(db: Database): Promise<Omit<RaisedProblem, 'kind'>[]> {
+  const { rows } = await db.query<{ status: string; count: number; oldest: string }>(
+    `select foreign_status as status, count(*)::int as count,
+       (array_agg(outbox_id order by coalesce(accepted_at, sent_at)))[1] as oldest
+     from outboxd.submission where foreign_status is not null
+     group by foreign_status order by foreign_status limit $1`,
+    [foreignStatusesMax],
+  )
+  return rows.map(({ status, count, oldest }) => ({
+    // Quoted, because a status may be empty or a sentence.
+    subject: JSON.stringify(status),
+    detail: count === 1 ? `1 record, outbox:${oldest}` : `${count} records, the oldest outbox:${oldest}`,
+    retryInMs: null,
+  }))
+}

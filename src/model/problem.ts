@@ -12,6 +12,7 @@ export const problemKinds = [
   'foreign_service',
   'rows_passed_over',
   'unknown_status',
+  'foreign_status',
   'stuck_transaction',
   'mass_refusal',
   'loop_failing',

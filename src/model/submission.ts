@@ -68,6 +68,8 @@ export const submissionColumns = {
   notDoneMs: { holds: 'ms', lasts: 'transaction' },
   /** Age of the transaction when it was first seen finished. */
   doneMs: { holds: 'ms', lasts: 'step' },
+  /** The status in the last poll's answer, if the interface does not have it. */
+  foreignStatus: { holds: 'text', lasts: 'step' },
   errorCode: { holds: 'text', lasts: 'step' },
   error: { holds: 'text', lasts: 'step' },
   result: { holds: 'text', lasts: 'step' },
@@ -155,7 +157,7 @@ interface Resubmitted extends Queued, Pick<StepColumnValues, 'errorCode'> {
   error: string
 }
 
-interface Asked extends Progress {
+interface Asked extends Progress, Partial<Pick<StepColumnValues, 'foreignStatus'>> {
   transactionId: string
   pollInMs: number
   /** True if polls of the transaction get only a small share of the requests. */

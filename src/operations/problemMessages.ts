@@ -32,6 +32,8 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
   rows_passed_over: ([found]) =>
     `In the outbox ${found?.detail}. \`outboxd capture --dry-run\` lists these rows, \`outboxd capture\` sends them.`,
   unknown_status: ([found]) => `In the outbox ${found?.detail}. ${unknownStatusAdvice}`,
+  foreign_status: (all) =>
+    `The service gives transactions a status that its interface does not have (${firstDetails(all)}). The daemon asks again, at last hourly. Ask the operator of the service what the status means. If it is final, \`outboxd discard ID --reason TEXT\` ends a record.`,
   stuck_transaction: (all) => {
     const states = all.map(({ subject }) => subject || 'accepted').join(',')
     return `For too long ${all.map(({ detail }) => detail).join('; ')}. \`outboxd list --state ${states}\` shows them. \`outboxd show ID\` says what to do.`

@@ -255,6 +255,21 @@ describe('upkeep', () => {
     await setup({ env: { STUCK_AFTER_SECONDS: '14400' } }).upkeep.runOnce()
     expect(await problems('stuck_transaction')).toEqual([])
   })
+
+  test('a status of transactions that the interface does not have is a problem until a poll brings another answer', async () => {
+    const asked = { state: 'accepted', transactionId: 'tx-foreign', pollInMs: 0 } as const
+    const { outboxId } = await end({ ...asked, foreignStatus: 'archived' })
+    await setup().upkeep.runOnce()
+    expect(await problems('foreign_status')).toEqual([
+      { subject: '"archived"', detail: `1 record, outbox:${outboxId}` },
+    ])
+    const [poll] = (await claim(ledger.dispatch(), { polls: 1 })).polls
+    if (poll === undefined) throw new Error('no poll is due')
+    const transitions = [transition(poll.submission, asked, poll.poll)]
+    await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions }))
+    await setup().upkeep.runOnce()
+    expect(await problems('foreign_status')).toEqual([])
+  })
 })
 
 describe('survey', () => {

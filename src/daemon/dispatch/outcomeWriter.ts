@@ -189,6 +189,7 @@ function bareChange(change: Change, why: string): Change {
   if ('error' in bare) bare.error = why
   if ('errorCode' in bare && !isPlain(bare.errorCode)) bare.errorCode = null
   if ('result' in bare) bare.result = null
+  if ('foreignStatus' in bare) bare.foreignStatus = null
   if (isPlain(bare.transactionId)) return bare
   delete bare.transactionId
   if (bare.state !== 'accepted' && bare.state !== 'sending') return bare

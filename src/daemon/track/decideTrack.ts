@@ -43,6 +43,8 @@ export type TrackVerdict =
       unknown: boolean
       reason: string
       breach: Breach | null
+      /** Set if the answer has a status that the interface does not have. */
+      foreignStatus?: string
       refusedPolls?: number
     }
   | { kind: 'resubmit'; afterMs: number; code: string; reason: string }
@@ -107,12 +109,11 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
     case 'accepted':
     case 'pending':
       return { kind: 'pending' }
-    default:
-      return askAgain(
-        `the service answered with an unknown status: ${boundText(read.status, textCharsMax.word)}`,
-        'unknown_status',
-        now,
-      )
+    default: {
+      const foreignStatus = boundText(read.status, textCharsMax.word)
+      const reason = `the service answered with an unknown status: ${foreignStatus}`
+      return { ...askAgain(reason, 'unknown_status', now), foreignStatus }
+    }
   }
 }
 

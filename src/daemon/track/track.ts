@@ -124,6 +124,7 @@ export function toTrackStep(
           ...polled,
           ...stay,
           ...(verdict.refusedPolls !== undefined && { refusedPolls: verdict.refusedPolls }),
+          ...(verdict.foreignStatus !== undefined && { foreignStatus: verdict.foreignStatus }),
           pollInMs: verdict.afterMs,
           unknown: verdict.unknown,
           // Counts 404s in a row from 1.

@@ -124,6 +124,19 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
     },
   ],
   [
+    'an unknown status',
+    {
+      kind: 'ask-again',
+      afterMs: 1_000,
+      unknown: false,
+      reason: 'unknown',
+      breach: 'unknown_status',
+      foreignStatus: 'archived',
+    },
+    accepted,
+    { state: 'accepted', foreignStatus: 'archived', fruitless: 1 },
+  ],
+  [
     'a first 401',
     { kind: 'new-token', ofAge: false, reason: '401' },
     { ...accepted, unknownForMs: 5 },

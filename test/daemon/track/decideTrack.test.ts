@@ -156,6 +156,13 @@ describe('a breach of contract', () => {
   ] as const)('%s %j: poll again, and count the breach', (resource, answer, breach) => {
     expect(decide(answer, { resource })).toMatchObject({ kind: 'ask-again', breach, unknown: false })
   })
+
+  test('an unknown status is kept, and no other answer is taken for one', () => {
+    const answered = (status: string) => decide(response(200, { transactionId: 'tx', status }))
+    expect(answered('Archived')).toMatchObject({ foreignStatus: 'archived' })
+    for (const known of [answered('pending'), answered('completed'), decide(response(500)), decide(response(200, {}))])
+      expect(known).not.toHaveProperty('foreignStatus')
+  })
 })
 
 describe('401, 403, 429, E003 as for a POST', () => {
