@@ -1,6 +1,12 @@
 import { systemClock } from '../clock.ts'
 import { describeOperatorPause, raiseOperatorPause } from '../ledger/pauses.ts'
-import { colleaguesPauseMessage, parsePauseRequest, pauseMessage, readColleaguesPause } from '../operations/pause.ts'
+import {
+  colleaguesPauseMessage,
+  parsePauseRequest,
+  pauseMessage,
+  readColleaguesPause,
+  readReachMessage,
+} from '../operations/pause.ts'
 import { escapeControl } from '../plainText.ts'
 import { formatIsoInstantOrNull } from '../time.ts'
 import { defineCommand } from './terminal/command.ts'
@@ -40,7 +46,7 @@ Examples:
       const nowMs = systemClock.nowMs()
       const until = formatIsoInstantOrNull(forMs === null ? null : nowMs + forMs)
       if (options.json) printJson(context, { dryRun, reason: describeOperatorPause(operator.actor), until })
-      context.stderr.write(`${pauseMessage(forMs, { dryRun, nowMs })}\n`)
+      context.stderr.write(`${pauseMessage(forMs, { dryRun, nowMs })}\n${await readReachMessage(ledger)}\n`)
       return exitCodes.done
     })
   },

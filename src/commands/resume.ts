@@ -1,5 +1,11 @@
 import { systemClock } from '../clock.ts'
-import { previewResume, type ResumeOutcome, resumeMessages, resumeSending } from '../operations/pause.ts'
+import {
+  previewResume,
+  type ResumeOutcome,
+  readReachMessage,
+  resumeMessages,
+  resumeSending,
+} from '../operations/pause.ts'
 import { escapeControl } from '../plainText.ts'
 import { formatIsoInstantOrNull } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
@@ -34,6 +40,7 @@ Examples:
       if (options.json) printJson(context, jsonOf(resumed, options))
       for (const line of resumeMessages(resumed, { ...terms, dryRun, nowMs: systemClock.nowMs() }))
         context.stderr.write(`${escapeControl(line)}\n`)
+      context.stderr.write(`${await readReachMessage(ledger)}\n`)
       return exitCodes.done
     })
   },

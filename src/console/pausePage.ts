@@ -13,6 +13,7 @@ import {
   previewResume,
   type ResumeTerms,
   readColleaguesPause,
+  readReachMessage,
   resumeMessages,
   resumeSending,
 } from '../operations/pause.ts'
@@ -34,8 +35,10 @@ import type { ConsoleParts } from './parts.ts'
 /** @param onChanged lets the page Now show the change at once */
 export function addPauseRoutes(app: FastifyInstance, { databases, clock }: ConsoleParts, onChanged: () => void): void {
   app.get('/pause', async ({ viewer, query }, reply) => {
-    const standing = await readColleaguesPause((await databases()).ledger, viewer.who)
-    const form = { ...readPauseForm(query), duration: trimmedFieldText(query, 'for') ?? '', standing }
+    const { ledger } = await databases()
+    const standing = await readColleaguesPause(ledger, viewer.who)
+    const reach = await readReachMessage(ledger)
+    const form = { ...readPauseForm(query), duration: trimmedFieldText(query, 'for') ?? '', standing, reach }
     return sendPage(reply, renderPausePreview(form, viewer, clock.nowMs()))
   })
 
@@ -91,13 +94,20 @@ interface PauseForm extends Extract<ParsedPauseRequest, { kind: 'value' }> {
   duration: string
   /** A colleague's pause that this one would replace. */
   standing: Pause | null
+  /** Says how many daemons it reaches. */
+  reach: string
 }
 
-function renderPausePreview({ reason, forMs, duration, standing }: PauseForm, viewer: Viewer, nowMs: number): string {
+function renderPausePreview(
+  { reason, forMs, duration, standing, reach }: PauseForm,
+  viewer: Viewer,
+  nowMs: number,
+): string {
   return page('Pause', viewer, [
     standing === null ? '' : notice('bad', untrustedParagraphHtml(colleaguesPauseMessage(standing, nowMs))),
     notice('attention', [
       untrustedParagraphHtml(pauseMessage(forMs, { dryRun: true, nowMs })),
+      untrustedParagraphHtml(reach),
       html`<p>No instance sends or polls then. Requests under way finish, and new rows are still captured.</p>`,
       html`<p>Why: ${untrustedTextHtml(reason, 1_000)}</p>`,
     ]),

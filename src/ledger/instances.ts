@@ -162,6 +162,13 @@ export async function takeOverPolls(
   })
 }
 
+export async function countLivingInstances(db: Database): Promise<number> {
+  const { rows } = await db.query<{ daemons: number }>(
+    `select count(*)::int as daemons from outboxd.instance i where ${isInstanceAliveSql('i')}`,
+  )
+  return rows[0]?.daemons ?? 0
+}
+
 export async function deleteStaleInstances(db: Database): Promise<void> {
   await db.query(`delete from outboxd.instance where beat_at < clock_timestamp() - interval '1 day'`)
 }

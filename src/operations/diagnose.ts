@@ -144,7 +144,7 @@ function noDaemon({
 }: CombinedStatus): string | null {
   if (instances.length > 0 || readOnly !== null) return null
   if (!daemonConnected)
-    return 'No daemon is running, so nothing is sent. Start one with `outboxd run`. If a daemon has stopped by itself, its log says why.'
+    return 'No daemon is running, so nothing is sent. Start one with `outboxd run`. If a daemon has stopped by itself, its log says why. If one runs, this is not its database: check DATABASE_URL and LEDGER_SCHEMA.'
   const since = lastSilentMs === null ? 'yet' : `for ${formatDuration(nowMs - lastSilentMs)}`
   const why =
     heldUpBy.length > 0

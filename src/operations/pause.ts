@@ -1,10 +1,11 @@
+import { countLivingInstances } from '../ledger/instances.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { describeOperatorPause, endOperatorPause, makePauseTrialsDue } from '../ledger/pauses.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { believeMassRefusals } from '../ledger/refusals.ts'
 import { type LedgerSnapshot, readLedgerSnapshot } from '../ledger/snapshot.ts'
 import type { PauseReason } from '../model/service.ts'
-import { truncateToOneLine } from '../plainText.ts'
+import { pluralize, truncateToOneLine } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
 import { formatInstantAndDistance, parseDurationMs } from '../time.ts'
 import { findReasonProblemClause } from './actor.ts'
@@ -41,7 +42,15 @@ function durationProblem(text: string, forMs: number | null): string | null {
 
 export function pauseMessage(forMs: number | null, { dryRun, nowMs }: { dryRun: boolean; nowMs: number }): string {
   const until = forMs === null ? 'until `outboxd resume`' : `until ${formatInstantAndDistance(nowMs + forMs, nowMs)}`
-  return dryRun ? `Would pause ${until}.` : `Paused ${until}. Running instances stop within a second.`
+  return dryRun ? `Would pause ${until}.` : `Paused ${until}.`
+}
+
+/** Says how many daemons a pause or its end reaches: those that have written a heartbeat to this database lately. */
+export async function readReachMessage(ledger: Database): Promise<string> {
+  const daemons = await countLivingInstances(ledger)
+  if (daemons === 0)
+    return 'Warning: no daemon runs with this database, so this reaches none. If one should run, check DATABASE_URL and LEDGER_SCHEMA.'
+  return `${pluralize(daemons, 'daemon')} of this database ${daemons === 1 ? 'follows' : 'follow'} within a second.`
 }
 
 /** Returns the pause of a colleague of `who` that a new pause would replace; null if there is none. */

@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { command as pause } from '../../src/commands/pause.ts'
 import { command as resume } from '../../src/commands/resume.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
+import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { readLedgerSnapshot, readRequestDemand } from '../../src/ledger/snapshot.ts'
 import { claim, outcomeBatch } from '../support/ledger.ts'
 import { type Fixture, openFixture } from './fixture.ts'
@@ -92,7 +94,7 @@ test('a pause with an end ends without a trial request, and is not shown any mor
 test('resume after the end of a pause says that nothing was paused', async () => {
   await run({ reason: 'short', for: '1h' })
   await expire()
-  expect(await runResume()).toEqual({ code: 0, messages: 'Nothing was paused.\n' })
+  expect(await runResume()).toEqual({ code: 0, messages: expect.stringMatching(/^Nothing was paused\.\n/) })
   expect((await fixture.ledger.pool.query('select from outboxd.pause')).rowCount).toBe(0)
 })
 
@@ -124,15 +126,23 @@ test('resume --all lets a trial request go now', async () => {
   await unavailable()
   const work = fixture.ledger.dispatch()
   expect((await claim(work, { submissions: 1, trial: true })).submissions).toEqual([])
-  expect((await runResume(true)).messages).toBe(
+  expect((await runResume(true)).messages).toContain(
     'Ending the pause (unavailable): E003\nOne request goes first. If this request succeeds, all sending resumes. `outboxd status` shows it.\n',
   )
   expect((await claim(work, { submissions: 1, trial: true })).submissions).toHaveLength(1)
   expect((await claim(work, { submissions: 1, trial: true })).submissions).toEqual([])
 })
 
+test('pause and resume say how many daemons the database has, and warn if there is none', async () => {
+  for (const act of [() => run({ reason: 'a look' }), () => runResume()])
+    expect((await act()).messages).toContain('Warning: no daemon runs with this database, so this reaches none.')
+  await writeHeartbeat(fixture.ledger.pool, { id: randomUUID(), version: 'test', host: 'erp-1', settings: {} })
+  for (const act of [() => run({ reason: 'a look' }), () => runResume()])
+    expect((await act()).messages).toContain('1 daemon of this database follows within a second.')
+})
+
 test('resume without a pause exits with 0', async () => {
-  expect(await runResume()).toEqual({ code: 0, messages: 'Nothing was paused.\n' })
+  expect(await runResume()).toEqual({ code: 0, messages: expect.stringMatching(/^Nothing was paused\.\n/) })
 })
 
 test.each([
