@@ -446,6 +446,7 @@ create table outboxd.ledger (
   table_name    text,                      -- schema.table
   id_column     text,
   table_by      text,
+  start_given   text,                      -- `start` of outbox.yaml at the first start; what it means follows
   start_id      text,                      -- rows with a lower id are none of ours
   start_at      timestamptz,               -- rows recorded before are none of ours
   -- What all daemons act on: the values of variables as texts, by name, and the digests of outbox.yaml and the mapping files. A daemon

@@ -2,9 +2,7 @@ import { type DatabaseConfig, readDatabaseConfig } from '../config.ts'
 import { assertMigrated, migrateLedger, readMissingMigrations } from '../ledger/migrations.ts'
 import { type RoleKind, readCreateRoleStatements, readLedgerPrivilegeStatements } from '../ledger/operator/grants.ts'
 import { loadMappingsOrEmptyIfBroken } from '../mapping/loadMappings.ts'
-import { initialBacklogMessage, wakeTriggerMessage } from '../operations/databaseMessages.ts'
-import { withOutbox } from '../operations/databases.ts'
-import { readInitialBacklog } from '../outbox/backlog.ts'
+import { wakeTriggerMessage } from '../operations/databaseMessages.ts'
 import { documentConditionQuery, readCapturedTables } from '../outbox/contentQueries.ts'
 import {
   findForeignTableClause,
@@ -20,7 +18,6 @@ import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { readEncodingWarningClause } from '../postgres/migrationSession.ts'
 import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
-import { openDatabasesOf } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'create or upgrade the schemas outboxd and outboxd_jobs',
@@ -62,9 +59,7 @@ Examples:
     if (table !== null && dryRun) for (const line of describeMissing(config.outboxTable, table, options.wake)) say(line)
     const outbox = options.outbox && !dryRun ? await createOutbox(config, options) : null
     if (outbox !== null) say(outbox)
-    const history = dryRun ? null : await describeHistory(config)
-    if (history !== null) say(history)
-    if (json) printJson(context, { dryRun, applied, outboxTable: options.outbox ? config.outboxTable : null, history })
+    if (json) printJson(context, { dryRun, applied, outboxTable: options.outbox ? config.outboxTable : null })
     return 0
   },
 })
@@ -105,15 +100,6 @@ function describeMissing(
       : []),
     ...(!hasTrigger && hasWakeTrigger ? [`would drop the trigger ${splitTableName(name).table}_wakes_outboxd`] : []),
   ]
-}
-
-async function describeHistory(config: DatabaseConfig): Promise<string | null> {
-  try {
-    await using databases = await openDatabasesOf(config)
-    return initialBacklogMessage(await withOutbox(databases, readInitialBacklog))
-  } catch {
-    return null
-  }
 }
 
 async function printGrants(

@@ -19,7 +19,6 @@ import { requestOutcomeOf } from '../service/readAnswer.ts'
 import type { ReloadableCredentials } from '../service/reloadableCredentials.ts'
 import type { DaemonContext } from './context.ts'
 import { createDaemonParts } from './createDaemonParts.ts'
-import { raiseInitialBacklogProblem } from './databaseObservation.ts'
 import {
   type InstanceDatabases,
   type InstanceDatabasesOptions,
@@ -103,7 +102,6 @@ export async function startApp(deps: AppDeps) {
   await parts.rounds.heartbeat.runOnce()
   // Looks for lost data before rows are claimed. The loop `history` logs a failure.
   await parts.rounds.history.runOnce().catch(() => {})
-  await raiseInitialBacklogProblem(daemon)
   const collation = await findCollationChange(databases.ledger).catch(() => null)
   if (collation !== null) log.warn(collation)
 

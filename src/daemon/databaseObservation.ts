@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import { readOrSetSettings } from '../ledger/settings.ts'
 import {
   countReplaysAndDiscardsOnce,
@@ -7,7 +6,7 @@ import {
   readLastEventId,
   readLedgerSnapshot,
 } from '../ledger/snapshot.ts'
-import { type OutboxBacklog, readBacklog, readInitialBacklog } from '../outbox/backlog.ts'
+import { type OutboxBacklog, readBacklog } from '../outbox/backlog.ts'
 import { replaceChangeCaptureProblems } from '../outbox/changeCaptureFaults.ts'
 import { createLockedRowWatch } from '../outbox/lockedRows.ts'
 import type { Database } from '../postgres/database.ts'
@@ -38,7 +37,6 @@ export function createDatabaseObservation(
   let backlog: OutboxBacklog | null = null
   let countAtMs = Number.NEGATIVE_INFINITY
   let lastEventId: string | null = null
-  let mayHaveHistory = true
   let rareAtMs = Number.NEGATIVE_INFINITY
 
   async function followSettings(): Promise<void> {
@@ -88,10 +86,6 @@ export function createDatabaseObservation(
     backlog = await countBacklog()
     metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
     onBacklog(backlog.waiting)
-    if (mayHaveHistory && backlog.waiting <= outboxHistoryMin) {
-      await clearProblems(ledger, 'outbox_history', null)
-      mayHaveHistory = false
-    }
     await observeRarely()
   })
 }
@@ -110,25 +104,4 @@ export function toMetricsSnapshot(ledger: LedgerSnapshot, outbox: OutboxBacklog 
     outboxWaiting: outbox?.waiting ?? 0,
     oldestUnsentMs: unsent.length > 0 ? Math.min(...unsent) : null,
   }
-}
-
-/** Fewer rows before the first capture cause no warning. */
-const outboxHistoryMin = 1_000
-
-/** A new ledger sends all old rows, which is seldom intended. */
-export async function raiseInitialBacklogProblem({
-  log,
-  databases,
-}: Pick<DaemonContext, 'log' | 'databases'>): Promise<void> {
-  const history = await readInitialBacklog(databases.outbox).catch(() => null)
-  if (history === null || history.rows <= outboxHistoryMin) return
-  const { rows } = history
-  log.warn(
-    'outbox table had rows before the first capture, and all of them will be sent. To leave out the rows that are not captured yet, run `outboxd adopt --start now`',
-    {
-      count: rows,
-    },
-  )
-  const detail = `${rows} rows waited in the outbox table before the first capture, and all of them will be sent`
-  await raiseProblems(databases.ledger, [{ kind: 'outbox_history', subject: '', detail, retryInMs: null }])
 }

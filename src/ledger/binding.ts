@@ -20,6 +20,8 @@ export interface ServedOutbox {
   /** Null until a daemon has opened the table. */
   identity: OutboxIdentity | null
   start: StartPosition
+  /** `start` of `outbox.yaml` at the first start; null if there was none. */
+  startGiven: string | null
   /** Rows that were recorded before have no record: the ledger was created later, or retention deleted the record. */
   sinceMs: number
   /** When a person last ran `recover`, since which a position may have gone back; null if nobody did. */
@@ -50,20 +52,26 @@ export async function readServedOutbox<ExtraColumns>(
 const columns = `
   case when table_name is not null then json_build_object('table', table_name, 'idColumn', id_column) end as identity,
   json_build_object('id', start_id, 'at', to_char(start_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')) as start,
+  start_given as "startGiven",
   extract(epoch from greatest(since, (select pruned_recorded + interval '1 ms' from outboxd.outbox_cursor)))::float8 * 1000 as "sinceMs",
   extract(epoch from recovered_at)::float8 * 1000 as "recoveredMs"`
 
-/** Does nothing if the ledger already serves an outbox, so that of two daemons one wins. */
+/**
+ * Notes the table and where its rows begin. Does nothing if the ledger already serves an outbox, so that of two daemons
+ * one wins.
+ */
 export async function bindLedgerToOutboxIfUnbound(
   db: Database,
   { table, idColumn }: OutboxIdentity,
+  { given, id, at }: StartPosition & { given: string | null },
   who: string,
 ): Promise<void> {
-  await db.query('update outboxd.ledger set table_name = $1, id_column = $2, table_by = $3 where table_name is null', [
-    table,
-    idColumn,
-    who,
-  ])
+  await db.query(
+    `update outboxd.ledger
+     set table_name = $1, id_column = $2, table_by = $3, start_given = $4, start_id = $5, start_at = $6::timestamptz
+     where table_name is null`,
+    [table, idColumn, who, given, id, at],
+  )
 }
 
 export const describeOutboxIdentity = ({ table, idColumn }: OutboxIdentity): string =>

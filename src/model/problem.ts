@@ -21,7 +21,6 @@ export const problemKinds = [
   'budget_starved',
   'clock_off',
   'change_capture',
-  'outbox_history',
   'credentials_broken',
   'host_failing',
   'prune_behind',

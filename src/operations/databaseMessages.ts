@@ -1,6 +1,5 @@
 import type { StartPosition } from '../ledger/binding.ts'
 import type { ReadOnlyCause } from '../ledger/operator/readServer.ts'
-import type { InitialBacklog } from '../outbox/backlog.ts'
 import type { OutboxTableState } from '../outbox/migrateOutbox.ts'
 import { type RowsBeforeStart, rowsBeforeStartMax } from '../outbox/startPosition.ts'
 import { pluralize, truncateToOneLine } from '../plainText.ts'
@@ -56,23 +55,13 @@ export function rowsBeforeStartMessage(rowsBeforeStart: RowsBeforeStart | null):
   const { rows, oldest } = rowsBeforeStart
   const since = oldest === null ? '' : `, the oldest created ${oldest}`
   const more = rows >= rowsBeforeStartMax ? ' or more' : ''
-  return `${pluralize(rows, 'row')}${more} before the start position ${rows === 1 ? 'waits' : 'wait'}${since}, and will never be sent. \`outboxd adopt --start since:D\` sets an earlier position.`
+  return `${pluralize(rows, 'row')}${more} before the start position ${rows === 1 ? 'waits' : 'wait'}${since}, and will never be sent.`
 }
 
 export function startPositionMessage(start: StartPosition | null): string | null {
   if (start?.id != null) return `The daemon ignores rows with an id below ${start.id}.`
   if (start?.at != null) return `The daemon ignores rows created before ${start.at}.`
   return null
-}
-
-/** Warns that all rows already in the table will be sent. */
-export function initialBacklogMessage(backlog: InitialBacklog | null): string | null {
-  if (backlog === null || backlog.rows === 0) return null
-  const { rows, isEstimate, oldest, newest } = backlog
-  const times =
-    oldest === null ? '' : oldest === newest ? `, created at ${oldest}` : `, created from ${oldest} to ${newest}`
-  const count = `${isEstimate ? 'some ' : ''}${pluralize(rows, 'row')}`
-  return `nothing was captured yet, and ${count} wait${rows === 1 ? 's' : ''}${times}. The daemon will send ${rows === 1 ? 'it' : 'all of them'}. To begin later, run \`outboxd adopt --start now\` (or id:N, since:D) first`
 }
 
 export function wakeTriggerMessage({

@@ -233,7 +233,7 @@ function leftBehind({ outbox }: CombinedStatus): string | null {
   if (hidden === null || hidden.rows === 0) return null
   const [row, is] = hidden.rows === 1 ? ['row', 'is'] : ['rows', 'are']
   const more = hidden.rows >= rowsBeforeStartMax ? ' or more' : ''
-  return `${hidden.rows}${more} waiting ${row} before the start position ${is} ignored, as set with \`outboxd adopt\``
+  return `${hidden.rows}${more} waiting ${row} before the start position ${is} ignored, as \`start\` said at the first start`
 }
 
 function allIsWell(status: CombinedStatus): string {

@@ -63,8 +63,6 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
     history?.subject === 'standby'
       ? `${history.detail}.`
       : `The ledger may have lost committed data (its database was restored or failed over): ${history?.detail}.`,
-  outbox_history: ([history]) =>
-    `${history?.detail}. To leave these rows out, run \`outboxd pause --reason TEXT\`, \`outboxd adopt --start now\`, and \`outboxd resume\`: rows not captured yet are then ignored.`,
 }
 
 /** @param counts of all open problems, of which `problems` may be a part */

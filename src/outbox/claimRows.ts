@@ -28,7 +28,6 @@ export interface ClaimedRow extends ClaimedRows {
  * @param db the transaction that holds the capture lock, because two claims at once would break the order of a key
  */
 export async function claimRows(outbox: Outbox, db: Database, request: RowsRequest): Promise<ClaimedRows> {
-  await outbox.ensureLedgerBound()
   return outbox.queryTable(async (table) => {
     const failing = outbox.failingRows.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
     const meant = { ...request, skipped: [...request.skipped, ...failing] }

@@ -50,6 +50,7 @@ async function grantToRead(pool: pg.Pool, qualified: string): Promise<string> {
 const anyServed: ServedOutbox = {
   identity: null,
   start: { id: null, at: null },
+  startGiven: null,
   sinceMs: 0,
   recoveredMs: null,
 }

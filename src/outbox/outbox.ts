@@ -15,7 +15,7 @@ import {
 import { type OpenTable, openTable, readTableShapeAndIdentity, type TableShapeAndIdentity } from './openTable.ts'
 import { isMarkedOnCapture, type OutboxTable, qualifiedNameSql, toOutboxTable } from './outboxTable.ts'
 import { addTableSchemaIfFound, OutboxTableUnusable } from './readTableShape.ts'
-import { findRowNamingTransaction } from './rowsUnderWay.ts'
+import { findStartQuestion, readStartPosition } from './startPosition.ts'
 
 /** The client's outbox table, the first parameter of this folder's functions, as in `claimRows(outbox, …)`. */
 export class Outbox {
@@ -31,7 +31,6 @@ export class Outbox {
   readonly failingRows: FailingRowTracker
   #inspected: Promise<TableShapeAndIdentity> | undefined
   #opened: { table: OpenTable; key: string } | undefined
-  #isOurs = false
 
   /** @param table a description, or the name of a table that `migrate --outbox` created */
   constructor(pool: pg.Pool, table: OutboxTable | string, bytesMax: number, ledger: pg.Pool) {
@@ -84,32 +83,19 @@ export class Outbox {
   }
 
   /**
-   * Binds the ledger to this table if the ledger has none yet.
+   * Binds the ledger to this table and notes where its rows begin, if the ledger has no table yet.
    *
-   * @throws OutboxTableUnusable if the ledger is new, and the table's rows show that there was another one; OutboxMismatch
+   * @throws OutboxTableUnusable if `outbox.yaml` has to say where to begin; OutboxMismatch
    */
   async bindLedger(who: string): Promise<void> {
-    await this.#assertNoFormerLedger()
-    await bindLedgerToOutboxIfUnbound(this.ledger, await this.readIdentity(), who)
+    const { identity } = await readServedOutbox(this.ledger)
+    if (identity === null) {
+      const question = await findStartQuestion(this)
+      if (question !== null) throw new OutboxTableUnusable(question)
+      const start = { given: this.described.start, ...(await readStartPosition(this)) }
+      await bindLedgerToOutboxIfUnbound(this.ledger, await this.readIdentity(), start, who)
+    }
     await this.open()
-    this.#isOurs = true
-  }
-
-  async #assertNoFormerLedger(): Promise<void> {
-    const { rows } = await this.ledger.query<{ isNew: boolean }>(
-      'select table_name is null and not exists (select from outboxd.submission) as "isNew" from outboxd.ledger',
-    )
-    if (!rows[0]?.isNew) return
-    const outboxId = await findRowNamingTransaction(await this.open())
-    if (outboxId === null) return
-    throw new OutboxTableUnusable(
-      `the ledger is new, but row ${outboxId} of ${this.describedNameSql} names a transaction: a ledger that knew it is gone, and rows that were sent could be sent again. Restore that ledger. If that cannot be, \`outboxd recover\` makes every row that may have been sent uncertain. If the rows are older than outboxd, say where to begin: \`outboxd adopt --start now\` (or id:N, since:D)`,
-    )
-  }
-
-  /** Binds the ledger if the table's database could not be reached at the start. */
-  async ensureLedgerBound(): Promise<void> {
-    if (!this.#isOurs) await this.bindLedger('daemon')
   }
 
   /**

@@ -114,6 +114,13 @@ export const outboxFileSchema = z.strictObject({
     .optional(),
   state: z.unknown().optional(),
   write: z.record(z.string(), z.unknown()).optional(),
+  start: z
+    .string()
+    .regex(/^(now|beginning|id:.+)$/, 'must be now, beginning or id:N')
+    .describe(
+      'Where the first daemon begins: now (rows that exist are not sent), beginning (all waiting rows are) or id:N.',
+    )
+    .optional(),
   channel: z.string().min(1).max(63).describe('A channel; a NOTIFY on it wakes the daemon.').optional(),
 })
 

@@ -24,6 +24,8 @@ export interface OutboxTable {
   /** Null: rows do not show whether they wait. */
   readonly state: StateColumn | null
   readonly write: readonly WrittenColumn[]
+  /** Where a new ledger begins: `now`, `beginning` or `id:N`. Null if `outbox.yaml` does not say. */
+  readonly start: string | null
   readonly channel: string | null
 }
 
@@ -73,6 +75,7 @@ export const standardOutboxTable = (name: string): OutboxTable => ({
     { column: 'error', what: 'error', on: null },
     { column: 'updated_at', what: 'now', on: null },
   ],
+  start: null,
   channel: outboxChannel,
 })
 
@@ -125,7 +128,7 @@ export function listColumnsNamedInOutboxFile({
 
 /** A digest of how the table is read and written. Leaves out the table's name, which the ledger compares separately. */
 export const tableAccessDigest = (table: OutboxTable): string =>
-  shortDigestOf({ ...table, file: null, schema: null, table: null, id: null, channel: null })
+  shortDigestOf({ ...table, file: null, schema: null, table: null, id: null, start: null, channel: null })
 
 /**
  * How the daemon knows which rows are captured:

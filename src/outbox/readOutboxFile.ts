@@ -34,9 +34,19 @@ function readTable(document: YamlDocument, content: PayloadValue): OutboxTable |
     return checked && { column, what: checked.what, on: checked.on ?? null }
   })
   if (top === null || type === null || payload === null || state === null || document.problems.length > 0) return null
-  const { schema = null, table, id, order = null, sequence = null, key = null, filter = null, channel = null } = top
+  const {
+    schema = null,
+    table,
+    id,
+    order = null,
+    sequence = null,
+    key = null,
+    filter = null,
+    start = null,
+    channel = null,
+  } = top
   const read: OutboxTable = {
-    ...{ file: document.file, schema, table, id, order, sequence, key, filter, channel },
+    ...{ file: document.file, schema, table, id, order, sequence, key, filter, start, channel },
     idPromised: top.id_unique !== undefined,
     type:
       'constant' in type

@@ -180,7 +180,7 @@ export function notBeforeStartSql(table: OutboxTable, shape: TableShape, { id, a
   if (at === null) return fromId
   if (table.createdAt === null)
     throw new OutboxTableUnusable(
-      `the ledger has the start position ${at}, but the description of the table ${shape.qualified} names no created_at. Add the column, or set a different start with \`outboxd adopt --start id:N\``,
+      `the ledger has the start position ${at}, but the description of the table ${shape.qualified} names no created_at. Name the column again`,
     )
   const recorded = prefixedColumnSql(table.createdAt.column)
   return `${fromId} and (${recorded} is null or ${recorded} >= ${momentSql(table.createdAt, shape, at)})`

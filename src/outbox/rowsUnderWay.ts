@@ -137,21 +137,6 @@ async function leaveOutOthers(
   return rows.filter(({ outboxId }) => ours.has(outboxId))
 }
 
-/** Bounds the search in a large table whose rows name none. */
-const newestRowsMax = 100_000
-
-/** Looks at the newest rows. @returns the id of a row that names a transaction; null if none does, or none is written */
-export async function findRowNamingTransaction({ db, table, shape, rows }: OpenTable): Promise<string | null> {
-  if (!table.write.some(({ what }) => what === 'transaction_id')) return null
-  const { rows: found } = await db.query<{ outboxId: string }>(
-    `select "outboxId" from (
-       select ${rows.idText} as "outboxId", ${transactionIdInRowSql(table, shape)} as transaction
-       from ${shape.qualified} o order by ${rows.id} desc limit ${newestRowsMax}
-     ) newest where transaction is not null limit 1`,
-  )
-  return found[0]?.outboxId ?? null
-}
-
 export function transactionIdInRowSql({ write }: OutboxTable, shape: TableShape): string {
   const texts = write
     .filter(({ what }) => what === 'transaction_id')

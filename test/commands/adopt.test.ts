@@ -75,17 +75,8 @@ test('adopt --same says that the service has a new address, whatever is under wa
   expect(await run({ same: true })).toMatchObject({ code: 0, said: expect.not.stringContaining('new names') })
 })
 
-test('adopt --start is refused while the configuration names another service', async () => {
-  expect(await run({ start: 'now' })).toMatchObject({
-    code: 2,
-    said: expect.stringContaining(
-      'belongs to the service https://test.example, and the configuration names https://production',
-    ),
-  })
-})
-
-test('adopt without --same and --start is refused', async () => {
-  expect(await run({})).toMatchObject({ code: 2, said: expect.stringContaining('give --same or --start') })
+test('adopt without --same is refused', async () => {
+  expect(await run({})).toMatchObject({ code: 2, said: expect.stringContaining('give --same') })
 })
 
 test('resolve is refused if the configured service is not the ledger’s', async () => {

@@ -67,6 +67,7 @@ test('for a business table, describe fills in what follows from keys and types, 
   edit(mappingsDir, 'outbox.yaml', [
     [/^filter: .*/m, `filter: status = 'released'`],
     [/^state: .*/m, 'state: { timestamp: synced_at, set: [completed] }'],
+    [/^start: .*/m, 'start: id:1'],
   ])
   edit(mappingsDir, 'sales_order.yaml', [
     [/customer_id: { from: FILL_IN/, 'customer_id: { from: customer_no'],
@@ -75,7 +76,7 @@ test('for a business table, describe fills in what follows from keys and types, 
     [/field1: { from: FILL_IN, required: true/, 'field1: { constant: value1'],
     [/field2: { from: FILL_IN/, 'field2: { from: reference'],
   ])
-  expect(loadOutboxFile(mappingsDir)).toMatchObject({ id: 'id', state: { column: 'synced_at' } })
+  expect(loadOutboxFile(mappingsDir)).toMatchObject({ id: 'id', state: { column: 'synced_at' }, start: 'id:1' })
   expect([...loadMappings(mappingsDir).keys()]).toEqual(['sales_order'])
 })
 
@@ -161,6 +162,7 @@ test('names with upper case, blanks, dots and quotes are written so that the fil
     [/^filter: .*\n/m, ''],
     [/^created_at: .*\n/m, ''],
     [/^state: .*/m, 'state: { timestamp: Synced At, set: [completed] }'],
+    [/^start: .*/m, 'start: now'],
   ])
   expect(loadOutboxFile(mappingsDir)).toMatchObject({ table: 'Sales.v2 Order', id: 'Order No' })
   edit(mappingsDir, 'Sales_v2_Order.yaml', [

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import {
   backlogCountIntervalMs,
   createDatabaseObservation,
-  raiseInitialBacklogProblem,
   toMetricsSnapshot,
 } from '../../src/daemon/databaseObservation.ts'
 import type { InstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
@@ -32,8 +31,6 @@ beforeEach(async () => {
 const sql = (text: string) => database.pool.query(text)
 const fillOutbox = (rows: number) =>
   sql(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, ${rows})`)
-const problems = async (kind: string) =>
-  (await database.pool.query('select detail from outboxd.problem where kind = $1', [kind])).rows
 
 /** An outbox that says `waiting.rows` rows wait, and counts in `waiting.counts` how often it was asked. */
 function saying(
@@ -123,30 +120,6 @@ test('the daemon begins anew when the ledger gets other settings', async () => {
   await sql(`delete from outboxd.instance where id = '${other}'`)
   await runOnce() // sets its own again
   expect(toldOf('begins anew')).toHaveLength(1)
-})
-
-test('more than a thousand rows from before the start are a problem until fewer wait', async () => {
-  const { context, toldOf } = contextOf(databases)
-  await fillOutbox(1_000)
-  await raiseInitialBacklogProblem(context)
-  expect(toldOf('log.warn')).toEqual([])
-  await fillOutbox(1)
-  await raiseInitialBacklogProblem(context)
-  expect(toldOf('log.warn')).toMatchObject([['log.warn', expect.any(String), { count: 1_001 }]])
-  expect(await problems('outbox_history')).toEqual([
-    { detail: '1001 rows waited in the outbox table before the first capture, and all of them will be sent' },
-  ])
-  await setup({ rows: 1_001, counts: 0 }).runOnce()
-  expect(await problems('outbox_history')).toHaveLength(1)
-  await setup({ rows: 1_000, counts: 0 }).runOnce()
-  expect(await problems('outbox_history')).toEqual([])
-})
-
-test('while the outbox is away, no problem about rows from before the start is raised', async () => {
-  const outbox = replaced(databases.outbox, { open: () => Promise.reject(new Error('connection refused')) })
-  const { context, told } = contextOf({ ...databases, outbox })
-  await raiseInitialBacklogProblem(context)
-  expect(told).toEqual([])
 })
 
 const ledger = (oldestUnsentMs: number | null): LedgerSnapshot => ({

@@ -56,6 +56,7 @@ test('the standard table works with the proposed files, which have nothing to fi
   )
 })
 
+const beginning: FillIn = ['outbox.yaml', /^start: FILL_IN.*/m, 'start: beginning']
 const constant: FillIn = ['data.yaml', /field1: { from: FILL_IN, required: true/, 'field1: { constant: value1']
 
 test('Debezium’s outbox works with the proposed files, once the rest is filled in', async () => {
@@ -72,6 +73,7 @@ test('Debezium’s outbox works with the proposed files, once the rest is filled
       ['outbox.yaml', /^payload: FILL_IN.*/m, 'payload: payload'],
       ['outbox.yaml', /^filter: FILL_IN.*\n/m, ''],
       ['outbox.yaml', /^state: FILL_IN.*/m, 'state: none\nsequence: seq'],
+      beginning,
       ['outbox-record.yaml', /^type: FILL_IN.*/m, 'type: data'],
       ['outbox-record.yaml', constant[1], constant[2]],
     ],
@@ -96,6 +98,7 @@ test('MassTransit’s outbox works with the proposed files, which read fields in
       ['outbox.yaml', /^payload: FILL_IN.*/m, 'payload: Body'],
       ['outbox.yaml', /^filter: FILL_IN.*\n/m, ''],
       ['outbox.yaml', /^state: FILL_IN.*/m, 'state: none\nsequence: SequenceNumber'],
+      beginning,
       ['OutboxMessage.yaml', /^type: FILL_IN.*/m, `type: ${type}`],
       ['OutboxMessage.yaml', constant[1], constant[2]],
     ],
@@ -114,6 +117,7 @@ test('a business table works with the proposed files, once the rest is filled in
     fillIn: [
       ['outbox.yaml', /^filter: FILL_IN.*/m, "filter: status = 'released'"],
       ['outbox.yaml', /^state: FILL_IN.*/m, 'state: { timestamp: synced_at, set: [completed] }'],
+      beginning,
       ['sales_order.yaml', /(customer_id: { from: )FILL_IN/, '$1customer_no'],
       ['sales_order.yaml', /(order_date: { from: )FILL_IN/, '$1ordered_at'],
       ['sales_order.yaml', /(total_amount: { from: )FILL_IN/, '$1net_amount'],
@@ -146,6 +150,7 @@ test('a header with lines and the customer in other tables works, once the query
     fillIn: [
       ['outbox.yaml', /^filter: FILL_IN.*\n/m, ''],
       ['outbox.yaml', /^state: FILL_IN.*/m, 'state: { flag: sent, new: false, set: [queued] }'],
+      beginning,
       [
         'Order.yaml',
         /FILL_IN as items.*\n {4}-- (\(select.*'NAME', l\.)FILL_IN(.*)\n {4}-- (.*)FILL_IN\)/,
@@ -155,7 +160,7 @@ test('a header with lines and the customer in other tables works, once the query
       ['Order.yaml', /-- left join/, 'left join'],
       ['Order.yaml', /from: FILL_IN/, 'from: customerId'],
     ],
-    places: 4,
+    places: 5,
   })
   expect(bodies).toEqual(['{"customerId":"7b0e6c3e-2f5d-4b43-9d5a-0f6f3c1c9a11","items":[{"NAME":"a"},{"NAME":"b"}]}'])
 })

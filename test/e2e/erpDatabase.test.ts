@@ -21,6 +21,7 @@ payload: { columns: all }
 filter: state in ('sale', 'done')
 state: { status: held, new: new, queued: taken, accepted: taken, completed: sent, failed: bad }
 write: { n: transaction_id, given: now }
+start: beginning
 `
 
 /** Each word that src uses like an alias, so that a statement of ours could mean a column of that name. */

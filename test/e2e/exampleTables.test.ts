@@ -177,7 +177,7 @@ test('partner_view: only the partner’s rows of the standard table are sent and
 
 async function installExample(name: string, files: { mapping: string } = { mapping }): Promise<Installation> {
   const example = readFileSync(`mappings/examples/${name}.yaml`, 'utf8')
-  const installation = await install({ 'data.yaml': files.mapping, 'outbox.yaml': example })
+  const installation = await install({ 'data.yaml': files.mapping, 'outbox.yaml': `${example}start: beginning\n` })
   const { pool, mappingsDir, startInstance } = installation
   return {
     ...installation,

@@ -14,6 +14,7 @@ type: kind
 payload: { column: body, encoding: utf-8 }
 state: { status: progress, new: open, queued: taken, rejected: refused }
 write: { trouble: error }
+start: beginning
 `
 const files = {
   'outbox.yaml': outboxYaml,

@@ -123,8 +123,8 @@ test('two rows with one id in a batch are a `row_conflict`, and neither is captu
 })
 
 test('a ledger belongs to one table and id column, and refuses a different one until it is said to be the same', async () => {
-  const { pool, capture } = await setup(tableForm(forms['rows with a mark']))
-  await capture()
+  const { pool, outbox } = await setup(tableForm(forms['rows with a mark']))
+  await outbox.bindLedger('daemon')
   const other = new Outbox(pool, 'outbox', 1_000, pool)
   const why =
     'the ledger belongs to the outbox public.source with ids in the column id, and the configuration names public.outbox'
@@ -224,7 +224,7 @@ test('by a sequence: a sequence set back that has passed the cursor while nothin
 
 const service = { baseUrl: 'https://service.example', authUrl: 'https://auth.example', clientId: 'me' }
 const adoptSame = async (pool: Setup['pool'], outbox: Outbox) =>
-  adopt({ ledger: pool, actor: testActor }, { table: await outbox.readIdentity(), service, start: null, isSame: true })
+  adopt({ ledger: pool, actor: testActor }, { table: await outbox.readIdentity(), service })
 
 /** Captures until no row is left and the cursor has passed the captured rows. */
 async function rests(capture: () => Promise<string[]>): Promise<void> {

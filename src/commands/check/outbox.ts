@@ -2,16 +2,11 @@ import type { DatabaseConfig } from '../../config.ts'
 import { readServedOutbox } from '../../ledger/binding.ts'
 import { findStatementsForMissingTimeLimits, readServerVersion } from '../../ledger/operator/readServer.ts'
 import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
-import {
-  initialBacklogMessage,
-  rowsBeforeStartMessage,
-  startPositionMessage,
-  wakeTriggerMessage,
-} from '../../operations/databaseMessages.ts'
+import { rowsBeforeStartMessage, startPositionMessage, wakeTriggerMessage } from '../../operations/databaseMessages.ts'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
 import { readFirstWaitingRecordsThatFit } from '../../operations/mapRecords.ts'
 import { noteAdvice } from '../../operations/problemMessages.ts'
-import { countSomeWaitingRowsByType, readBacklog, readInitialBacklog } from '../../outbox/backlog.ts'
+import { countSomeWaitingRowsByType, readBacklog } from '../../outbox/backlog.ts'
 import { readChangeCaptureFaults, toChangeCaptureProblems } from '../../outbox/changeCaptureFaults.ts'
 import { SourceFailed } from '../../outbox/contentQueries.ts'
 import { examineSourceQueries } from '../../outbox/examineSourceQueries.ts'
@@ -25,7 +20,7 @@ import { readWaitingRows } from '../../outbox/readRows.ts'
 import { findTableOfSimilarName } from '../../outbox/readTableShape.ts'
 import type { TypeCount } from '../../outbox/rowExpressions.ts'
 import { findLostRows, lostRowsMessage } from '../../outbox/rowsUnderWay.ts'
-import { countRowsBeforeStart } from '../../outbox/startPosition.ts'
+import { countRowsBeforeStart, findStartQuestion, ignoredStartMessage } from '../../outbox/startPosition.ts'
 import { surveyTable } from '../../outbox/survey.ts'
 import { tryWriteBack, type WriteBackTryResult } from '../../outbox/tryWriteBack.ts'
 import { unknownStatusAdvice, unknownStatusMessage } from '../../outbox/unclaimedRows.ts'
@@ -120,7 +115,9 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   await withOutbox(databases, (outbox) => readWaitingRows(outbox, 1))
   const untilMs = performance.now() + searchMaxMs
   const goOn = () => performance.now() < untilMs
-  const history = await withOutbox(databases, readInitialBacklog)
+  const served = await readServedOutbox(databases.ledger)
+  const question = served.identity === null ? await withOutbox(databases, findStartQuestion) : null
+  if (question !== null) return ['problem', question]
   const lost = await withOutbox(databases, (outbox) => findLostRows(outbox, goOn))
   if (lost.rows.length > 0) return ['problem', lostRowsMessage(lost)]
   const { statuses, isCut } = await withOutbox(databases, (outbox) => surveyTable(outbox, { goOn }))
@@ -129,9 +126,9 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   const [mark, message] = judgeTrial(await withOutbox(databases, tryWriteBack), waiting)
   if (mark !== 'ok') return [mark, message]
   const notes = [
-    startPositionMessage((await readServedOutbox(databases.ledger)).start),
+    startPositionMessage(served.start),
     rowsBeforeStartMessage(await withOutbox(databases, countRowsBeforeStart)),
-    initialBacklogMessage(history),
+    await withOutbox(databases, async ({ described }) => ignoredStartMessage(described, served)),
     ...(await withOutbox(databases, async (outbox) =>
       findRowSecurityRemarks(databases.erp, (await outbox.inspect()).shape.qualified),
     )),

@@ -5,7 +5,6 @@ import {
   type OutboxIdentity,
   readLedgerBinding,
   type ServiceIdentity,
-  type StartPosition,
   type StoredServiceIdentity,
   toStoredServiceIdentity,
 } from '../binding.ts'
@@ -36,21 +35,17 @@ export interface Adoption {
   table: OutboxIdentity
   /** Null keeps the former service. */
   service: ServiceIdentity | null
-  /** Null keeps the former start. */
-  start: StartPosition | null
-  /** True if the operator says that table and service are the same, so that a sequence may have been altered. */
-  isSame: boolean
 }
 
 /**
- * Writes table and service as new names of those that the ledger serves. Waits for the instance that captures, so that
- * all instances know the start before they take a row.
+ * Writes table and service as new names of those that the ledger serves. The table's sequence may have been altered.
+ * Waits for the instance that captures.
  *
  * @returns null, or the change of the service that is refused because daemons run
  */
 export function adopt(
   { ledger, actor }: Pick<Operator, 'ledger' | 'actor'>,
-  { table, service, start, isSame }: Adoption,
+  { table, service }: Adoption,
 ): Promise<ServiceChange | null> {
   return inTransaction(ledger, async (db) => {
     await db.query("select pg_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int)")
@@ -65,17 +60,16 @@ export function adopt(
         [baseUrl, authUrl, clientHash, actor.who],
       )
     }
+    // The first daemon names the table, because it also notes where the table's rows begin.
     await db.query(
-      `update outboxd.ledger set table_name = $1, id_column = $2, table_by = $3,
-         start_id = case when $4 then $5 else start_id end, start_at = case when $4 then $6::timestamptz else start_at end`,
-      [table.table, table.idColumn, actor.who, start !== null, start?.id, start?.at],
+      'update outboxd.ledger set table_name = $1, id_column = $2, table_by = $3 where table_name is not null',
+      [table.table, table.idColumn, actor.who],
     )
-    if (isSame) await db.query('update outboxd.outbox_cursor set sequence_file = null')
+    await db.query('update outboxd.outbox_cursor set sequence_file = null')
     await db.query(`delete from outboxd.problem where kind in ('foreign_outbox', 'foreign_service')`)
     await logOperatorAct(db, actor, 'adopt', {
       outbox: describeOutboxIdentity(table),
       service: change && { baseUrl: change.configured.baseUrl, authUrl: change.configured.authUrl },
-      start,
     })
     return null
   })

@@ -38,6 +38,15 @@ export function proposeOutboxFile(table: Table, source: OutboxFileSource): strin
   return `${lines.join('\n')}\n`
 }
 
+/** An empty table needs no start: `run` asks if there are rows by then. */
+function startLines({ columns }: Table): string[] {
+  const rows = columns.find(({ sample }) => sample !== null)?.sample?.rows
+  if (rows === 0) return []
+  const choice =
+    'now (rows that exist when the first daemon starts are not sent), beginning (all that wait are) or id:N (rows from that id on, if they wait)'
+  return [withFillIn('start: FILL_IN', `${choice}. It counts once, at the first start`)]
+}
+
 function ourLines({ name }: Table): string[] {
   const { write, channel } = standardOutboxTable(name)
   return [
@@ -59,7 +68,7 @@ function foreignLines(table: Table, { type, hasQuery, currencies }: OutboxFileSo
   const which = `a condition in SQL: which rows are to be sent? For all rows remove this line.${inEuro} Look at deleted and cancelled rows`
   const waits =
     'what says that a row waits: a form below. outboxd writes to the column, so the ERP must not use it otherwise'
-  const none = 'no column: each row is sent once, also the old ones (see outboxd adopt --start now)'
+  const none = 'no column: each row is sent once'
   const outcome = `where the outcome goes; also transaction_id, error_code${listOf(texts.filter(({ notNull }) => !notNull))}`
   return [
     ...idLines(table, id),
@@ -80,6 +89,7 @@ function foreignLines(table: Table, { type, hasQuery, currencies }: OutboxFileSo
     withComment('# state: none', none),
     withComment('# sequence: COLUMN', 'with state: none, a column that a sequence fills at the insert'),
     withComment('# write: { COLUMN: error }', outcome),
+    ...startLines(table),
   ]
 }
 
@@ -112,7 +122,7 @@ function createdAtLines(columns: readonly Column[], id: Column | null): string[]
   const times = columns.filter(catalog.isTime)
   const [created, other] = times.filter((each) => each.notNull && currentTime.test(each.default ?? ''))
   if (created === undefined || other !== undefined) {
-    const lost = 'Without it another row of a known id counts as sent, and no start at a date is possible'
+    const lost = 'Without it another row of a known id counts as sent'
     const what = 'the time at which the row was made, which must never change. To go without, remove this line'
     if (times.length === 0) return [`# created_at: no column is a time. ${lost}.`]
     return [withFillIn('created_at: FILL_IN', `${what}. ${lost}${catalog.listOf(times)}`)]

@@ -18,7 +18,8 @@ type: { constant: data }
 key: customer
 payload: { columns: { customerId: customer, orderDate: ordered_at, amount: amount, field2: reference } }
 state: { timestamp: synced_at, set: [completed] }
-write: { sync_error: error }`
+write: { sync_error: error }
+start: beginning`
 const ddl = `create table sales_order (id bigint generated always as identity primary key, customer text, amount numeric,
   reference text default 'PO', ordered_at timestamptz default now(), synced_at timestamptz, sync_error text)`
 

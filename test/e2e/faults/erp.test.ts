@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { command as check } from '../../../src/commands/check.ts'
-import { command as migrate } from '../../../src/commands/migrate.ts'
 import { asInstaller, installCapture } from '../../support/changeCapture.ts'
 import { testContext } from '../../support/context.ts'
 import type { Daemon } from '../../support/daemon.ts'
@@ -55,34 +54,4 @@ test('the outbox refuses captured rows: the ERP goes on, `retry()` captures', as
     ({ rows }) => rows[0]?.status === 'completed',
   )
   expect(await statusSays(harness.env)).toMatch(/^All is well/)
-})
-
-test('a table has a long history: `migrate`, `check` and `status` count', async () => {
-  await using fresh = await setup()
-  await fresh.pool.query(`insert into outbox (type, payload, created_at)
-    select 'data', '{}', timestamptz '2020-01-01 00:00Z' + n * interval '1 day' from generate_series(0, 3999) n`)
-  const context = testContext(fresh.env)
-  await migrate.action(context, {})
-  await check.action(context, {})
-  const message =
-    /nothing was captured yet, and 4,?000 rows wait, created from 2020-01-01T.* to 2030-12-13T.*\. The daemon will send all of them.*outboxd adopt --start/
-  expect(context.messages()).toMatch(message)
-  expect(context.printed()).toMatch(message)
-
-  const started = await fresh.start({ CAPTURE_WINDOW: '10' })
-  await until(
-    () => scrape(started),
-    (text) => text.includes('outboxd_problems{kind="outbox_history"} 1'),
-  )
-  expect(await statusSays(fresh.env)).toMatch(
-    /4000 rows waited in the outbox table before the first capture.*adopt --start now/,
-  )
-  await fresh.pool.query(`update outbox set status = 'discarded' where status = 'new'`)
-  await until(
-    () => scrape(started),
-    (text) => text.includes('outboxd_problems{kind="outbox_history"} 0'),
-  )
-  const again = testContext(fresh.env)
-  await check.action(again, {})
-  expect(again.printed()).not.toContain('nothing was captured yet')
 })

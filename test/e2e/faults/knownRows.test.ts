@@ -1,11 +1,15 @@
 import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { command as adopt } from '../../../src/commands/adopt.ts'
 import { command as check } from '../../../src/commands/check.ts'
 import { command as show } from '../../../src/commands/show.ts'
 import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
+import { daemonEnvironment } from '../../support/daemon.ts'
 import { eventually } from '../../support/eventually.ts'
+import { startProgram } from '../../support/program.ts'
 import { runStatus } from '../../support/statusSays.ts'
 import { type Installation, install } from '../installation.ts'
 
@@ -74,37 +78,49 @@ test('a different outbox table: `foreign_outbox` until adopted', async () => {
   const context = contextOf(given, { OUTBOX_TABLE: 'other' })
   expect(await check.action(context, {})).not.toBe(0)
   expect(context.printed()).toContain('PROBLEM  outbox: the ledger belongs to the outbox public.outbox')
-  expect(await adopt.action(contextOf(given, { OUTBOX_TABLE: 'other' }), { start: 'now' })).toBe(2)
   expect(await adopt.action(contextOf(given, { OUTBOX_TABLE: 'other' }), { same: true, yes: true })).toBe(0)
   expect((await readLedgerSnapshot(given.pool)).problems).toEqual({})
   await given.startInstance({ OUTBOX_TABLE: 'other' })
 })
 
-test.each([
-  ['now', 'The daemon ignores rows with an id below 3.'],
-  ['id:3', 'The daemon ignores rows with an id below 3.'],
-  ['since:2026-01-01', 'The daemon ignores rows created before 2026-01-01'],
-])('a start position after old rows (%s): they are left alone', async (start, message) => {
-  const given = await install(mapping)
+/** The table that `migrate --outbox` makes, described with a start. */
+const described = (start: string) => `
+table: outbox
+id: id
+type: type
+created_at: created_at
+payload: payload
+state: { status: status, new: new, queued: queued, completed: completed }
+start: ${start}`
+
+test('old rows of a described table: `run` asks where to begin, and leaves them alone as told, on all instances', async () => {
+  const given = await install({ ...mapping, 'outbox.yaml': described('now').replace('start: now', '') })
   await insert(given, 'old')
   await insert(given, 'older')
-  await given.pool.query(`update outbox set created_at = '2025-12-31'`)
-  expect(await adopt.action(contextOf(given), { start, yes: true })).toBe(0)
+  await given.pool.query(`update outbox set status = 'queued' where id = 1`)
+  const env = daemonEnvironment(given.url, given.serviceUrl, { MAPPINGS_DIR: given.mappingsDir })
+  await using daemon = startProgram({ args: ['run'], env })
+  const { code, stderr } = await daemon.ended()
+  expect(code).toBe(2)
+  expect(stderr).toMatch(/"public"."outbox" has 2 rows.*start: now {2}.*start: beginning {2}.*start: id:N {2}/s)
+  const checked = contextOf(given, { MAPPINGS_DIR: given.mappingsDir })
+  expect(await check.action(checked, {})).not.toBe(0)
+  expect(checked.printed()).toMatch(/PROBLEM {2}outbox: the ledger is new, and the table/)
+
+  await writeFile(join(given.mappingsDir, 'outbox.yaml'), described('now'))
   await given.startInstance()
   await given.startInstance()
   await insert(given, 'fresh')
-  await eventually(async () => expect(await rows(given)).toEqual(['1 old new', '2 older new', '3 fresh completed']))
-  const shown = await statusOf(given)
-  expect(shown).toContain(message)
+  await eventually(async () => expect(await rows(given)).toEqual(['1 old queued', '2 older new', '3 fresh completed']))
+  const shown = await statusOf(given, { MAPPINGS_DIR: given.mappingsDir })
+  expect(shown).toContain('The daemon ignores rows with an id below 3.')
   expect(shown).toContain('0 in the outbox')
-  expect(shown).toContain('All is well')
-})
 
-test('a start position that does not fit: refused', async () => {
-  const given = await install(mapping)
-  for (const start of ['id:x', 'id:99999', 'since:2999-01-01'])
-    expect(await adopt.action(contextOf(given), { start, yes: true })).toBe(2)
-  expect(await adopt.action(contextOf(given), { start: 'soon' })).toBe(2)
+  await writeFile(join(given.mappingsDir, 'outbox.yaml'), described('beginning'))
+  await given.startInstance()
+  const later = contextOf(given, { MAPPINGS_DIR: given.mappingsDir })
+  await check.action(later, {})
+  expect(later.printed()).toContain('`start: beginning` in outbox.yaml has no effect')
 })
 
 const remembered = (sequence: string) => `
@@ -113,6 +129,7 @@ id: id
 type: { constant: data }
 payload: payload
 state: none
+start: beginning
 ${sequence}`
 const source = `create table source (id bigint generated always as identity primary key, payload jsonb, note text)`
 const fill = ({ pool }: Installation, field2: string, rows: number) =>
@@ -147,25 +164,22 @@ test('ids start over and pass the cursor: `foreign_outbox`, and nothing is sent'
 })
 
 test('rows wait before the start position: counted', async () => {
-  const given = await install(mapping)
+  const given = await install({ ...mapping, 'outbox.yaml': described('id:3') })
+  const env = { MAPPINGS_DIR: given.mappingsDir }
   for (const field2 of ['first', 'second', 'third']) await insert(given, field2)
-  const asked = contextOf(given)
-  expect(await adopt.action(asked, { start: 'id:3' })).toBe(4)
-  expect(asked.messages()).toContain('2 rows before the start position wait, the oldest created 2')
-  expect(await adopt.action(contextOf(given), { start: 'id:3', yes: true })).toBe(0)
-  expect(await statusOf(given)).toContain(
-    'The daemon ignores rows with an id below 3. 2 rows before the start position wait',
-  )
-  const checked = contextOf(given)
-  await check.action(checked, {})
-  expect(checked.printed() + checked.messages()).toContain('2 rows before the start position wait')
   await given.startInstance()
   await eventually(async () =>
-    expect(await statusOf(given)).toMatch(
+    expect(await statusOf(given, env)).toMatch(
       /^All is well: everything from the start position on is sent; 2 waiting rows before the start position are ignored/,
     ),
   )
-  const shown = contextOf(given)
+  expect(await statusOf(given, env)).toMatch(
+    /The daemon ignores rows with an id below 3\. 2 rows before the start position wait, the oldest created 2/,
+  )
+  const checked = contextOf(given, env)
+  await check.action(checked, {})
+  expect(checked.printed() + checked.messages()).toContain('2 rows before the start position wait')
+  const shown = contextOf(given, env)
   expect(await show.action(shown, 'outbox:1', {})).toBe(3)
   expect(shown.messages()).toContain(
     'the ledger has no record of the row 1, and it is not sent: it does not wait, lies before the start position',

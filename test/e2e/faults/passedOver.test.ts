@@ -18,6 +18,7 @@ table: so
 id: id
 type: { constant: data }
 payload: payload
+start: beginning
 ${more}
 `,
 })

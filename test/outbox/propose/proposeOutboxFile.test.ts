@@ -54,6 +54,7 @@ function fillIn(text: string, id: string): string {
     'filter:': 'filter: "true"',
     'state:': 'state: none',
     'created_at:': '',
+    'start:': 'start: now',
   }
   const lines = text.split('\n')
   for (const { line } of findFillInPlaces(text)) {
