@@ -72,7 +72,7 @@ function factsOf(given: SystemStatus): CombinedStatus {
   return {
     ...same,
     outbox: waiting === null ? away : read,
-    instances: given.instances === 0 ? [] : [{ startedMs: aliveSinceMs }],
+    instances: Array.from({ length: given.instances }, () => ({ startedMs: aliveSinceMs })),
     daemonConnected: silentDaemon !== null,
     lastSilentMs: silentDaemon?.lastHeardMs ?? null,
     heldUpBy: silentDaemon?.heldUpBy ?? [],
@@ -146,6 +146,7 @@ test('due records that no daemon claims are not well, also beside records that n
     { unclaimedSinceMs: null },
     { instances: 0, aliveSinceMs: null },
     { pauses: [pause('unavailable')] },
+    { problems: [openProblem('host_failing')] },
   ])
     expect(diagnose({ ...calm, ...unclaimed, ...why }).map(({ message }) => message)).not.toContain(said)
 })
@@ -161,8 +162,15 @@ test('due polls without an answer in the ledger are not well, unless a pause hol
     { unansweredSinceMs: null },
     { instances: 0, aliveSinceMs: null },
     { pauses: [pause('unavailable')] },
+    { problems: [openProblem('host_failing')] },
   ])
     expect(diagnose({ ...calm, ...unpolled, ...why }).map(({ message }) => message)).not.toContain(said)
+})
+
+test('due records that no daemon claims are not well if only one of two daemons has a host that lacks something', () => {
+  const due = { firstDueMs: nowMs - 120_000, unclaimedSinceMs: nowMs - 90_000 }
+  const broken = findBrokenConditions({ ...calm, ...due, instances: 2, problems: [openProblem('host_failing')] })
+  expect(broken.map(({ condition }) => condition)).toContain('due records are claimed')
 })
 
 const openProblem = (kind: ProblemKind): Problem => ({
