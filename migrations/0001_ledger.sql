@@ -61,7 +61,7 @@ create table outboxd.submission (
   polls              integer     not null default 0,
   fruitless          integer     not null default 0,      -- polls in a row without a usable answer
   unknown_since      timestamptz,                         -- the service answers 404 since
-  foreign_status     text,                                -- a status that the interface does not have: the last poll's answer
+  foreign_status     text collate "C",                    -- a status that the interface does not have: the last poll's answer
   not_done_ms        bigint,                              -- age at which it was last seen unfinished
   done_ms            bigint,                              -- age at which it was first seen finished
 

@@ -182,7 +182,6 @@ test.each([
     ['--reason', 'x'],
     /permission denied for table \w+ \(42501\)\. `pause` changes data, .*`outboxd migrate --print-grants ROLE` prints\. On outboxd\.operator_act that is select, insert\./,
   ],
-  ['reload', [], /permission denied .*`reload` changes data/],
 ] as const)('a read-only role gets a message about the right that %s needs', async (command, options, message) => {
   await using program = startProgram({ args: [command, ...options], env: reads })
   const { code, stderr } = await program.ended()
@@ -229,7 +228,6 @@ const changes = [
   'pause --reason x',
   'resume --all',
   'resume --believe-refusals',
-  'reload',
   'discover --only token-unit --yes --yes-this-is-a-test-environment',
   'adopt --same --yes',
   'prune',
