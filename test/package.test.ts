@@ -186,7 +186,6 @@ describe('deploy/outboxd.service', () => {
     const page = read('docs/start/install.md')
     expect(page).toContain('--prefix /opt/outboxd ')
     expect(unit).toContain('ExecStart=/opt/outboxd/bin/outboxd --env-file /etc/outboxd/env run')
-    expect(unit).toMatch(/^ExecReload=.*-HUP/m)
     for (const secret of ['database_url', 'service_client_id', 'service_client_secret'])
       expect(unit).toContain(`LoadCredential=${secret}:/etc/outboxd/${secret}\n`)
   })

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
@@ -54,6 +56,7 @@ test('if a form locks a row for a minute, `row_locked` names its session until i
   expect(others).toEqual([])
   expect(problem).toMatchObject({ subject: '1', detail: expect.stringContaining(`pid ${pid} (order form, idle in`) })
   expect(problem?.detail).not.toContain('select')
+  await writeHeartbeat(pool, { id: randomUUID(), version: '1', host: 'erp-1', settings: {} })
   const says = await statusSays({ DATABASE_URL: url })
   expect(says).not.toContain('All is well')
   expect(says).toMatch(/The daemon cannot capture 1 row of the outbox \(1\): another session has it locked/)

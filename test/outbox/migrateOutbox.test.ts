@@ -34,7 +34,7 @@ describe('if max_prepared_transactions is above 0', () => {
       throw error
     }
   }
-  const sleep = async () => {
+  const sleep = async (wanted = 'marked') => {
     const onNotice = () => {}
     const listener = openListener({
       url: server.url,
@@ -45,14 +45,14 @@ describe('if max_prepared_transactions is above 0', () => {
     })
     await until(
       () => listener.setSleepFlag(),
-      (mark) => mark === 'marked',
+      (mark) => mark === wanted,
     )
     return listener
   }
 
   test('migrate creates no trigger, so that the ERP can prepare transactions', async () => {
     expect(await migrateOutbox(server.url, 'outbox')).toEqual({ hasWakeTrigger: false, preparedMax: 5 })
-    const listener = await sleep()
+    const listener = await sleep('unavailable')
     await prepare()
     await listener.close()
     const table = await inspectOutboxTable(client, 'outbox')
