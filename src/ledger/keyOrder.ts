@@ -25,17 +25,20 @@ export async function lockKeys(db: Database, keys: readonly string[]): Promise<v
   )
 }
 
-/** Releases each key's first held record if no earlier record blocks it. */
+/**
+ * Releases each key's first held record if no earlier record blocks it. A held record is queued (a CHECK). To say so here
+ * would let the planner read all queued records for each key.
+ */
 async function releaseFirstRecordsOfKeys(db: Database, keys: readonly string[]): Promise<number> {
   const { rowCount } = await db.query(
     `with head as (
        select first.* from unnest($1::text[]) line(key), lateral (
-         select s.id, s.state, s.held from outboxd.submission s
+         select s.id, s.held from outboxd.submission s
          where s.key = line.key and ${blocksKeySql('s')} order by s.seq limit 1
        ) first
      )
      update outboxd.submission s set held = false from head
-     where s.id = head.id and head.held and head.state = 'queued' and s.held and s.state = 'queued'`,
+     where s.id = head.id and head.held and s.held`,
     [keys],
   )
   return rowCount ?? 0

@@ -40,7 +40,8 @@ const settings = {
 
 const markStatement = `select case
     when not exists (select from pg_trigger g join pg_proc p on p.oid = g.tgfoid
-      where g.tgrelid = to_regclass($2) and p.proname = 'outboxd_wake' and g.tgenabled in ('O', 'A')) then 'unavailable'
+      where g.tgrelid = to_regclass($2)::oid and p.proname = 'outboxd_wake'::name
+        and (g.tgenabled = 'O'::"char" or g.tgenabled = 'A'::"char")) then 'unavailable'
     when pg_try_advisory_lock($1, to_regclass($2)::oid::int) then 'marked'
     when exists (select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and granted
       and database = (select oid from pg_database where datname = current_database())
