@@ -10,7 +10,7 @@ import { install } from './installation.ts'
 const mapping = (comment: string) => `type: data
 endpoint: data
 fields: { customerId: { from: customerId, type: string } }
-body: { customerId: "\${customerId}", orderDate: "2026-11-20T10:00:00Z", amount: 1.5, field2: ${comment} }
+body: { customerId: "\${customerId}", data: { customer_id: "\${customerId}", order_date: "2026-11-20T10:00:00Z", total_amount: 1.5, field1: value1, field2: ${comment} } }
 `
 
 test('a host that comes back with old files and settings changes nothing until the last daemon with the ledger’s has stopped', async () => {
@@ -38,7 +38,7 @@ test('a host that comes back with old files and settings changes nothing until t
   }
   await insert(20)
   await eventually(() => completed(20))
-  const sent = async () => [...new Set((await given.arrivals()).map((body) => JSON.parse(body).field2))]
+  const sent = async () => [...new Set((await given.arrivals()).map((body) => JSON.parse(body).data.field2))]
   expect(await sent()).toEqual(['current'])
   await eventually(async () =>
     expect(await statusSays(env)).toMatch(
@@ -78,11 +78,13 @@ test('a changed mapping file takes effect with a restart', async () => {
     (await readFile(join(mappingsDir, 'data.yaml'), 'utf8')).replace('first', 'second'),
   )
   await insert()
-  await eventually(async () => expect((await arrivals()).map((body) => JSON.parse(body).field2)).toEqual(['first']))
+  await eventually(async () =>
+    expect((await arrivals()).map((body) => JSON.parse(body).data.field2)).toEqual(['first']),
+  )
   await stop()
   await startInstance()
   await insert()
   await eventually(async () =>
-    expect((await arrivals()).map((body) => JSON.parse(body).field2)).toEqual(['first', 'second']),
+    expect((await arrivals()).map((body) => JSON.parse(body).data.field2)).toEqual(['first', 'second']),
   )
 })
