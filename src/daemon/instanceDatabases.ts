@@ -74,6 +74,7 @@ async function connect(
   const ownSettings = settingsOf(options)
   const ledgerSettings = await readOrSetSettings(ledger, instance, ownSettings)
   const config = readConfig({ ...options.env, ...ledgerSettings })
+  const differences = describeDifferences(ownSettings, ledgerSettings ?? ownSettings)
   const { channel } = outbox
   const listener = channel === null ? null : openListener({ url: address, channel, readTable, onNotice, onError })
   if (listener !== null) closing.push(listener.close)
@@ -82,11 +83,11 @@ async function connect(
     ...{ config, ledger, queue, listener, outbox, ownSettings, ledgerSettings },
     instance: { ...instance, settings: ownSettings },
     /** In what this daemon's settings differ from the ledger's; '' if in nothing. Then it captures and writes back. */
-    differences: describeDifferences(ownSettings, ledgerSettings ?? ownSettings),
+    differences,
     /** Sessions for heartbeats only, so that no other work delays them. */
     heartbeats,
-    /** True if the ledger has this daemon's settings. */
-    hasOwnSettings: () => hasSettings(ledger, ownSettings),
+    /** True if the ledger has this daemon's settings, and had them when this daemon read its configuration. */
+    hasOwnSettings: async (db: Database = ledger) => differences === '' && (await hasSettings(db, ownSettings)),
     /** Notes the mismatch if `work` finds that the ledger belongs to a different table. @throws OutboxMismatch */
     raiseForeign: <T>(work: () => Promise<T>) => raiseForeign(ledger, work),
     history: new LedgerHistory({

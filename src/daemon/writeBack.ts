@@ -142,11 +142,13 @@ export class WriteBack implements LoopPart {
   }
 
   async #tryToWrite(due: readonly DueReport[]): Promise<Attempt> {
-    const { outbox, history } = this.#context.databases
+    const { outbox, history, hasOwnSettings } = this.#context.databases
     const table = await outbox.open()
     await using transaction = await beginTransaction(table.db, { openingSql: writeBackOpeningSql })
     const { db } = transaction
     if (!(await tryLockWriteBack(db, table))) return { kind: 'busy' }
+    // Another daemon may have set its settings since the round began.
+    if (!(await onLedger(db, () => hasOwnSettings(db)))) return { kind: 'busy' }
     const reports = await onLedger(db, () => readReportsToWriteBack({ ledger: db, history }, due))
     try {
       const outcomes = await writeStatesToRows(db, table, reports)

@@ -1,4 +1,5 @@
 import { type Database, inTransaction, type Pool } from '../postgres/database.ts'
+import { beginClaimSql } from './budget.ts'
 import { isInstanceAliveSql } from './instances.ts'
 
 /**
@@ -36,7 +37,9 @@ export async function readOrSetSettings(
   )
   const [ledger] = rows
   if (ledger === undefined || ledger.areKept) return ledger?.settings ?? null
-  return (await inTransaction(pool, (db) => setSettings(db, instance, own))) ? own : ledger.settings
+  return (await inTransaction(pool, (db) => setSettings(db, instance, own), { openingSql: beginClaimSql }))
+    ? own
+    : ledger.settings
 }
 
 /** The lock of capture: no other daemon commits what it has mapped with other files. @returns false if it is taken */
