@@ -1,6 +1,6 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
-import { raiseOperatorPause } from '../ledger/pauses.ts'
+import { type OperatorPause, raiseOperatorPause } from '../ledger/pauses.ts'
 import type { LedgerSnapshot } from '../ledger/snapshot.ts'
 import { findReasonProblemClause } from '../operations/actor.ts'
 import { createOperator } from '../operations/databases.ts'
@@ -93,7 +93,7 @@ interface PauseForm extends Extract<ParsedPauseRequest, { kind: 'value' }> {
   /** As typed. */
   duration: string
   /** A colleague's pause that this one would replace. */
-  standing: Pause | null
+  standing: OperatorPause | null
   /** Says how many daemons it reaches. */
   reach: string
 }

@@ -2,7 +2,7 @@ import { boundText, textCharsMax } from '../boundText.ts'
 import type { Config } from '../config.ts'
 import type { AnsweredRecord } from '../model/dispatch.ts'
 import type { PauseReason, PauseToRaise } from '../model/service.ts'
-import type { Database } from '../postgres/database.ts'
+import { type Database, epochMsSql } from '../postgres/database.ts'
 import type { Operator, WhoAndReason } from './operator/operator.ts'
 
 /** Milliseconds that a pause lasts, by step. The last step repeats. */
@@ -188,6 +188,25 @@ export async function raiseOperatorPause({ ledger, actor }: Operator, durationMs
      select since, 'pause', $3, $4, $5, until from pause`,
     [describeOperatorPause(actor), durationMs, actor.who, actor.account, actor.reason],
   )
+}
+
+export interface OperatorPause {
+  reason: 'operator'
+  sinceMs: number
+  /** Null: until an operator resumes. */
+  untilMs: number | null
+  detail: string
+  /** Null if no act is logged for it. */
+  who: string | null
+}
+
+export async function readOperatorPause(db: Database): Promise<OperatorPause | null> {
+  const { rows } = await db.query<OperatorPause>(
+    `select reason, ${epochMsSql('since')} as "sinceMs", ${epochMsSql('until')} as "untilMs", detail,
+       (select a.who from outboxd.operator_act a where a.act = 'pause' and a.at = p.since limit 1) as who
+     from outboxd.pause p where reason = 'operator' and ${isActivePauseSql}`,
+  )
+  return rows[0] ?? null
 }
 
 /** @returns the pause's text; null if no operator's pause was active */

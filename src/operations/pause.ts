@@ -1,6 +1,6 @@
 import { countLivingInstances } from '../ledger/instances.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
-import { describeOperatorPause, endOperatorPause, makePauseTrialsDue } from '../ledger/pauses.ts'
+import { endOperatorPause, makePauseTrialsDue, type OperatorPause, readOperatorPause } from '../ledger/pauses.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { believeMassRefusals } from '../ledger/refusals.ts'
 import { type LedgerSnapshot, readLedgerSnapshot } from '../ledger/snapshot.ts'
@@ -54,14 +54,12 @@ export async function readReachMessage(ledger: Database): Promise<string> {
 }
 
 /** Returns the pause of a colleague of `who` that a new pause would replace; null if there is none. */
-export async function readColleaguesPause(ledger: Database, who: string): Promise<LedgerSnapshot['pauses'][0] | null> {
-  const { pauses } = await readLedgerSnapshot(ledger)
-  const standing = pauses.find(({ reason }) => reason === 'operator')
-  if (standing === undefined || standing.detail.endsWith(describeOperatorPause({ who, reason: null }))) return null
-  return standing
+export async function readColleaguesPause(ledger: Database, who: string): Promise<OperatorPause | null> {
+  const standing = await readOperatorPause(ledger)
+  return standing?.who === who ? null : standing
 }
 
-export function colleaguesPauseMessage(pause: LedgerSnapshot['pauses'][0], nowMs: number): string {
+export function colleaguesPauseMessage(pause: OperatorPause, nowMs: number): string {
   const since = formatInstantAndDistance(pause.sinceMs, nowMs)
   return `A pause stands since ${since}, ${pauseEndText(pause, nowMs)}: ${truncateToOneLine(pause.detail, 300)}. Yours would replace it.`
 }
