@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import pg from 'pg'
 import { freePort } from '../test/support/freePort.ts'
@@ -19,8 +18,6 @@ const [root = '', debFile = ''] = process.argv.slice(2)
 const say = (line: string) => void process.stdout.write(`deb: ${line}\n`)
 
 await using stack = new AsyncDisposableStack()
-const folder = mkdtempSync(join(tmpdir(), 'outboxd-deb-'))
-stack.defer(() => rmSync(folder, { recursive: true }))
 const server = stack.use(await startPostgres())
 const databaseUrl = await createDatabaseOn(server.url, 'erp')
 const sandbox = stack.use(

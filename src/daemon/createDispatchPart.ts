@@ -35,6 +35,8 @@ export interface DispatchPartOptions {
   onWritten(outcomes: WrittenOutcomes): void
 }
 
+type Send = DaemonContext['client']['send']
+
 /** Counting costs as much as a claim. */
 const loadEveryWindows = 1 / 12
 
@@ -55,7 +57,12 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
   const tokenRequests = new TokenRequests(claims, outcomeWriter, limit)
   const host = new HostWatch(clock)
   const tokens = createTokenKeeper(daemon, tokenRequests, host)
-  const stages = stageDeps(daemon, planner, tokens, host)
+  const send: Send = async (...request) => {
+    const answer = await daemon.client.send(...request)
+    host.note(answer)
+    return answer
+  }
+  const stages = stageDeps(daemon, planner, tokens, send)
 
   const dispatcher = createDispatcher({
     clock,
@@ -88,7 +95,7 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
       return submit(stages.submit, submission, accessToken, isValid)
     },
     poll: (submission, accessToken, isValid) => track(stages.track, submission, accessToken, isValid),
-    sendHarmlessTrial: (accessToken, isValid) => askHarmlessly(daemon, tokens, host, accessToken, isValid),
+    sendHarmlessTrial: (accessToken, isValid) => askHarmlessly(daemon, tokens, send, accessToken, isValid),
     judgeAnswer: (answer, accessToken) => judgeAnswer(answer, accessToken, tokens),
     writeOutcome: outcomeWriter.add,
     newId: randomUUID,
@@ -179,16 +186,11 @@ function createTokenKeeper(
 }
 
 function stageDeps(
-  { config, client }: DaemonContext,
+  { config }: DaemonContext,
   planner: PollPlanner,
   { isRefusedForAge, isRefusedAgain }: TokenCache,
-  host: HostWatch,
+  send: Send,
 ): { submit: SubmitDeps; track: TrackDeps } {
-  const send: typeof client.send = async (...request) => {
-    const answer = await client.send(...request)
-    host.note(answer)
-    return answer
-  }
   const shared = { send, isRefusedForAge, newKey: randomUUID }
   return {
     submit: {
@@ -221,15 +223,14 @@ function judgeAnswer(answer: Answer, accessToken: string, tokens: TokenCache): J
 }
 
 async function askHarmlessly(
-  { client, telemetry, mappings }: DaemonContext,
+  { telemetry, mappings }: DaemonContext,
   tokens: TokenCache,
-  host: HostWatch,
+  send: Send,
   accessToken: string,
   isValid: () => boolean,
 ): Promise<Answer | null> {
   const question = createHarmlessRequest(firstMappedResource(mappings))
-  const answer = await client.send(question, accessToken, isValid)
-  host.note(answer)
+  const answer = await send(question, accessToken, isValid)
   if (answer === null || isHostFault(answer)) return null
   tokens.used(accessToken, answer)
   telemetry.requestDone(question.endpoint, answer)

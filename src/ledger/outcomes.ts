@@ -94,7 +94,7 @@ async function noteRefusals(
   const ours = new Set(written.map(({ submissionId }) => submissionId))
   const mass: MassRefusal[] = []
   for (const refusal of refusals.filter(({ submissionId }) => ours.has(submissionId))) {
-    const heard = await noteRefusal(db, refusal, { who })
+    const heard = await noteRefusal(db, refusal, who)
     if (heard !== null) mass.push(heard)
   }
   return mass

@@ -23,11 +23,7 @@ export interface MassRefusal {
  * run's records are queued again. From then on each further refusal is one, too, until a record gets through or an
  * operator believes the refusals.
  */
-export async function noteRefusal(
-  db: Database,
-  refusal: Refusal,
-  { who }: { who: string },
-): Promise<MassRefusal | null> {
+export async function noteRefusal(db: Database, refusal: Refusal, who: string): Promise<MassRefusal | null> {
   const run = await extendRun(db, refusal)
   if (run === null || (!run.isMass && run.records < refusalsMax)) return null
   const { resource, summary: said } = refusal

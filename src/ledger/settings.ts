@@ -29,9 +29,7 @@ export async function readOrSetSettings(
   own: Settings,
 ): Promise<Settings | null> {
   const { rows } = await pool.query<{ settings: Settings | null; areKept: boolean }>(
-    `select l.settings, l.settings is not distinct from $2::jsonb or exists (
-       select from outboxd.instance i where i.id <> $1 and i.settings = l.settings and ${isInstanceAliveSql('i')}
-     ) as "areKept"
+    `select l.settings, l.settings is not distinct from $2::jsonb or ${hasLivingHolderSql} as "areKept"
      from outboxd.ledger l`,
     [instance.id, JSON.stringify(own)],
   )
@@ -41,6 +39,11 @@ export async function readOrSetSettings(
     ? own
     : ledger.settings
 }
+
+/** True if a living daemon other than $1 has the settings of the ledger, `l`. */
+const hasLivingHolderSql = `exists (
+  select from outboxd.instance i where i.id <> $1 and i.settings = l.settings and ${isInstanceAliveSql('i')}
+)`
 
 /** The lock of capture: no other daemon commits what it has mapped with other files. @returns false if it is taken */
 async function setSettings(db: Database, { id, host }: SettingInstance, own: Settings): Promise<boolean> {
@@ -53,9 +56,7 @@ async function setSettings(db: Database, { id, host }: SettingInstance, own: Set
        select settings from outboxd.ledger
      ), changed as (
        update outboxd.ledger l set settings = $2, settings_since = clock_timestamp(), settings_by = $3
-       where not exists (
-         select from outboxd.instance i where i.id <> $1 and i.settings = l.settings and ${isInstanceAliveSql('i')}
-       ) returning 1
+       where not ${hasLivingHolderSql} returning 1
      )
      insert into outboxd.operator_act (act, who, reason, detail)
      select 'settings', $3, case when settings is null then 'the first daemon starts'
