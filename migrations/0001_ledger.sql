@@ -136,9 +136,9 @@ create index submission_report_again on outboxd.submission (report_not_before)
   where report_due and report_put_off = revision;
 -- Unfinished business by the age of its outbox row, for the oldest unsent and the oldest accepted.
 create index submission_unsent on outboxd.submission (recorded_at) where state in ('queued', 'sending');
--- Whose an id is: the service may give one twice. Ids have at most 255 characters, which a btree entry holds.
 -- Which statuses of transactions nobody knows, for `outboxd status`.
 create index submission_foreign_status on outboxd.submission (foreign_status) where foreign_status is not null;
+-- Whose an id is: the service may give one twice. Ids have at most 255 characters, which a btree entry holds.
 create index submission_transaction on outboxd.submission (transaction_id, resource) where transaction_id is not null;
 -- Processing times.
 create index submission_done on outboxd.submission (resource, ended_at) where ended_at is not null and done_ms is not null;

@@ -43,8 +43,8 @@ Mapping files and outbox.yaml are read at the start. Renewed certificates and se
 the settings that all daemons share: a daemon with other ones, or with other files, sends and polls, but captures and writes back
 nothing until no living daemon has the ledger's.
 
-On SIGTERM, SIGINT or SIGHUP the daemon takes on no new work, waits for the answers to its requests, writes them, and exits with 0. If the
-database does not answer for ten minutes, it exits with 1. A second SIGTERM ends it at once, with 1.`,
+On SIGTERM, SIGINT or SIGHUP the daemon takes on no new work, waits for the answers to its requests, writes them, and exits
+with 0. If the database does not answer for ten minutes, it exits with 1. A second SIGTERM ends it at once, with 1.`,
 }
 
 /**
