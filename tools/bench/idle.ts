@@ -18,7 +18,7 @@ const settleMs = 10_000
 sayWhere('bench:idle')
 say(
   `A daemon that has sent 100 records and then has nothing to do, over ${seconds} s. Statements include those of pg-boss, ` +
-    'BEGIN and COMMIT. Installed: the compiled package, started as deploy/outboxd.service does.',
+    'BEGIN and COMMIT. Installed: the bundle, started as deploy/outboxd.service does.',
 )
 
 await using postgres = await startBenchPostgres()
