@@ -29,8 +29,8 @@ test.each([
 
 test('the page Now has the first message of status', async () => {
   await fixture.ledger.capture([{ error: 'x' }])
-  const { text } = await served.get('/')
-  expect(text).toContain('No daemon is running, so nothing is sent')
+  // The page of the test before may still be shared.
+  await expect.poll(async () => (await served.get('/')).text).toContain('No daemon is running, so nothing is sent')
 })
 
 test('the console serves its own style, script and icon, and no other file', async () => {
