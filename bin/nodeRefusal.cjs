@@ -2,11 +2,18 @@
 // newer one it would end in a SyntaxError before it had said a word.
 'use strict'
 
-/** One line for the operator, or '' where this Node will do. */
-module.exports = function nodeRefusal() {
-  var least = Number(/\d+/.exec(require('../package.json').engines.node)[0])
+/** One line for the operator, or '' where this Node will do. On Node 22 only the sandbox runs, as a library for tests. */
+module.exports = function nodeRefusal(isForSandbox) {
   var own = process.versions.node
-  if (Number(own.split('.')[0]) >= least) return ''
-  var what = 'outboxd needs Node ' + least + ' or newer, and this is Node ' + own + ' (' + process.execPath + ')'
-  return what + ': install one (https://nodejs.org/en/download), or put one that is there first on the PATH.\n'
+  var version = own.split('.').map(Number)
+  if (version[0] >= 26 || (version[0] === 24 && version[1] >= 16)) return ''
+  if (isForSandbox && version[0] >= 22) return ''
+  var what = (isForSandbox ? 'outboxd/sandbox needs Node 22' : 'outboxd needs Node 24.16 or Node 26') + ' or newer'
+  var found = 'this is Node ' + own + ' (' + process.execPath + ')'
+  return (
+    what +
+    ', and ' +
+    found +
+    ': install one (https://nodejs.org/en/download), or put one that is there first on the PATH.\n'
+  )
 }

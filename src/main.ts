@@ -14,6 +14,7 @@ if (nodeRefusal !== '') {
 }
 
 // Imported after the check of Node's version, because an old Node would end in a SyntaxError.
+await import('./olderNodes.ts')
 const { Command, CommanderError, InvalidArgumentError } = await import('commander')
 const { findEnvironmentFile, findEnvFileThatImpliesMappingsDir, mergeEnvironmentFile } = await import(
   './commands/terminal/environment.ts'

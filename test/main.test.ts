@@ -37,9 +37,10 @@ test('-v prints only the version', async () => {
   expect(await program.ended()).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' })
 })
 
-const asNode24 = `data:text/javascript,${encodeURIComponent(
-  "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '24.11.0' } })",
-)}`
+const asNode = (version: string) =>
+  `data:text/javascript,${encodeURIComponent(
+    `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`,
+  )}`
 
 test.each([
   [['run']],
@@ -47,10 +48,10 @@ test.each([
   [['status', '--json']],
   [['--version']],
 ])('on an older Node, %j names the needed and the found version in one line, and exits with 2', async (args) => {
-  await using program = startProgram({ args, flags: ['--import', asNode24] })
+  await using program = startProgram({ args, flags: ['--import', asNode('24.11.0')] })
   const { code, stdout, stderr } = await program.ended()
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toMatch(/^outboxd needs Node 26 or newer, and this is Node 24\.11\.0 \(.+\n$/)
+  expect(stderr).toMatch(/^outboxd needs Node 24\.16 or Node 26 or newer, and this is Node 24\.11\.0 \(.+\n$/)
 })
 
 test('on an older Node, the sandbox for tests names both versions before any of it is loaded', async () => {
@@ -59,8 +60,15 @@ test('on an older Node, the sandbox for tests names both versions before any of 
     import { startSandbox } from ${JSON.stringify(module)}
     await startSandbox({ embedded: true }).catch((error) => process.stdout.write(error.message))
   `)}`
-  const said = await promisify(execFile)(process.execPath, ['--import', asNode24, '--import', script, '--eval', ''])
-  expect(said.stdout).toMatch(/^outboxd needs Node 26 or newer, and this is Node 24\.11\.0 /)
+  const said = await promisify(execFile)(process.execPath, [
+    '--import',
+    asNode('20.19.5'),
+    '--import',
+    script,
+    '--eval',
+    '',
+  ])
+  expect(said.stdout).toMatch(/^outboxd\/sandbox needs Node 22 or newer, and this is Node 20\.19\.5 /)
 })
 
 test('a reader that closes the pipe early, as | head does, causes no error', async () => {

@@ -38,17 +38,18 @@ describe('the launcher', () => {
     '0.12.18',
     '4.9.1',
     '20.20.2',
+    '24.15.0',
     '25.9.0',
   ])('names the version it needs on Node %s, and exits with 2', (version) => {
     const { required, stderr, exitCode } = launch(version)
-    expect(stderr).toContain(`needs Node 26 or newer, and this is Node ${version} (/usr/bin/node)`)
+    expect(stderr).toContain(`needs Node 24.16 or Node 26 or newer, and this is Node ${version} (/usr/bin/node)`)
     expect(stderr.trimEnd().split('\n')).toHaveLength(1)
-    expect({ required, exitCode }).toEqual({ required: ['./nodeRefusal.cjs', '../package.json'], exitCode: 2 })
+    expect({ required, exitCode }).toEqual({ required: ['./nodeRefusal.cjs'], exitCode: 2 })
   })
 
-  test.each(['26.0.0', '27.1.0', '100.0.0'])('starts the program on Node %s', (version) => {
+  test.each(['24.16.0', '24.21.0', '26.0.0', '27.1.0', '100.0.0'])('starts the program on Node %s', (version) => {
     expect(launch(version)).toEqual({
-      required: ['./nodeRefusal.cjs', '../package.json', './start.cjs'],
+      required: ['./nodeRefusal.cjs', './start.cjs'],
       stderr: '',
       exitCode: null,
     })

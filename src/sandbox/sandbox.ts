@@ -11,8 +11,9 @@ export type { Sandbox, SandboxOptions }
  * @throws Error if this Node.js is too old; the errors of startSandbox.ts
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const nodeRefusal: string = createRequire(import.meta.url)(`${packageFolder}bin/nodeRefusal.cjs`)()
+  const nodeRefusal: string = createRequire(import.meta.url)(`${packageFolder}bin/nodeRefusal.cjs`)(true)
   if (nodeRefusal !== '') throw new Error(nodeRefusal.trimEnd())
+  await import('../olderNodes.ts')
   const sandbox = await import('./startSandbox.ts')
   return sandbox.startSandbox(options)
 }
