@@ -38,6 +38,7 @@ async function bundle(): Promise<Set<string>> {
       reaperProcess: 'src/embedded/reaperProcess.ts',
     },
     external: ['pg-native'],
+    transform: { target: 'node22' },
   })
   // All files in one folder, because `src/packageFolder.ts` and others find files beside themselves.
   const { output } = await build.write({
