@@ -316,6 +316,7 @@ create table outboxd.instance (
   started_at      timestamptz not null default clock_timestamp(),
   beat_at         timestamptz not null default clock_timestamp(),
   beats           bigint      not null default 1,   -- heartbeats so far: the daemon must find the last one that it wrote
+  stopped_at      timestamptz,                      -- it stopped by itself, and left nothing behind
   version         text        not null,
   host            text        not null,
   settings        jsonb       not null default '{}'   -- what it was given, as in outboxd.ledger
@@ -449,8 +450,8 @@ create table outboxd.ledger (
   start_given   text,                      -- `start` of outbox.yaml at the first start; what it means follows
   start_id      text,                      -- rows with a lower id are none of ours
   start_at      timestamptz,               -- rows recorded before are none of ours
-  -- What all daemons act on: the values of variables as texts, by name, and the digests of outbox.yaml and the mapping files. A daemon
-  -- with other ones sets its own when no living daemon has these. Null before the first daemon.
+  -- What all daemons act on: the values of variables as texts, by name, and the digests of outbox.yaml and the mapping files. Null
+  -- before the first daemon. src/ledger/settings.ts says when a daemon with other ones sets its own.
   settings      jsonb,
   settings_since timestamptz,
   settings_by   text,

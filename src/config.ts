@@ -22,22 +22,52 @@ export function readConfig(env: Environment) {
   return reader.done({
     ...databaseConfig(reader, env),
     service: serviceSettings(reader),
-    ...limitAndRetention(reader),
+    ...sharedConfig(reader),
     maxInFlight: value('MAX_IN_FLIGHT'),
     discoveredContract: value('DISCOVERED_CONTRACT') ?? null,
-    unavailablePauseMs: value('UNAVAILABLE_PAUSE_SECONDS'),
-    unauthorizedPauseMs: value('UNAUTHORIZED_PAUSE_SECONDS'),
-    /** Null if no record is ever stuck. */
-    stuckAfterMs: value('STUCK_AFTER_SECONDS'),
-    uncertainPolicy: value('UNCERTAIN_POLICY'),
-    serverErrorPolicy: value('SERVER_ERRORS'),
-    captureWindow: value('CAPTURE_WINDOW'),
     http: { host: value('HTTP_HOST'), port: value('HTTP_PORT') },
     logLevel: value('LOG_LEVEL'),
     logFormat: value('LOG_FORMAT'),
     shared: sharedValues(reader),
   })
 }
+
+/** Lays the ledger's values of the variables that all daemons share over the config. Reads no file. */
+export function withLedgerSettings(config: Config, settings: Environment): Config {
+  const reader = createVariableReader(variables, settings)
+  return reader.done({
+    ...config,
+    ...sharedConfig(reader),
+    ...sharedDatabaseConfig(reader),
+    service: { ...config.service, ...sharedServiceSettings(reader) },
+  })
+}
+
+/** Of variables that all daemons share. */
+const sharedConfig = (reader: VariableReader) => ({
+  ...limitAndRetention(reader),
+  unavailablePauseMs: reader.value('UNAVAILABLE_PAUSE_SECONDS'),
+  unauthorizedPauseMs: reader.value('UNAUTHORIZED_PAUSE_SECONDS'),
+  /** Null if no record is ever stuck. */
+  stuckAfterMs: reader.value('STUCK_AFTER_SECONDS'),
+  uncertainPolicy: reader.value('UNCERTAIN_POLICY'),
+  serverErrorPolicy: reader.value('SERVER_ERRORS'),
+  captureWindow: reader.value('CAPTURE_WINDOW'),
+})
+
+const sharedDatabaseConfig = ({ value }: VariableReader) => ({
+  payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
+  ledgerStandby: value('LEDGER_STANDBY'),
+})
+
+const sharedServiceSettings = ({ value }: VariableReader) => ({
+  expiresInUnitMs: { milliseconds: 1, seconds: 1000, minutes: 60_000 }[value('TOKEN_EXPIRES_IN_UNIT')],
+  idempotencyHeader: value('IDEMPOTENCY_HEADER'),
+  idempotencyKeyForm: value('IDEMPOTENCY_KEY_FORM'),
+  requestTimeoutMs: value('REQUEST_TIMEOUT_SECONDS'),
+  /** An answer may contain the whole payload and more. */
+  answerMaxBytes: Math.max(1_000_000, 2 * value('PAYLOAD_MAX_BYTES')),
+})
 
 /**
  * Reads the variables of commands that do not ask the service.
@@ -91,10 +121,9 @@ function databaseConfig(reader: VariableReader, env: Environment) {
   return {
     databaseUrl: ledgerAddress(reader),
     outboxTable: value('OUTBOX_TABLE'),
-    payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
+    ...sharedDatabaseConfig(reader),
     /** An absolute path. */
     mappingsDir: mappingsFolder(value('MAPPINGS_DIR'), env),
-    ledgerStandby: value('LEDGER_STANDBY'),
   }
 }
 
@@ -136,13 +165,8 @@ function serviceSettings(reader: VariableReader) {
     ...readAuthority(reader),
     ...readCertificate(reader),
     ...readProxy(reader),
-    expiresInUnitMs: { milliseconds: 1, seconds: 1000, minutes: 60_000 }[value('TOKEN_EXPIRES_IN_UNIT')],
+    ...sharedServiceSettings(reader),
     tokenRefreshMs: value('TOKEN_REFRESH_SECONDS'),
-    idempotencyHeader: value('IDEMPOTENCY_HEADER'),
-    idempotencyKeyForm: value('IDEMPOTENCY_KEY_FORM'),
-    requestTimeoutMs: value('REQUEST_TIMEOUT_SECONDS'),
-    /** An answer may contain the whole payload and more. */
-    answerMaxBytes: Math.max(1_000_000, 2 * value('PAYLOAD_MAX_BYTES')),
   }
 }
 

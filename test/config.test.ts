@@ -1,9 +1,9 @@
 import { createPrivateKey } from 'node:crypto'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { readConfig, readCredentials, readDatabaseConfig } from '../src/config.ts'
+import { readConfig, readCredentials, readDatabaseConfig, withLedgerSettings } from '../src/config.ts'
 import { ConfigInvalid, type Variable } from '../src/createVariableReader.ts'
 import { variables } from '../src/variables.ts'
 import { createAuthority } from './support/certificates.ts'
@@ -20,6 +20,44 @@ const complete = {
   SERVICE_CLIENT_ID: 'id',
   SERVICE_CLIENT_SECRET: 'secret',
 }
+
+describe('withLedgerSettings', () => {
+  const ledgers = {
+    RATE_LIMIT_REQUESTS: '7',
+    RATE_LIMIT_WINDOW_SECONDS: '8',
+    REQUEST_TIMEOUT_SECONDS: '9',
+    TOKEN_EXPIRES_IN_UNIT: 'minutes',
+    UNAVAILABLE_PAUSE_SECONDS: '10',
+    UNAUTHORIZED_PAUSE_SECONDS: '11',
+    STUCK_AFTER_SECONDS: '0',
+    RETENTION_DAYS: '12',
+    RETENTION_PAYLOAD_DAYS: '0',
+    IDEMPOTENCY_HEADER: 'X-Key',
+    IDEMPOTENCY_KEY_FORM: 'bare',
+    UNCERTAIN_POLICY: 'resend',
+    SERVER_ERRORS: 'hold',
+    LEDGER_STANDBY: 'synchronous',
+    KEY_ON_FAILURE: 'block',
+    CAPTURE_WINDOW: '13',
+    PAYLOAD_MAX_BYTES: '5000000',
+  }
+
+  test('takes all shared variables from the ledger, and all others from the config', () => {
+    const given = readConfig({ ...complete, MAX_IN_FLIGHT: '3' })
+    const all = readConfig({ ...complete, MAX_IN_FLIGHT: '3', ...ledgers })
+    expect(Object.keys(all.shared).sort()).toEqual(Object.keys(ledgers).sort())
+    expect(withLedgerSettings(given, all.shared)).toEqual({ ...all, shared: given.shared })
+  })
+
+  test('reads no file, so that one that is missing for a moment ends no daemon', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'secret-'))
+    const SERVICE_CLIENT_SECRET_FILE = join(folder, 'secret')
+    writeFileSync(SERVICE_CLIENT_SECRET_FILE, 'secret')
+    const given = readConfig({ ...complete, SERVICE_CLIENT_SECRET: undefined, SERVICE_CLIENT_SECRET_FILE })
+    rmSync(folder, { recursive: true })
+    expect(withLedgerSettings(given, ledgers).service.clientSecret).toBe('secret')
+  })
+})
 
 describe('values that are set or left out', () => {
   test('the defaults are those that are documented', () => {

@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import {
   type CredentialKind,
@@ -41,7 +43,7 @@ same databases.
 
 Mapping files and outbox.yaml are read at the start. Renewed certificates and secrets are read again while it runs. The ledger keeps
 the settings that all daemons share: a daemon with other ones, or with other files, sends and polls, but captures and writes back
-nothing until no living daemon has the ledger's.
+nothing until the last daemon with the ledger's has stopped (docs/run/operations.md).
 
 On SIGTERM, SIGINT or SIGHUP the daemon takes on no new work, waits for the answers to its requests, writes them, and exits
 with 0. If the database does not answer for ten minutes, it exits with 1. A second SIGTERM ends it at once, with 1.`,
@@ -85,8 +87,8 @@ export async function run(context: CommandContext): Promise<number> {
     log.flush()
   })
   const deps = {
-    env: context.env,
     ...{ config, mappings, outboxTable, credentials },
+    instanceId: randomUUID(),
     readDatabaseUrl: () => readDatabaseUrl(context.env),
     clock: systemClock,
     log,
@@ -94,28 +96,44 @@ export async function run(context: CommandContext): Promise<number> {
     version,
     signal: context.signal,
   }
-  return await runOneAfterAnother({ signal: context.signal, log, start: () => startUntilAborted(deps) })
+  return await runOneAfterAnother({
+    signal: context.signal,
+    log,
+    random: Math.random,
+    start: (patienceMs) => startUntilAborted({ ...deps, patienceMs }),
+  })
 }
+
+/** A database that does not answer the first start for longer is a mistake that a person sees. Later it is an outage. */
+const firstPatienceMs = 30_000
+
+/** The daemons of a ledger take up its new settings within this time, each at a random moment, so that some always send. */
+const turnMaxMs = 10_000
 
 export interface DaemonTurns {
   signal: AbortSignal
   log: Pick<Log, 'info'>
-  /** @returns null if the signal was aborted before the daemon had started */
-  start(): Promise<Pick<App, 'stop' | 'otherSettings'> | null>
+  random(): number
+  /**
+   * @param patienceMs how long to wait for a database that does not answer
+   * @returns null if the signal was aborted before the daemon had started
+   */
+  start(patienceMs: number): Promise<Pick<App, 'stop' | 'otherSettings'> | null>
 }
 
 /**
  * Starts a daemon, and a new one each time the ledger gets other settings.
  * @returns the exit code
  */
-export async function runOneAfterAnother({ signal, log, start }: DaemonTurns): Promise<number> {
+export async function runOneAfterAnother({ signal, log, random, start }: DaemonTurns): Promise<number> {
   /** False if any daemon left a record in doubt. */
   let isSettled = true
-  for (;;) {
-    const app = await start()
+  for (let patienceMs = firstPatienceMs; ; patienceMs = Number.POSITIVE_INFINITY) {
+    const app = await start(patienceMs)
     if (app === null) return isSettled ? 0 : leftInDoubt
     await Promise.race([untilAborted(signal), app.otherSettings])
-    isSettled = (await app.stop()) && isSettled
+    await setTimeout(random() * turnMaxMs, undefined, { signal }).catch(() => {})
+    isSettled = (await app.stop(signal.aborted ? 'exit' : 'another daemon')) && isSettled
     if (signal.aborted) return isSettled ? 0 : leftInDoubt
     log.info('ledger has other settings: the daemon starts again with these')
   }

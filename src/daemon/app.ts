@@ -1,10 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import { type Config, type Credentials, connectionCredentialKinds } from '../config.ts'
-import type { Environment } from '../createVariableReader.ts'
-import { deleteInstance } from '../ledger/instances.ts'
+import { noteInstanceStopped } from '../ledger/instances.ts'
 import { startHttpServer } from '../observe/httpServer.ts'
 import { type LoopName, loopNames } from '../observe/metricRows.ts'
 import { redactError } from '../observe/redact.ts'
@@ -28,13 +26,16 @@ import { createLoopHealth, createWakeup, type Wakeup } from './loop.ts'
 import { type Loops, startLoops } from './loops.ts'
 
 export interface AppDeps extends Pick<DaemonContext, 'mappings' | 'clock' | 'log' | 'metrics'> {
-  env: Environment
-  /** As `env` has it. */
+  /** As this daemon was given it. */
   config: Config
   /** The description in outbox.yaml; null for a table as migrations/outbox.sql creates it. */
   outboxTable: OutboxTable | null
   credentials: ReloadableCredentials
   readDatabaseUrl(): { url: string } | { problem: string }
+  /** The same for all daemons that this process starts one after the other. */
+  instanceId: string
+  /** How long to wait at the start for a database that does not answer. */
+  patienceMs: number
   version: string
   signal: AbortSignal
 }
@@ -65,10 +66,19 @@ export async function startApp(deps: AppDeps) {
     waitsFor = why
   })
   opened.defer(() => databases.close())
+  let isSettled = true
+  let goesOn = false
+  // Does not sign off if an outcome is missing, so that other instances settle its records after 5 s.
+  opened.defer(async () => {
+    if (isSettled && !goesOn)
+      await noteInstanceStopped(databases.heartbeats, deps.instanceId).catch((error: unknown) =>
+        log.warn('instance could not sign off: other instances take over its work after 5 s', { error }),
+      )
+  })
   const { config, differences } = databases
   if (differences !== '')
     log.warn(
-      'settings differ from those of the ledger, which a living daemon has: this daemon sends and polls by the ledger’s, and captures and writes back nothing until no living daemon has them',
+      'settings differ from those of the ledger: this daemon sends and polls by the ledger’s, and captures and writes back nothing until no other daemon has them',
       { detail: differences },
     )
   metrics.certificateExpiry.set(findEarliestExpiryEpochMs(credentials.now().cert), { certificate: 'client' })
@@ -91,14 +101,6 @@ export async function startApp(deps: AppDeps) {
     health: createLoopHealth({ nowMs: clock.nowMs, monotonicMs: () => performance.now() }),
   }
   const parts = createDaemonParts(daemon)
-  let isSettled = true
-  // If an outcome is missing, the row of this instance stays, so that other instances settle its records after 5 s.
-  opened.defer(async () => {
-    if (isSettled)
-      await deleteInstance(databases.heartbeats, databases.instance.id).catch((error: unknown) =>
-        log.warn('instance could not sign off: other instances take over its work after 5 s', { error }),
-      )
-  })
   await parts.rounds.heartbeat.runOnce()
   // Looks for lost data before rows are claimed. The loop `history` logs a failure.
   await parts.rounds.history.runOnce().catch(() => {})
@@ -125,10 +127,13 @@ export async function startApp(deps: AppDeps) {
     /**
      * Stops claiming, waits until the outcomes of all requests in flight are written, and closes everything.
      *
+     * @param next what follows in this process. Before another daemon the instance does not sign off, because it keeps
+     *   the ledger's settings.
      * @returns true if every outcome became known and was written
      */
-    async stop(): Promise<boolean> {
+    async stop(next: 'exit' | 'another daemon' = 'exit'): Promise<boolean> {
       log.info('stopping')
+      goesOn = next === 'another daemon'
       await all.disposeAsync()
       log.info('stopped')
       return isSettled
@@ -154,22 +159,21 @@ function createWakeups(): Record<LoopName, Wakeup> {
   return Object.fromEntries(loopNames.map((name) => [name, createWakeup()])) as Record<LoopName, Wakeup>
 }
 
-const patienceMs = 30_000
 const tryAgainMs = 1_000
 
-/** Tries again for 30 s, because the databases may be restarting together with the daemon. */
+/** Tries again, because the databases may be restarting together with the daemon. */
 async function openPatiently(
   deps: AppDeps,
   wakeups: DaemonContext['wakeups'],
   onWaiting: (why: string) => void,
 ): Promise<InstanceDatabases> {
-  const { clock, log, signal } = deps
-  const until = clock.nowMs() + patienceMs
+  const { clock, log, signal, patienceMs } = deps
+  const elapsedMs = clock.stopwatch()
   for (;;) {
     try {
       return await openAndBindInstanceDatabases(databasesOptions(deps, wakeups))
     } catch (error) {
-      if (!isTransientError(error) || clock.nowMs() > until) throw error
+      if (!isTransientError(error) || elapsedMs() > patienceMs) throw error
       log.warn('database did not answer: the daemon tries again', { error })
       onWaiting(`the daemon waits for a database: ${redactError(error).message}`)
       await setTimeout(tryAgainMs, undefined, { signal })
@@ -178,10 +182,9 @@ async function openPatiently(
 }
 
 function databasesOptions(deps: AppDeps, wakeups: DaemonContext['wakeups']): InstanceDatabasesOptions {
-  const { env, config, outboxTable, mappings, log, version } = deps
-  const instanceId = randomUUID()
+  const { config, outboxTable, mappings, log, version, instanceId } = deps
   return {
-    ...{ env, config, mappings },
+    ...{ config, mappings },
     address: addressOf(deps),
     outboxTable: outboxTable ?? config.outboxTable,
     instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },

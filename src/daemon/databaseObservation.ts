@@ -11,7 +11,7 @@ import { replaceChangeCaptureProblems } from '../outbox/changeCaptureFaults.ts'
 import { createLockedRowWatch } from '../outbox/lockedRows.ts'
 import type { Database } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
-import { createPeriodicPart, type LoopPart } from './loop.ts'
+import { createPeriodicPart, createStepRound, type LoopPart } from './loop.ts'
 
 const everyMs = 5_000
 /** For what changes rarely: acts of operators, locked rows and faults of change capture. */
@@ -40,7 +40,7 @@ export function createDatabaseObservation(
   let rareAtMs = Number.NEGATIVE_INFINITY
 
   async function followSettings(): Promise<void> {
-    const settings = await readOrSetSettings(ledger, instance, databases.ownSettings)
+    const settings = await readOrSetSettings(ledger, instance)
     if (!isDeepStrictEqual(settings, databases.ledgerSettings)) beginAnew()
   }
 
@@ -74,20 +74,21 @@ export function createDatabaseObservation(
   async function observeRarely(): Promise<void> {
     if (elapsedMs() < rareAtMs) return
     await countActs()
-    await watchLocks()
+    if (await databases.hasOwnSettings()) await watchLocks()
     await replaceChangeCaptureProblems(ledger, outbox.pool)
     rareAtMs = elapsedMs() + rareEveryMs - everyMs / 2
   }
 
-  return createPeriodicPart(everyMs, async () => {
+  async function observe(): Promise<void> {
     const snapshot = await readSnapshot()
     metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
-    await followSettings()
     backlog = await countBacklog()
     metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
     onBacklog(backlog.waiting)
     await observeRarely()
-  })
+  }
+
+  return createPeriodicPart(everyMs, createStepRound([followSettings, observe]))
 }
 
 const isUp = (db: Database): Promise<boolean> =>

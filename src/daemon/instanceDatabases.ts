@@ -1,7 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
-import { type Config, readConfig } from '../config.ts'
-import type { Environment } from '../createVariableReader.ts'
+import { type Config, withLedgerSettings } from '../config.ts'
 import { assertLedgerBelongsToService, bindLedgerToServiceIfUnbound } from '../ledger/binding.ts'
 import { LedgerHistory } from '../ledger/history/history.ts'
 import type { Instance } from '../ledger/instances.ts'
@@ -27,8 +26,7 @@ type Pool = InstanceLedger['ledger']
 export type InstanceDatabases = Awaited<ReturnType<typeof connect>>
 
 export interface InstanceDatabasesOptions {
-  /** Its variables, and those of `config` that all daemons share, are laid over by the ledger's. */
-  env: Environment
+  /** As this daemon was given it. Where all daemons share a variable, the ledger's value counts. */
   config: Config
   address: DatabaseAddress
   outboxTable: OutboxTable | string
@@ -72,8 +70,8 @@ async function connect(
   const readTable = () => outbox.readQualifiedName()
   await raiseForeign(ledger, () => outbox.bindLedger(instance.who))
   const ownSettings = settingsOf(options)
-  const ledgerSettings = await readOrSetSettings(ledger, instance, ownSettings)
-  const config = readConfig({ ...options.env, ...ledgerSettings })
+  const ledgerSettings = await readOrSetSettings(ledger, { ...instance, settings: ownSettings })
+  const config = withLedgerSettings(options.config, ledgerSettings ?? ownSettings)
   const differences = describeDifferences(ownSettings, ledgerSettings ?? ownSettings)
   const { channel } = outbox
   const listener = channel === null ? null : openListener({ url: address, channel, readTable, onNotice, onError })

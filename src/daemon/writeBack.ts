@@ -1,9 +1,9 @@
 import { boundText } from '../boundText.ts'
 import { onLedger } from '../ledger/capture.ts'
-import { readDueReports, readReportsToWriteBack, writeReportResults } from '../ledger/reports.ts'
+import { readDueReports, readReportsToWriteBack, tryLockWriteBack, writeReportResults } from '../ledger/reports.ts'
 import type { DueReport, Report, ReportResult, RowOutcome } from '../model/outbox.ts'
 import { endStates } from '../model/submission.ts'
-import { tryLockWriteBack, writeBackOpeningSql, writeStatesToRows } from '../outbox/writeBack.ts'
+import { writeBackOpeningSql, writeStatesToRows } from '../outbox/writeBack.ts'
 import { beginTransaction, didSessionSurviveError, inTransaction } from '../postgres/database.ts'
 import { errorCodeOf, isStatementCanceled } from '../postgres/sqlState.ts'
 import type { DaemonContext } from './context.ts'
@@ -22,7 +22,7 @@ interface WriteBackContext {
 type CurrentReport = Report & { misses: number }
 
 type Attempt =
-  /** Another instance writes back. */
+  /** Another instance writes back, or the ledger has the settings of another. */
   | { kind: 'busy' }
   | { kind: 'done' }
   /** Postgres refused a row. Nothing was written. */
@@ -146,10 +146,12 @@ export class WriteBack implements LoopPart {
     const table = await outbox.open()
     await using transaction = await beginTransaction(table.db, { openingSql: writeBackOpeningSql })
     const { db } = transaction
-    if (!(await tryLockWriteBack(db, table))) return { kind: 'busy' }
-    // Another daemon may have set its settings since the round began.
-    if (!(await onLedger(db, () => hasOwnSettings(db)))) return { kind: 'busy' }
-    const reports = await onLedger(db, () => readReportsToWriteBack({ ledger: db, history }, due))
+    const reports = await onLedger(db, async () => {
+      // Another daemon may have set its settings since the round began.
+      if (!(await tryLockWriteBack(db)) || !(await hasOwnSettings(db))) return null
+      return readReportsToWriteBack({ ledger: db, history }, due)
+    })
+    if (reports === null) return { kind: 'busy' }
     try {
       const outcomes = await writeStatesToRows(db, table, reports)
       const results = reports.map((report, nth) => resultOf(report, outcomes[nth] as RowOutcome))

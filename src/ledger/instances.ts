@@ -82,8 +82,8 @@ export async function writeHeartbeat(
 }
 
 /** Afterwards other instances take over at once. */
-export async function deleteInstance(db: Database, instanceId: string): Promise<void> {
-  await db.query('delete from outboxd.instance where id = $1', [instanceId])
+export async function noteInstanceStopped(db: Database, instanceId: string): Promise<void> {
+  await db.query('update outboxd.instance set stopped_at = clock_timestamp() where id = $1', [instanceId])
 }
 
 /**
@@ -186,7 +186,7 @@ export const heartbeatSilenceMaxMs = 5_000
 export const clockToleranceMs = 2_000
 
 export const isInstanceAliveSql = (instanceAlias: string) =>
-  `${instanceAlias}.beat_at > clock_timestamp() - interval '${heartbeatSilenceMaxMs} milliseconds'`
+  `(${instanceAlias}.stopped_at is null and ${instanceAlias}.beat_at > clock_timestamp() - interval '${heartbeatSilenceMaxMs} milliseconds')`
 
 const instanceProblemKinds = [
   'loop_failing',

@@ -25,6 +25,17 @@ export async function readDueReports(
 }
 
 /**
+ * Call this before the states are read, so that a late instance never writes an earlier state over a later one.
+ * @returns false if another instance writes back
+ */
+export async function tryLockWriteBack(db: Database): Promise<boolean> {
+  const { rows } = await db.query<{ locked: boolean }>(
+    "select pg_try_advisory_xact_lock(7166, 'outboxd.submission'::regclass::oid::int) as locked",
+  )
+  return rows[0]?.locked ?? false
+}
+
+/**
  * Locks nothing, so that no record waits for the outbox's database.
  *
  * @returns the reports. `misses` is how often `row_missing` was raised for the row since it was last found.

@@ -1,6 +1,7 @@
 import { type Database, inTransaction, type Pool } from '../postgres/database.ts'
 import { beginClaimSql } from './budget.ts'
-import { isInstanceAliveSql } from './instances.ts'
+import { type Instance, isInstanceAliveSql } from './instances.ts'
+import { tryLockWriteBack } from './reports.ts'
 
 /**
  * The settings that all daemons of a ledger share: the values of variables as texts, by name, and the digests of
@@ -8,66 +9,74 @@ import { isInstanceAliveSql } from './instances.ts'
  */
 export type Settings = Readonly<Record<string, string>>
 
-/** The daemon that reads or sets the ledger's settings. */
-interface SettingInstance {
-  id: string
-  host: string
-  version: string
-}
-
 /**
- * Reads the settings of the ledger. If no living daemon has these, the ledger gets those of this daemon instead, which
- * is an event. So a host that comes back with old files changes nothing, and a rolling change takes effect when the last
- * old daemon stops. Each daemon calls this at its start and every few seconds.
+ * Reads the settings of the ledger, or sets those of this daemon, which is an event. Each daemon calls this at its start
+ * and every few seconds. A daemon with other settings than the ledger's sets its own in two cases only:
  *
- * @param own what this daemon was given
- * @returns the settings that the ledger has now; null if it has none and another transaction holds the capture lock
+ *     it starts    all daemons with the ledger's have stopped by themselves
+ *     it runs      these stopped more than 20 s ago, or were silent for 60 s in which this daemon had no gap
+ *
+ * So a host that comes back with old files changes nothing, also while the last daemon with the right ones restarts. A
+ * rolling change takes effect soon after the last old daemon has stopped.
+ *
+ * @returns the settings that the ledger has now; null if it has none and another daemon captures or writes back
  */
-export async function readOrSetSettings(
-  pool: Pool,
-  instance: SettingInstance,
-  own: Settings,
-): Promise<Settings | null> {
+export async function readOrSetSettings(pool: Pool, instance: Instance): Promise<Settings | null> {
+  const { id, settings: own } = instance
   const { rows } = await pool.query<{ settings: Settings | null; areKept: boolean }>(
-    `select l.settings, l.settings is not distinct from $2::jsonb or ${hasLivingHolderSql} as "areKept"
-     from outboxd.ledger l`,
-    [instance.id, JSON.stringify(own)],
+    `select l.settings, l.settings is not distinct from $2::jsonb or ${hasHolderSql} as "areKept" from outboxd.ledger l`,
+    [id, JSON.stringify(own)],
   )
   const [ledger] = rows
   if (ledger === undefined || ledger.areKept) return ledger?.settings ?? null
-  return (await inTransaction(pool, (db) => setSettings(db, instance, own), { openingSql: beginClaimSql }))
+  return (await inTransaction(pool, (db) => setSettings(db, instance), { openingSql: beginClaimSql }))
     ? own
     : ledger.settings
 }
 
-/** True if a living daemon other than $1 has the settings of the ledger, `l`. */
-const hasLivingHolderSql = `exists (
-  select from outboxd.instance i where i.id <> $1 and i.settings = l.settings and ${isInstanceAliveSql('i')}
+/** True if a daemon other than $1 has the settings of the ledger, `l`, or may soon be back with them. */
+const hasHolderSql = `exists (
+  select from outboxd.instance i left join outboxd.instance me on me.id = $1
+  where i.id <> $1 and i.settings = l.settings and case
+    when i.stopped_at is not null then me.id is not null and i.stopped_at > clock_timestamp() - interval '20 s'
+    else me.id is null or not ${isInstanceAliveSql('me')} or me.beat_at - me.started_at < interval '60 s'
+      or i.beat_at > clock_timestamp() - interval '60 s' end
 )`
 
-/** The lock of capture: no other daemon commits what it has mapped with other files. @returns false if it is taken */
-async function setSettings(db: Database, { id, host }: SettingInstance, own: Settings): Promise<boolean> {
+/**
+ * Takes the locks of capture and write-back, so that no daemon commits what it has done with other files. Writes the
+ * instance's first heartbeat, too, because until then other daemons would not know that it has these settings.
+ *
+ * @returns false if another daemon captures or writes back, or has the ledger's settings after all
+ */
+async function setSettings(db: Database, { id, host, version, settings }: Instance): Promise<boolean> {
+  const own = JSON.stringify(settings)
   const { rows } = await db.query<{ locked: boolean }>(
     "select pg_try_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int) as locked",
   )
-  if (!rows[0]?.locked) return false
+  if (!rows[0]?.locked || !(await tryLockWriteBack(db))) return false
   const { rowCount } = await db.query(
     `with before as (
        select settings from outboxd.ledger
      ), changed as (
        update outboxd.ledger l set settings = $2, settings_since = clock_timestamp(), settings_by = $3
-       where not ${hasLivingHolderSql} returning 1
+       where not ${hasHolderSql} returning 1
      )
      insert into outboxd.operator_act (act, who, reason, detail)
      select 'settings', $3, case when settings is null then 'the first daemon starts'
-         else 'no living daemon has the former settings' end,
+         else 'no daemon has the former settings' end,
        (select jsonb_object_agg(coalesce(f.key, t.key), jsonb_build_array(f.value, t.value))
         from jsonb_each(coalesce(before.settings, '{}')) f full join jsonb_each($2) t on t.key = f.key
         where f.value is distinct from t.value)
      from before, changed`,
-    [id, JSON.stringify(own), `daemon ${id.slice(0, 8)} on ${host}`],
+    [id, own, `daemon ${id.slice(0, 8)} on ${host}`],
   )
-  return rowCount === 1
+  if (rowCount !== 1) return false
+  await db.query(
+    'insert into outboxd.instance (id, version, host, settings) values ($1, $2, $3, $4) on conflict (id) do nothing',
+    [id, version, host, own],
+  )
+  return true
 }
 
 export async function readSettings(db: Database): Promise<Settings | null> {

@@ -9,18 +9,6 @@ const statementMaxMs = 10_000
 export const writeBackOpeningSql = `set local statement_timeout = ${statementMaxMs}; set local idle_in_transaction_session_timeout = ${statementMaxMs}`
 
 /**
- * Call this before the states are read, so that a late instance never writes an earlier state over a later one.
- * @returns false if another instance writes back
- */
-export async function tryLockWriteBack(db: Database, { shape }: OpenTable): Promise<boolean> {
-  const { rows } = await db.query<{ isLocked: boolean }>(
-    'select pg_try_advisory_xact_lock(7166, $1::regclass::oid::int) as "isLocked"',
-    [shape.qualified],
-  )
-  return rows[0]?.isLocked ?? false
-}
-
-/**
  * Writes states to their rows, except to rows that another session has locked.
  * @returns the outcomes in the order of the statuses
  */

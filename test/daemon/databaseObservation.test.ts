@@ -122,6 +122,21 @@ test('the daemon begins anew when the ledger gets other settings', async () => {
   expect(toldOf('begins anew')).toHaveLength(1)
 })
 
+test('the daemon begins anew also while the ledger’s numbers cannot be read', async () => {
+  const ledger = replaced(databases.ledger, {
+    async query(text: string, values: unknown[]) {
+      if (text.includes('"daemonConnected"')) throw new Error('canceling statement due to statement timeout')
+      return databases.ledger.query(text, values)
+    },
+  })
+  const { context, toldOf } = contextOf({ ...databases, ledger })
+  const settings = { ...databases.ownSettings, KEY_ON_FAILURE: 'block' }
+  await writeHeartbeat(database.pool, { id: randomUUID(), version: 'test', host: 'other', settings })
+  await setSettings(database.pool, settings)
+  await expect(createDatabaseObservation(context, () => {}).runOnce()).rejects.toThrow('timeout')
+  expect(toldOf('begins anew')).toHaveLength(1)
+})
+
 const ledger = (oldestUnsentMs: number | null): LedgerSnapshot => ({
   submissions: Object.fromEntries(states.map((state) => [state, 0])) as Record<State, number>,
   nowMs: 10,

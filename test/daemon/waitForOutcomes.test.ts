@@ -60,6 +60,7 @@ test('a record that was left in doubt before the ledger got other settings makes
   const exitCode = await runOneAfterAnother({
     signal: stopping.signal,
     log: { info() {} },
+    random: () => 0,
     async start() {
       if (settled.length === 1) stopping.abort()
       return { stop: async () => settled.shift() ?? true, otherSettings: Promise.resolve() }

@@ -170,7 +170,7 @@ describe('only one instance writes back at a time', () => {
   test('so this one leaves the states alone while another one runs', async () => {
     const given = await completed(1)
     const other = await given.connect()
-    await other.query(`begin; select pg_advisory_xact_lock(7166, 'outbox'::regclass::oid::int)`)
+    await other.query(`begin; select pg_advisory_xact_lock(7166, 'outboxd.submission'::regclass::oid::int)`)
     expect(await given.writeBack.runOnce()).toBe(5_000)
     expect(await counts(given)).toEqual({ written: 0, due: 1 })
   })

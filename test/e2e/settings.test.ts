@@ -13,14 +13,14 @@ fields: { customerId: { from: customerId, type: string } }
 body: { customerId: "\${customerId}", data: { customer_id: "\${customerId}", order_date: "2026-11-20T10:00:00Z", total_amount: 1.5, field1: value1, field2: ${comment} } }
 `
 
-test('a host that comes back with old files and settings changes nothing until the last daemon with the ledger’s has stopped', async () => {
+test('a host that comes back with old files and settings changes nothing until the last daemon with the ledger’s has stopped for good', async () => {
   const given = await install({ 'data.yaml': mapping('current') })
   const { pool, url, serviceUrl, mappingsDir } = given
   const oldDir = await mkdtemp(join(tmpdir(), 'outboxd-mappings-'))
   onTestFinished(() => rm(oldDir, { recursive: true }))
   await writeFile(join(oldDir, 'data.yaml'), mapping('old'))
   const env = daemonEnvironment(url, serviceUrl, { MAPPINGS_DIR: mappingsDir, RATE_LIMIT_REQUESTS: '3000' })
-  const current = await startDaemonProcess(env)
+  let current = await startDaemonProcess(env)
   await using _old = await startDaemonProcess({
     ...env,
     MAPPINGS_DIR: oldDir,
@@ -61,10 +61,19 @@ test('a host that comes back with old files and settings changes nothing until t
 
   await current.stop()
   await insert(1)
+  current = await startDaemonProcess(env)
+  await eventually(async () =>
+    expect((await pool.query(`select from outbox where status <> 'completed'`)).rowCount).toBe(0),
+  )
+  expect(await sent()).toEqual(['current'])
+  expect(await limits()).toEqual([{ rate_limit: 3000, policy: 'continue' }])
+
+  await current.stop()
+  await insert(1)
   await eventually(async () => expect(await sent()).toEqual(['current', 'old']))
   expect(await limits()).toEqual([{ rate_limit: 6000, policy: 'block' }])
   expect((await pool.query(`select reason from outboxd.operator_act where act = 'settings' order by id`)).rows).toEqual(
-    [{ reason: 'the first daemon starts' }, { reason: 'no living daemon has the former settings' }],
+    [{ reason: 'the first daemon starts' }, { reason: 'no daemon has the former settings' }],
   )
   await eventually(async () => expect(await statusSays(env)).not.toContain('settings of'))
 })

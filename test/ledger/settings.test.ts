@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { deleteInstance, writeHeartbeat } from '../../src/ledger/instances.ts'
+import { noteInstanceStopped, writeHeartbeat } from '../../src/ledger/instances.ts'
+import { tryLockWriteBack } from '../../src/ledger/reports.ts'
 import {
   describeDifferences,
   hasSettings,
@@ -33,12 +34,20 @@ function daemon(settings: Settings = {}) {
   return {
     own,
     instance,
-    follow: () => readOrSetSettings(ledger.pool, instance, own),
+    follow: () => readOrSetSettings(ledger.pool, instance),
     beat: () => writeHeartbeat(ledger.pool, instance),
-    stop: () => deleteInstance(ledger.pool, instance.id),
-    fallSilent: () =>
-      ledger.pool.query(`update outboxd.instance set beat_at = beat_at - interval '6 s' where id = $1`, [instance.id]),
+    stop: () => noteInstanceStopped(ledger.pool, instance.id),
   }
+}
+
+/** Makes `seconds` pass. The living daemons go on with their heartbeats meanwhile. */
+async function pass(seconds: number, ...living: ReturnType<typeof daemon>[]): Promise<void> {
+  await ledger.pool.query(
+    `update outboxd.instance set started_at = started_at - $1 * interval '1 s', stopped_at = stopped_at - $1 * interval '1 s',
+       beat_at = case when id = any($2) then beat_at else beat_at - $1 * interval '1 s' end`,
+    [seconds, living.map(({ instance }) => instance.id)],
+  )
+  for (const each of living) await each.beat()
 }
 
 const acts = async () =>
@@ -62,40 +71,123 @@ test('a daemon with other settings changes nothing while a living daemon has the
   expect([await hasSettings(ledger.pool, first.own), await hasSettings(ledger.pool, stale.own)]).toEqual([true, false])
 })
 
-test.each([
-  'stop',
-  'fallSilent',
-] as const)('a rolling change takes effect when the last old daemon is gone (%s), as an event that names each difference', async (goes) => {
-  const [old, another, fresh] = [daemon(), daemon(), daemon({ RATE_LIMIT_REQUESTS: '50', 'mapping of data': 'bbbb' })]
-  for (const each of [old, another, fresh]) {
-    await each.follow()
-    await each.beat()
+describe('a rolling change', () => {
+  async function begin() {
+    const [old, another, fresh] = [daemon(), daemon(), daemon({ RATE_LIMIT_REQUESTS: '50', 'mapping of data': 'bbbb' })]
+    for (const each of [old, another, fresh]) {
+      await each.follow()
+      await each.beat()
+    }
+    await pass(120, old, another, fresh)
+    return { old, another, fresh }
   }
-  await old[goes]()
-  expect(await fresh.follow()).toEqual(old.own)
-  await another[goes]()
-  expect(await fresh.follow()).toEqual(fresh.own)
-  expect(await countFree(ledger.pool)).toBe(50)
-  expect((await acts()).at(-1)).toEqual({
-    who: `daemon ${fresh.instance.id.slice(0, 8)} on erp-1`,
-    reason: 'no living daemon has the former settings',
-    detail: { RATE_LIMIT_REQUESTS: ['100', '50'], 'mapping of data': [null, 'bbbb'] },
+
+  test('takes effect 20 s after the last old daemon has stopped, as an event that names each difference', async () => {
+    const { old, another, fresh } = await begin()
+    await old.stop()
+    await pass(30, another, fresh)
+    expect(await fresh.follow()).toEqual(old.own)
+    await another.stop()
+    await pass(19, fresh)
+    expect(await fresh.follow()).toEqual(old.own)
+    await pass(2, fresh)
+    expect(await fresh.follow()).toEqual(fresh.own)
+    expect(await countFree(ledger.pool)).toBe(50)
+    expect((await acts()).at(-1)).toEqual({
+      who: `daemon ${fresh.instance.id.slice(0, 8)} on erp-1`,
+      reason: 'no daemon has the former settings',
+      detail: { RATE_LIMIT_REQUESTS: ['100', '50'], 'mapping of data': [null, 'bbbb'] },
+    })
+    expect(await old.follow()).toEqual(fresh.own)
   })
-  expect(await old.follow()).toEqual(fresh.own)
+
+  test('takes effect when the last old daemon has been silent for 60 s', async () => {
+    const { old, another, fresh } = await begin()
+    await old.stop()
+    await pass(59, fresh)
+    expect(await fresh.follow()).toEqual(another.own)
+    await pass(2, fresh)
+    expect(await fresh.follow()).toEqual(fresh.own)
+  })
+})
+
+describe('a daemon with old files', () => {
+  const stale = () => daemon({ RATE_LIMIT_REQUESTS: '500', 'outbox.yaml': 'old' })
+
+  test('changes nothing while the last daemon with the right ones restarts', async () => {
+    const [first, other, again] = [daemon(), stale(), daemon()]
+    await first.follow()
+    await first.beat()
+    await other.beat()
+    await pass(120, first, other)
+    await first.stop()
+    await pass(10, other)
+    expect(await other.follow()).toEqual(first.own)
+    await again.follow()
+    await again.beat()
+    await pass(60, again, other)
+    expect(await other.follow()).toEqual(first.own)
+  })
+
+  test('changes nothing after the database was away, until it has lived for 60 s again', async () => {
+    const [right, other] = [daemon(), stale()]
+    await right.follow()
+    await right.beat()
+    await other.beat()
+    await pass(120)
+    expect(await other.follow()).toEqual(right.own)
+    await other.beat()
+    expect(await other.follow()).toEqual(right.own)
+    await pass(61, other)
+    expect(await other.follow()).toEqual(other.own)
+  })
+
+  test('sets them at its start if all daemons with the ledger’s have stopped, but not if one crashed', async () => {
+    const [right, another] = [daemon(), daemon()]
+    for (const each of [right, another]) {
+      await each.follow()
+      await each.beat()
+    }
+    await right.stop()
+    await pass(120)
+    expect(await stale().follow()).toEqual(right.own)
+    await another.stop()
+    const last = stale()
+    expect(await last.follow()).toEqual(last.own)
+  })
+})
+
+test('a daemon that has just set its settings has them before its first heartbeat', async () => {
+  const [first, second] = [daemon(), daemon({ KEY_ON_FAILURE: 'block' })]
+  await first.follow()
+  expect(await second.follow()).toEqual(first.own)
 })
 
 test('settings do not change while a capture is under way', async () => {
   const [old, fresh] = [daemon(), daemon({ 'outbox.yaml': 'bbbb' })]
   await old.follow()
+  await old.stop()
   await openCaptureLock(ledger.pool).withLock(async () => {
     expect(await fresh.follow()).toEqual(old.own)
   })
   expect(await fresh.follow()).toEqual(fresh.own)
 })
 
+test('settings do not change while states are written back', async () => {
+  const [old, fresh] = [daemon(), daemon({ 'outbox.yaml': 'bbbb' })]
+  await old.follow()
+  await old.stop()
+  await using writing = await beginTransaction(ledger.pool)
+  await tryLockWriteBack(writing.db)
+  expect(await fresh.follow()).toEqual(old.own)
+  await writing.commit()
+  expect(await fresh.follow()).toEqual(fresh.own)
+})
+
 test('a capture that began with the former settings sees that it may not go on', async () => {
   const [old, fresh] = [daemon(), daemon({ 'outbox.yaml': 'bbbb' })]
   await old.follow()
+  await old.stop()
   await fresh.follow()
   const withLock = openCaptureLock(ledger.pool, old.own).withLock
   expect(await withLock(async ({ mayCapture }) => mayCapture)).toBe(false)

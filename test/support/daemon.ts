@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { runOneAfterAnother } from '../../src/commands/run.ts'
@@ -57,7 +58,9 @@ export async function startDaemon(env: Record<string, string>, clock: Clock = sy
   const config = readConfig(env)
   const stopping = new AbortController()
   const deps = {
-    ...{ env, config, clock },
+    ...{ config, clock },
+    instanceId: randomUUID(),
+    patienceMs: 30_000,
     outboxTable: loadOutboxFile(config.mappingsDir),
     mappings: loadMappings(config.mappingsDir),
     credentials: { now: () => config.service, renew: () => false, broken: () => null },
@@ -72,6 +75,7 @@ export async function startDaemon(env: Record<string, string>, clock: Clock = sy
   let isFirst = true
   const running = runOneAfterAnother({
     ...deps,
+    random: () => 0,
     async start() {
       if (!isFirst) app = await startApp(deps)
       isFirst = false

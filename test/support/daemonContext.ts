@@ -20,7 +20,7 @@ export function openInstance(url: string, requests = 100): Promise<InstanceDatab
   const id = randomUUID()
   const env = daemonEnvironment(url, 'http://localhost:1', { RATE_LIMIT_REQUESTS: String(requests) })
   return openAndBindInstanceDatabases({
-    ...{ env, config: readConfig(env), mappings: new Map() },
+    ...{ config: readConfig(env), mappings: new Map() },
     address: createFixedDatabaseAddress(url),
     outboxTable: 'outbox',
     instance: { id, who: `daemon ${id.slice(0, 8)}`, version: 'test', host: 'test' },

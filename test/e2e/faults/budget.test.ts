@@ -14,6 +14,12 @@ beforeAll(async () => {
 })
 afterAll(() => harness[Symbol.asyncDispose]())
 
+/** Makes the daemons that stopped or were killed look as if that had been long ago, so that their settings do not count. */
+const forgetStoppedDaemons = (pool: pg.Pool) =>
+  pool.query(
+    `delete from outboxd.instance where stopped_at is not null or beat_at < clock_timestamp() - interval '10 s'`,
+  )
+
 async function problems(pool: pg.Pool): Promise<string[]> {
   const { rows } = await pool.query<{ kind: string }>('select kind from outboxd.problem')
   return rows.map(({ kind }) => kind)
@@ -35,6 +41,7 @@ test('a daemon with a different limit or window: the ledger’s holds until the 
   )
   expect(await limit()).toBe(200)
   await old.stop()
+  await forgetStoppedDaemons(harness.pool)
   await until(limit, (requests) => requests === 500)
   await until(
     () => problems(harness.pool),
@@ -118,6 +125,7 @@ test('a kill, a stop, a start and a lower limit among four daemons: no window ho
   await using _strict = await daemonWith(12)
   await second.stop()
   await third.stop()
+  await forgetStoppedDaemons(busy.pool)
   await until(
     () => busy.pool.query('select from outboxd.ledger where rate_limit = 12'),
     ({ rowCount }) => rowCount === 1,
