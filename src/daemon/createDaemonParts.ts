@@ -1,8 +1,8 @@
 import { replaceInstanceProblems, writeHeartbeat } from '../ledger/instances.ts'
 import type { WrittenOutcomes } from '../ledger/outcomes.ts'
 import type { LoopName } from '../observe/metricRows.ts'
+import { Capture } from './capture/capture.ts'
 import type { DaemonContext } from './context.ts'
-import { createCapturePart } from './createCapturePart.ts'
 import { createDispatchPart, type DispatchPart } from './createDispatchPart.ts'
 import {
   createHeartbeat,
@@ -47,7 +47,7 @@ export function createDaemonParts(daemon: DaemonContext) {
   // Not awaited, because the next heartbeat must not wait until the problems are written.
   const beatAndTell = { runOnce: () => heartbeat.runOnce().finally(() => void problems.runOnce()) }
   const rounds: Record<LoopName, LoopPart> = {
-    capture: createCapturePart(daemon),
+    capture: new Capture(daemon),
     dispatch,
     report,
     heartbeat: beatAndTell,

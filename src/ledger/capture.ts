@@ -33,8 +33,6 @@ export type CaptureLedger = Pick<InstanceLedger, 'instance'> & {
   /** What this daemon was given. */
   ownSettings: Settings | null
   history: Pick<LedgerHistory, 'stands'>
-  /** The sessions of the outbox's table, because a row is captured and marked in one transaction. */
-  sessions(): Promise<DatabasePool>
 }
 
 /** What one round of capture may do, and what the ledger says at its start. */
@@ -57,13 +55,15 @@ export interface CaptureSession {
  * order of their ids. `work` claims rows, inserts their records and marks the rows. Resolves after the COMMIT, which
  * does all of this or nothing.
  *
+ * @param sessions of the outbox's table, because a row is captured and marked in one transaction
  * @returns null if another instance has the lock
  */
 export async function withCaptureLock<T>(
-  { instance, ownSettings, history, sessions }: CaptureLedger,
+  { instance, ownSettings, history }: CaptureLedger,
+  sessions: DatabasePool,
   work: (session: CaptureSession) => Promise<T>,
 ): Promise<T | null> {
-  await using transaction = await beginTransaction(await sessions(), { openingSql: committedToDiskSql })
+  await using transaction = await beginTransaction(sessions, { openingSql: committedToDiskSql })
   const { db } = transaction
   const standing = await onLedger(db, async () => {
     const { rows } = await db.query<{ locked: boolean }>(

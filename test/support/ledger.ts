@@ -3,15 +3,7 @@ import type pg from 'pg'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { emptyOutcome } from '../../src/daemon/dispatch/outcomeWriter.ts'
 import { beginClaimSql, insertRequests, lockBudget } from '../../src/ledger/budget.ts'
-import {
-  type CaptureSession,
-  forgetSkippedRow,
-  readDueCaptureRetries,
-  resumeCaptureOfTypes,
-  skipRows,
-  stopCaptureOfTypeBriefly,
-  withCaptureLock,
-} from '../../src/ledger/capture.ts'
+import { type CaptureSession, withCaptureLock } from '../../src/ledger/capture.ts'
 import { Claims } from '../../src/ledger/claims.ts'
 import { LedgerHistory } from '../../src/ledger/history/history.ts'
 import type { LedgerStandby } from '../../src/ledger/history/judgeHistory.ts'
@@ -21,9 +13,8 @@ import { PollQueue } from '../../src/ledger/queue.ts'
 import { readSettings, type Settings } from '../../src/ledger/settings.ts'
 import { submissionColumnsSql } from '../../src/ledger/submissions.ts'
 import type { OutcomeBatch } from '../../src/model/dispatch.ts'
-import type { CapturedRecord, FailedRow } from '../../src/model/outbox.ts'
+import type { CapturedRecord } from '../../src/model/outbox.ts'
 import type { PollClaim, Submission, Transition } from '../../src/model/submission.ts'
-import type { SourceFailed } from '../../src/outbox/contentQueries.ts'
 import { type Database, inTransaction } from '../../src/postgres/database.ts'
 import { asChange, type GivenChange } from './change.ts'
 import { createDatabase, type TestDatabase } from './database.ts'
@@ -230,22 +221,12 @@ export async function countFree(pool: pg.Pool): Promise<number> {
 export const historyOf = (pool: pg.Pool, instanceId: string = randomUUID(), standby: LedgerStandby = 'none') =>
   new LedgerHistory({ pool, instanceId, standby, clock: systemClock })
 
-/** Returns the functions that capture uses on a ledger. */
+/** The lock of capture, for one batch at a time. */
 export function openCaptureLock(pool: pg.Pool, settings?: Settings) {
-  const on = {
-    instance: { id: 'test', who: 'test' },
-    history: historyOf(pool),
-    sessions: async () => pool,
-  }
+  const on = { instance: { id: 'test', who: 'test' }, history: historyOf(pool) }
   return {
     async withLock<T>(work: (session: CaptureSession) => Promise<T>) {
-      return withCaptureLock({ ...on, ownSettings: settings ?? (await readSettings(pool)) }, work)
+      return withCaptureLock({ ...on, ownSettings: settings ?? (await readSettings(pool)) }, pool, work)
     },
-    readDueCaptureWork: () => readDueCaptureRetries(pool),
-    skip: (rows: readonly FailedRow[]) => skipRows(pool, rows),
-    forget: (outboxId: string) => forgetSkippedRow(pool, outboxId),
-    stopCaptureOfType: (type: string, error: unknown) =>
-      stopCaptureOfTypeBriefly(pool, type, (error as SourceFailed).detail),
-    resumeCaptureOfTypes: (types: readonly string[]) => resumeCaptureOfTypes(pool, types),
   }
 }

@@ -11,10 +11,14 @@ import { startMemoryService } from './harness/startMemoryService.ts'
 import { memoryMb, readUsage, type Usage } from './harness/usage.ts'
 
 const options = readOptions(
-  'bench:engine: records per second (one submission, one poll each) if no limit holds the daemon back.',
+  'bench:engine: records per second (one submission, one poll each) if no limit holds the daemon back. With --burst, seconds until rows that come at once are completed.',
   {
     records: { default: '12000', help: 'records' },
     only: { default: '', help: 'only runs whose name contains this' },
+    burst: { default: '', help: 'instead: this number of rows in one INSERT, at a limit of 10,000 requests in 6 s' },
+    daemons: { default: '1', help: 'with --burst: daemons' },
+    keys: { default: '0', help: 'with --burst: keys of the rows' },
+    'capture-window': { default: '5000', help: 'CAPTURE_WINDOW' },
     profile: { default: '', help: 'folder for a CPU profile of the daemon' },
     statements: { default: false, help: 'also lists the statements and their time' },
   },
@@ -24,7 +28,7 @@ const processingMs = 200
 const unlimited = {
   RATE_LIMIT_REQUESTS: '10000000',
   MAX_IN_FLIGHT: '128',
-  CAPTURE_WINDOW: '5000',
+  CAPTURE_WINDOW: options['capture-window'],
 }
 
 interface Run {
@@ -63,6 +67,10 @@ interface Measured {
 }
 
 sayWhere('bench:engine')
+if (options.burst !== '') {
+  await measureBurst(Number(options.burst), Number(options.daemons), Number(options.keys))
+  process.exit(0)
+}
 say(
   `${records} records, processing ${processingMs} ms, 128 requests at once, no limit. Measured between 10 % and 90 % of the ` +
     'records.',
@@ -118,6 +126,47 @@ async function measure(run: Run): Promise<Measured> {
   }
 }
 
+/** Measures from the COMMIT of rows beside running daemons until all rows say that they are completed. */
+async function measureBurst(rows: number, daemons: number, keys: number): Promise<void> {
+  await using postgres = await startBenchPostgres()
+  await using service = await startMemoryService(processingMs)
+  const database = await postgres.createDatabase('burst')
+  const env = { ...unlimited, RATE_LIMIT_REQUESTS: '10000', RATE_LIMIT_WINDOW_SECONDS: '6' }
+  await using running = new AsyncDisposableStack()
+  const started: Program[] = []
+  for (let n = 0; n < daemons; n++)
+    started.push(
+      running.use(
+        await startBenchDaemon({ databaseUrl: database.url, serviceUrl: service.url, env, flags: profiling }),
+      ),
+    )
+  await database.pool.query('vacuum (analyze) outbox')
+  await database.pool.query('select pg_stat_statements_reset()')
+  const usage = () => started.map(({ pid }) => readUsage(pid, postgres.server.pid))
+  const before = usage()
+  const startMs = performance.now()
+  await fillOutbox(database, rows, { keys, analyzes: false })
+  await reached(database, rows, () => readUsage(started[0]?.pid ?? 0, postgres.server.pid))
+  const seconds = (performance.now() - startMs) / 1_000
+  const after = usage()
+  const cpuMs = after.reduce((sum, each, n) => sum + each.daemonCpuMs - (before[n]?.daemonCpuMs ?? 0), 0)
+  const postgresCpuMs = (after[0]?.postgresCpuMs ?? 0) - (before[0]?.postgresCpuMs ?? 0)
+  printTable(
+    ['rows', 'daemons', 'keys', 'seconds', 'CPU ms/record', 'of it Postgres'],
+    [
+      [
+        rows,
+        daemons,
+        keys,
+        seconds.toFixed(1),
+        ((cpuMs + postgresCpuMs) / rows).toFixed(2),
+        (postgresCpuMs / rows).toFixed(2),
+      ].map(String),
+    ],
+  )
+  if (options.statements) await printStatements(database)
+}
+
 /** Waits until this many outbox rows are completed, which is what the ERP sees, and where both measurements end. */
 async function reached({ pool }: BenchDatabase, count: number, usage: () => Usage) {
   const giveUpAtMs = performance.now() + 600_000
@@ -145,12 +194,14 @@ async function printStatements({ pool }: BenchDatabase): Promise<void> {
   const { rows } = await pool.query<Record<string, string>>(
     `select round(total_exec_time)::text as total, round(total_plan_time)::text as planning, calls::text,
        round(mean_exec_time::numeric, 2)::text as mean,
-       rows::text, left(regexp_replace(query, '\\s+', ' ', 'g'), 110) as query
+       rows::text, (shared_blks_hit + shared_blks_read)::text as blocks, left(regexp_replace(query, '\\s+', ' ', 'g'), 110) as query
      from pg_stat_statements where dbid = (select oid from pg_database where datname = current_database())
      order by total_exec_time + total_plan_time desc limit 30`,
   )
   printTable(
-    ['statement', 'ms', 'planning', 'calls', 'ms each', 'rows'],
-    rows.map((row) => ['query', 'total', 'planning', 'calls', 'mean', 'rows'].map((column) => row[column] ?? '')),
+    ['statement', 'ms', 'planning', 'calls', 'ms each', 'rows', 'blocks'],
+    rows.map((row) =>
+      ['query', 'total', 'planning', 'calls', 'mean', 'rows', 'blocks'].map((column) => row[column] ?? ''),
+    ),
   )
 }

@@ -123,13 +123,13 @@ export const mutations = {
     breaks: 'rows are marked in a transaction of their own, before their records are inserted',
     patches: [
       {
-        file: 'src/daemon/capture/captureRows.ts',
-        from: `      const inserted = all.length === 0 ? nothingInserted : await session.insert(all)`,
-        to: `      if (all.length > 0) {
-        await deps.markRows(session.db, rows, toMarks(all, nothingInserted))
-        await session.db.query('commit; begin')
-      }
-      const inserted = all.length === 0 ? nothingInserted : await session.insert(all)`,
+        file: 'src/daemon/capture/capture.ts',
+        from: `        const inserted = all.length === 0 ? nothingInserted : await session.insert(all)`,
+        to: `        if (all.length > 0) {
+          await markRows(session.db, rows, toMarks(all, nothingInserted))
+          await session.db.query('commit; begin')
+        }
+        const inserted = all.length === 0 ? nothingInserted : await session.insert(all)`,
       },
     ],
     idempotency: 'ignore',

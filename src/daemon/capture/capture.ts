@@ -1,176 +1,361 @@
-import type { CaptureSession } from '../../ledger/capture.ts'
-import type { CapturedRecord, DueCaptureWork, FailedRow } from '../../model/outbox.ts'
-import type { ClaimedRows } from '../../outbox/claimRows.ts'
-import type { Database } from '../../postgres/database.ts'
+import { randomUUID, randomUUIDv7 } from 'node:crypto'
+import { boundText, textCharsMax } from '../../boundText.ts'
 import {
-  type CaptureFailure,
-  type CaptureRowsDeps,
-  type CaptureRowsResult,
-  captureRows,
-  type RowSource,
-  toCapturedRecord,
-  toRejectedRecord,
-} from './captureRows.ts'
-import type { SleepFlagKeeper } from './sleep.ts'
+  type CaptureSession,
+  forgetSkippedRow,
+  readDueCaptureRetries,
+  resumeCaptureOfTypes,
+  skipRows,
+  stopCaptureOfTypeBriefly,
+  withCaptureLock,
+} from '../../ledger/capture.ts'
+import { makeReportsDueAgain } from '../../ledger/reports.ts'
+import { mapOutboxRecord } from '../../mapping/mapRecord.ts'
+import type { CapturedRecord, InsertResult, OutboxRecord, RowStatus } from '../../model/outbox.ts'
+import { redactError } from '../../observe/redact.ts'
+import {
+  type ClaimedRows,
+  claimRow,
+  claimRows,
+  hasToWaitForKey,
+  markRows,
+  readClaimedRows,
+} from '../../outbox/claimRows.ts'
+import { SourceFailed } from '../../outbox/contentQueries.ts'
+import { readRecordContentsThatFit } from '../../outbox/readRecordContents.ts'
+import { mayHaveWaitingRows } from '../../outbox/readRows.ts'
+import { classifyDatabaseError } from '../../postgres/database.ts'
+import type { DaemonContext } from '../context.ts'
+import type { LoopPart } from '../loop.ts'
+import { SleepFlagKeeper } from './sleep.ts'
 
-export interface CaptureDeps extends CaptureRowsDeps {
-  /** The most queued submissions in the ledger. Further rows stay in the outbox, where they cost little. */
-  queuedMax: number
-  readDueCaptureWork(): Promise<DueCaptureWork>
-  skipRows(rows: readonly FailedRow[]): Promise<void>
-  forgetSkippedRow(outboxId: string): Promise<void>
-  onBatchFailed(count: number, error: unknown): void
-  stopCaptureOfTypeBriefly(type: string, error: unknown): Promise<void>
-  resumeCaptureOfTypes(types: readonly string[]): Promise<void>
-  onRowRejected(outboxId: string, error: unknown): void
-  onRowSkipped(outboxId: string, error: unknown): void
+export interface CaptureContext {
+  config: Pick<DaemonContext['config'], 'captureWindow'>
+  clock: Pick<DaemonContext['clock'], 'stopwatch'>
+  databases: Pick<DaemonContext['databases'], 'ledger' | 'outbox' | 'instance' | 'ownSettings' | 'raiseForeign'> & {
+    history: Pick<DaemonContext['databases']['history'], 'stands'>
+    listener: Pick<
+      NonNullable<DaemonContext['databases']['listener']>,
+      'setSleepFlag' | 'isSleepFlagSet' | 'clearSleepFlag'
+    > | null
+  }
+  mappings: DaemonContext['mappings']
+  log: Pick<DaemonContext['log'], 'warn' | 'error'>
+  telemetry: Pick<DaemonContext['telemetry'], 'captured'>
+  wakeups: Record<'capture' | 'dispatch' | 'report', { wake(): void }>
 }
 
-export interface CaptureRoundsDeps {
-  capture: CaptureDeps
-  sleepFlagKeeper: SleepFlagKeeper
-  /** Returns a number in [0, 1), new for each call. */
-  random(): number
+/**
+ * `again`: there may be more rows. `busy`: another instance captures. `full`: CAPTURE_WINDOW has too little room.
+ * `waits`: the ledger may have lost data, so no instance captures, or it has the settings of another. `idle`: no row
+ * waits.
+ */
+export type CaptureResult = 'again' | 'busy' | 'full' | 'waits' | 'idle'
+
+type Attempt =
+  /** As in `CaptureResult`. */
+  | { kind: 'busy' | 'full' | 'waits' }
+  /** `read`: how many of the `claimed` rows were read. `unmarked`: ids of captured rows whose mark the table ignored. */
+  | { kind: 'captured'; claimed: number; read: number; unmarked: readonly string[] }
+  | Failure
+
+interface Failure {
+  kind: 'failed'
+  outboxIds: readonly string[]
+  error: unknown
+  /** True if the table refused a mark. The row is then not rejected, because its content is not the cause. */
+  isMark: boolean
 }
 
+interface Captured {
+  rows: ClaimedRows
+  read: number
+  records: readonly CapturedRecord[]
+  unmarked: readonly string[]
+}
+
+/** What an attempt captures. */
+interface Selection {
+  /** Resolves to null if CAPTURE_WINDOW has no room. */
+  claim(session: CaptureSession): Promise<ClaimedRows | null>
+  read(rows: ClaimedRows, session: CaptureSession): Promise<CapturedRecord[]>
+}
+
+const batchMax = 500
+/** With less room, new rows wait, because small batches cost more for each record. The records in the window are enough. */
+const roomShareMin = 1 / 4
+const fullWaitMs = 500
 const sweepEveryMs = 1_000
 /** While new rows notify this instance. A row whose trigger was off, or whose NOTIFY was lost, waits this long. */
 const asleepSweepEveryMs = 5_000
 
-export function createCaptureRounds({ capture, sleepFlagKeeper, random }: CaptureRoundsDeps) {
-  let captured = 0
-
-  const { runOnce } = createBatchCapture({
-    ...capture,
-    onCaptured(records) {
-      captured += records.length
-      capture.onCaptured(records)
-    },
-  })
-  return {
-    async runOnce(): Promise<number> {
-      captured = 0
-      const round = await runOnce()
-      if (round === 'again') sleepFlagKeeper.stayAwake()
-      else if (round === 'idle') await sleepFlagKeeper.fallAsleep(captured)
-      return waitMs(round, random(), sleepFlagKeeper.isAsleep())
-    },
-  }
-}
-
-function waitMs(round: CaptureRoundResult, random: number, isAsleep: boolean): number {
-  switch (round) {
-    case 'again':
-      return 0
-    // Waits a random time, because otherwise the same instance would always come second.
-    case 'busy':
-      return 20 + 80 * random
-    case 'waits':
-      return sweepEveryMs
-    // Rows may come without a NOTIFY. No cron job, because the wall clock may be set.
-    case 'idle':
-      return isAsleep ? asleepSweepEveryMs : sweepEveryMs
-    default:
-      return round satisfies never
-  }
-}
-
 /**
- * `again`: there may be more rows. `busy`: another instance captures. `waits`: the ledger may have lost data, so no
- * instance captures, or it has the settings of another. `idle`: no row waits, or this instance cannot capture rows now.
+ * Captures rows in batches. A batch is one transaction:
+ *
+ *     begin; one instance captures at a time (an advisory lock)
+ *     lock waiting rows, lowest first, and leave out those whose key has an earlier row that was not locked
+ *     read and map them, and insert their records
+ *     mark the rows
+ *     commit
+ *
+ * If a batch fails because of a row, smaller batches follow until that row is alone. The row is then rejected with the
+ * reason, or skipped if it cannot be rejected or only its mark is refused. A skipped row is tried again with backoff.
  */
-export type CaptureRoundResult = 'again' | 'busy' | 'waits' | 'idle'
+export class Capture implements LoopPart {
+  readonly #context: CaptureContext
+  readonly #sleepFlag: SleepFlagKeeper
+  #rowsMax = batchMax
+  /** Records captured in this round. */
+  #captured = 0
 
-/**
- * Captures in batches. If a batch fails because of a row, smaller batches follow until that row is alone. The row is
- * then rejected with the reason, or skipped if it cannot be rejected or only its mark is refused.
- */
-export function createBatchCapture(deps: CaptureDeps) {
-  let limit = batchMax
+  constructor(context: CaptureContext) {
+    this.#context = context
+    const { clock, databases, wakeups } = context
+    this.#sleepFlag = new SleepFlagKeeper(databases, wakeups.capture, clock.stopwatch())
+  }
+
+  async runOnce(): Promise<number> {
+    this.#captured = 0
+    const result = await this.captureOnce()
+    switch (result) {
+      case 'again':
+        this.#sleepFlag.stayAwake()
+        return 0
+      // Waits a random time, because otherwise the same instance would always come second.
+      case 'busy':
+        return 20 + 80 * Math.random()
+      case 'full':
+        return fullWaitMs
+      case 'waits':
+        return sweepEveryMs
+      // Rows may come without a NOTIFY. No cron job, because the wall clock may be set.
+      case 'idle':
+        await this.#sleepFlag.fallAsleep(this.#captured)
+        return this.#sleepFlag.isAsleep() ? asleepSweepEveryMs : sweepEveryMs
+      default:
+        return result satisfies never
+    }
+  }
+
+  /** @throws errors that concern all rows, such as a lost connection */
+  captureOnce(): Promise<CaptureResult> {
+    return this.#context.databases.raiseForeign(() => this.#captureDue())
+  }
+
+  /** Returns as many of the first records as may be in memory at once. */
+  protected readContents(records: readonly OutboxRecord[]): Promise<OutboxRecord[]> {
+    return readRecordContentsThatFit(this.#context.databases.outbox, this.#context.mappings, records)
+  }
+
+  async #captureDue(): Promise<CaptureResult> {
+    const { ledger, outbox } = this.#context.databases
+    const { dueId, hasHeldTypes, served } = await readDueCaptureRetries(ledger)
+    const captureNewIfAny = async () =>
+      hasHeldTypes || (await mayHaveWaitingRows(outbox, served)) ? this.#captureNew() : 'idle'
+    if (dueId === null) return captureNewIfAny()
+    let tried: CaptureResult
+    try {
+      tried = await this.#trySkippedRow(dueId)
+    } catch (error) {
+      // The error says that every row would fail. If new rows do not, the skipped row may be the cause.
+      const result = await captureNewIfAny()
+      await this.#skip(dueId, { error, isMark: false })
+      return result === 'idle' ? 'again' : result
+    }
+    if (tried !== 'again') return tried
+    const result = await captureNewIfAny()
+    return result === 'idle' || result === 'full' ? tried : result
+  }
+
   /**
-   * A batch takes the lowest ids, so halving the limit isolates a failing row. A full batch raises the limit by an
-   * eighth.
+   * A batch takes the lowest ids, so halving its size isolates a failing row. A full batch raises the size by an eighth.
    */
-  async function captureNew(): Promise<CaptureRoundResult> {
-    const batch = await captureBatch(deps, limit)
-    if (batch.kind === 'captured') {
-      if (batch.rows === limit) limit = Math.min(batchMax, Math.ceil(limit * 1.125))
+  async #captureNew(): Promise<CaptureResult> {
+    const rowsMax = this.#rowsMax
+    const batch = await this.#captureBatch(rowsMax)
+    if (batch.kind !== 'failed') {
+      if (batch.kind !== 'captured') return batch.kind
+      if (batch.rows === rowsMax) this.#rowsMax = Math.min(batchMax, Math.ceil(rowsMax * 1.125))
       return batch.hasMore ? 'again' : 'idle'
     }
-    if (batch.kind !== 'failed') return batch.kind
-    const { error, isMark, outboxIds } = batch
-    const { type } = deps.faultOf(error, isMark)
-    if (type !== null) {
-      await deps.stopCaptureOfTypeBriefly(type, error)
-      return 'again'
-    }
-    const [first = ''] = outboxIds
-    if (outboxIds.length === 1) return captureAlone(deps, first, batch)
-    deps.onBatchFailed(outboxIds.length, error)
-    limit = Math.ceil(Math.min(limit, outboxIds.length) / 2)
+    const { error, outboxIds } = batch
+    const [first] = outboxIds
+    // If the claim itself fails, no single row is the cause.
+    if (first === undefined) throw error
+    if (error instanceof SourceFailed && error.blame === 'type') return this.#stopType(error)
+    if (outboxIds.length === 1) return this.#rejectOrSkip(first, batch)
+    const { log } = this.#context
+    log.warn('batch of rows could not be captured: the daemon tries smaller batches', {
+      count: outboxIds.length,
+      error,
+    })
+    this.#rowsMax = Math.ceil(Math.min(rowsMax, outboxIds.length) / 2)
     return 'again'
   }
 
-  async function captureNewIfAny({ hasHeldTypes, hasNewRows }: DueCaptureWork): Promise<CaptureRoundResult> {
-    return hasHeldTypes || (await hasNewRows()) ? captureNew() : 'idle'
+  async #captureBatch(
+    rowsMax: number,
+  ): Promise<Exclude<Attempt, { kind: 'captured' }> | { kind: 'captured'; rows: number; hasMore: boolean }> {
+    const { config, databases } = this.#context
+    let limit = 0
+    let triedTypes: string[] = []
+    const typesRead = new Set<string>()
+    const attempt = await this.#capture({
+      claim: async (session) => {
+        const { room, keyRowsMax, exceptKeys } = decideClaimLimits(session, config.captureWindow)
+        if (room < config.captureWindow * roomShareMin) return null
+        limit = Math.min(rowsMax, room)
+        triedTypes = session.heldTypes.filter(({ isDue }) => isDue).map(({ type }) => type)
+        return claimRows(databases.outbox, session.db, {
+          limit,
+          keyRowsMax,
+          exceptKeys,
+          skipped: session.skipped,
+          heldTypes: session.heldTypes.filter(({ isDue }) => !isDue).map(({ type }) => type),
+        })
+      },
+      read: async (rows, session) => {
+        const records = await this.#readRecords(rows, session)
+        for (const { type } of records) typesRead.add(type)
+        return records
+      },
+    })
+    if (attempt.kind !== 'captured') return attempt
+    const { claimed, read, unmarked } = attempt
+    if (unmarked.length > 0) await skipRows(databases.ledger, unmarked.map(withIgnoredMark))
+    const released = triedTypes.filter((type) => typesRead.has(type) || claimed < limit)
+    if (released.length > 0) await resumeCaptureOfTypes(databases.ledger, released)
+    return { kind: 'captured', rows: read, hasMore: read > 0 && (read < claimed || claimed === limit) }
   }
 
-  return {
-    async runOnce(): Promise<CaptureRoundResult> {
-      const due = await deps.readDueCaptureWork()
-      if (due.dueId === null) return captureNewIfAny(due)
-      let tried: CaptureRoundResult
-      try {
-        tried = await captureAlone(deps, due.dueId, null)
-      } catch (error) {
-        // The error says that every row would fail. If new rows do not, the skipped row may be the cause.
-        const round = await captureNewIfAny(due)
-        await skip(deps, due.dueId, { error, isMark: false })
-        return round === 'idle' ? 'again' : round
-      }
-      if (tried === 'busy' || tried === 'waits') return tried
-      const round = await captureNewIfAny(due)
-      return round === 'idle' ? tried : round
-    },
+  async #stopType(failed: SourceFailed): Promise<'again'> {
+    const { type, detail } = failed
+    await stopCaptureOfTypeBriefly(this.#context.databases.ledger, type, detail)
+    this.#context.log.error('record type is not captured: the query in its mapping file fails for all rows', {
+      type,
+      error: failed,
+    })
+    return 'again'
   }
-}
 
-type Batch = Exclude<CaptureRowsResult, { kind: 'captured' }> | { kind: 'captured'; rows: number; hasMore: boolean }
+  /** Captures a row that was skipped and is due again, else rejects it, else skips it. */
+  async #trySkippedRow(outboxId: string): Promise<CaptureResult> {
+    const { config, databases } = this.#context
+    let turn = 'unknown' as 'unknown' | 'behind' | 'now'
+    const attempt = await this.#capture({
+      claim: async (session) => {
+        const wasCaptured = session.skipped.some((row) => row.outboxId === outboxId && row.isCaptured)
+        const { room, exceptKeys } = decideClaimLimits(session, config.captureWindow)
+        if (!wasCaptured && room <= 0) return null
+        const order = { exceptKeys, skipped: session.skipped }
+        turn = !wasCaptured && (await hasToWaitForKey(databases.outbox, outboxId, order)) ? 'behind' : 'now'
+        return turn === 'behind' ? null : claimRow(databases.outbox, session.db, outboxId)
+      },
+      read: (rows, session) => this.#readRecords(rows, session),
+    })
+    if (turn === 'behind') {
+      // The scan of new rows keeps the order of keys, so it takes the row when its turn comes.
+      await forgetSkippedRow(databases.ledger, outboxId)
+      return 'again'
+    }
+    if (attempt.kind !== 'failed') return this.#forget(outboxId, attempt)
+    // Reading the earlier rows of the key failed, which is not the fault of this row.
+    return turn === 'unknown' ? this.#skip(outboxId, attempt) : this.#rejectOrSkip(outboxId, attempt)
+  }
 
-const batchMax = 500
+  /** The rejected record keeps its key if possible, because with KEY_ON_FAILURE=block the next ones wait behind it. */
+  async #rejectOrSkip(outboxId: string, failure: Failure): Promise<CaptureResult> {
+    if (failure.isMark || blameOf(failure) !== 'piece') return this.#skip(outboxId, failure)
+    const why = boundText(messageOf(failure.error), textCharsMax.message)
+    let attempt = await this.#reject(outboxId, why, (key) => key)
+    // The key itself may be the cause.
+    if (attempt.kind === 'failed' && !attempt.isMark && blameOf(attempt) === 'piece')
+      attempt = await this.#reject(outboxId, why, () => null)
+    if (attempt.kind === 'failed') return this.#skip(outboxId, attempt)
+    if (attempt.kind === 'captured')
+      this.#context.log.warn('outbox row could not be captured and was rejected', { outboxId, error: failure.error })
+    return this.#forget(outboxId, attempt)
+  }
 
-async function captureBatch(deps: CaptureDeps, limitMax: number): Promise<Batch> {
-  let limit = 0
-  let triedTypes: string[] = []
-  const typesRead = new Set<string>()
-  const result = await captureRows(deps, {
-    async claim(session) {
-      const { room, keyRowsMax, exceptKeys } = decideClaimLimits(session, deps.queuedMax)
-      limit = Math.min(limitMax, room)
-      if (limit <= 0) return null
-      triedTypes = session.heldTypes.filter(({ isDue }) => isDue).map(({ type }) => type)
-      return deps.claim(session.db, {
-        limit,
-        keyRowsMax,
-        exceptKeys,
-        skipped: session.skipped,
-        heldTypes: session.heldTypes.filter(({ isDue }) => !isDue).map(({ type }) => type),
+  #reject(outboxId: string, why: string, keyOf: (key: string | null) => string | null): Promise<Attempt> {
+    let key: string | null = null
+    return this.#capture({
+      claim: async ({ db }) => {
+        const row = await claimRow(this.#context.databases.outbox, db, outboxId)
+        key = keyOf(row.key)
+        return row
+      },
+      read: async () => [toRejectedRecord(outboxId, key, why)],
+    })
+  }
+
+  async #forget(outboxId: string, attempt: Exclude<Attempt, Failure>): Promise<CaptureResult> {
+    if (attempt.kind !== 'captured') return attempt.kind
+    const { ledger } = this.#context.databases
+    if (attempt.unmarked.length > 0) await skipRows(ledger, attempt.unmarked.map(withIgnoredMark))
+    else await forgetSkippedRow(ledger, outboxId)
+    return 'again'
+  }
+
+  async #skip(outboxId: string, failure: Pick<Failure, 'error' | 'isMark'>): Promise<'again'> {
+    const { databases, log } = this.#context
+    await skipRows(databases.ledger, [{ outboxId, isCaptured: false, detail: whySkipped(failure) }])
+    log.error('outbox row was skipped: the daemon tries it again later', { outboxId, error: failure.error })
+    return 'again'
+  }
+
+  async #readRecords(rows: ClaimedRows, { db }: CaptureSession): Promise<CapturedRecord[]> {
+    const { databases, mappings } = this.#context
+    const records = await this.readContents(await readClaimedRows(databases.outbox, db, rows))
+    return records.map((record) => toCapturedRecord(mappings, record))
+  }
+
+  /** Captures and marks rows in one transaction. @throws errors that concern all rows, such as a lost connection */
+  async #capture({ claim, read }: Selection): Promise<Attempt> {
+    const { databases, telemetry, wakeups } = this.#context
+    let outboxIds: readonly string[] = []
+    let isMark = false
+    let captured: Captured | 'waits' | 'full' | null
+    try {
+      const sessions = (await databases.outbox.open()).db
+      captured = await withCaptureLock(databases, sessions, async (session) => {
+        if (!session.mayCapture) return 'waits'
+        const rows = await claim(session)
+        if (rows === null) return 'full'
+        outboxIds = rows.outboxIds
+        const all = outboxIds.length === 0 ? [] : await read(rows, session)
+        outboxIds = all.map((record) => record.outboxId)
+        const inserted = all.length === 0 ? nothingInserted : await session.insert(all)
+        const records = all.filter((record) => !inserted.leftOutIds.has(record.outboxId))
+        // Rows in conflict are not marked, so they are not among the failed rows.
+        outboxIds = records.map((record) => record.outboxId)
+        isMark = true // also for the COMMIT, where deferred triggers of the table run
+        const unmarked = records.length === 0 ? [] : await markRows(session.db, rows, toMarks(records, inserted))
+        return { rows, read: all.length, records, unmarked }
       })
-    },
-    async read(rows, { db }) {
-      const records = await readRecords(deps, db, rows)
-      for (const { type } of records) typesRead.add(type)
-      return records
-    },
-  })
-  // If the claim itself fails, no single row is the cause.
-  if (result.kind === 'failed' && result.outboxIds.length === 0) throw result.error
-  if (result.kind !== 'captured') return result
-  const { claimed, read, unmarked } = result
-  if (unmarked.length > 0) await deps.skipRows(unmarked.map(ignored))
-  const released = triedTypes.filter((type) => typesRead.has(type) || claimed < limit)
-  if (released.length > 0) await deps.resumeCaptureOfTypes(released)
-  return { kind: 'captured', rows: read, hasMore: read > 0 && (read < claimed || claimed === limit) }
+    } catch (error) {
+      if (blameOf({ error, isMark }) === 'everyone') throw error
+      return { kind: 'failed', outboxIds, error, isMark }
+    }
+    if (captured === null) return { kind: 'busy' }
+    if (captured === 'waits' || captured === 'full') return { kind: captured }
+    const { rows, records, unmarked } = captured
+    if (records.length > 0) {
+      this.#captured += records.length
+      telemetry.captured(records)
+      wakeups.dispatch.wake()
+    }
+    if (unmarked.length > 0) {
+      await makeReportsDueAgain(databases.ledger, unmarked)
+      wakeups.report.wake()
+    }
+    return {
+      kind: 'captured',
+      claimed: rows.outboxIds.length,
+      read: captured.read,
+      unmarked: rows.table.form === 'marked' ? unmarked : [],
+    }
+  }
 }
 
 /**
@@ -189,102 +374,69 @@ export function decideClaimLimits(
 
 const lineShare = 40
 
-/**
- * Captures one row, else rejects it, else skips it.
- *
- * @param failure how the row failed in a batch; null if the row was skipped before and is due again
- */
-async function captureAlone(
-  deps: CaptureDeps,
-  outboxId: string,
-  failure: CaptureFailure | null,
-): Promise<CaptureRoundResult> {
-  if (failure === null) {
-    let wasCaptured = false
-    let turn = 'unknown' as 'unknown' | 'behind' | 'now'
-    const { claim, read } = selectUnchanged(deps, outboxId)
-    const result = await captureRows(deps, {
-      async claim(session) {
-        wasCaptured = session.skipped.some((row) => row.outboxId === outboxId && row.isCaptured)
-        const { room, exceptKeys } = decideClaimLimits(session, deps.queuedMax)
-        if (!wasCaptured && room <= 0) return null
-        const order = { exceptKeys, skipped: session.skipped }
-        turn = !wasCaptured && (await deps.hasToWaitForKey(outboxId, order)) ? 'behind' : 'now'
-        return turn === 'behind' ? null : claim(session)
-      },
-      read,
-    })
-    if (turn === 'behind') {
-      // The scan of new rows keeps the order of keys, so it takes the row when its turn comes.
-      await deps.forgetSkippedRow(outboxId)
-      return 'again'
-    }
-    if (result.kind !== 'failed') return forget(deps, outboxId, result)
-    // Reading the earlier rows of the key failed, which is not the fault of this row.
-    if (turn === 'unknown') return skip(deps, outboxId, result)
-    return captureAlone(deps, outboxId, result)
-  }
-  const { blame, message } = deps.faultOf(failure.error, failure.isMark)
-  if (failure.isMark || blame !== 'piece') return skip(deps, outboxId, failure)
-  let result = await rejectRow(deps, { outboxId, why: message, keepsKey: true })
-  // The key itself may be the cause.
-  if (result.kind === 'failed' && !result.isMark && deps.faultOf(result.error, false).blame === 'piece')
-    result = await rejectRow(deps, { outboxId, why: message, keepsKey: false })
-  if (result.kind === 'failed') return skip(deps, outboxId, result)
-  if (result.kind === 'captured') deps.onRowRejected(outboxId, failure.error)
-  return forget(deps, outboxId, result)
+const nothingInserted: InsertResult = { leftOutIds: new Set(), discarded: new Map() }
+
+function blameOf({ error, isMark }: Pick<Failure, 'error' | 'isMark'>): 'moment' | 'piece' | 'type' | 'everyone' {
+  if (error instanceof SourceFailed) return error.blame
+  // The table's own triggers may refuse a mark.
+  return classifyDatabaseError(error, isMark ? 'mark' : 'claim')
 }
 
-/** The rejected record keeps its key if possible, because with KEY_ON_FAILURE=block the next ones wait behind it. */
-function rejectRow(
-  deps: CaptureDeps,
-  { outboxId, why, keepsKey }: { outboxId: string; why: string; keepsKey: boolean },
-): Promise<CaptureRowsResult> {
-  let key: string | null = null
-  return captureRows(deps, {
-    async claim({ db }) {
-      const row = await deps.claimOne(db, outboxId)
-      if (keepsKey) key = row?.key ?? null
-      return row
-    },
-    read: async () => [toRejectedRecord(deps, { outboxId, key, why })],
-  })
+/** Without the row's data, which the text of the error may quote. */
+function whySkipped(failure: Pick<Failure, 'error' | 'isMark'>): string {
+  const { code, class: name } = redactError(failure.error)
+  const what = code ?? name
+  if (failure.isMark)
+    return `the table refuses the mark (${what}), so the row is not captured, and rows of its key wait behind it. Check the table's triggers and constraints`
+  if (blameOf(failure) === 'moment')
+    return `the row could not be captured (${what}: a lock, or too little time or memory), and rows of its key wait behind it. The daemon tries again by itself`
+  return `the row can be neither captured nor rejected (${what}), and rows of its key wait behind it. Fix the row, or delete it from the outbox`
 }
 
-function selectUnchanged(deps: CaptureDeps, outboxId: string): RowSource {
-  return {
-    claim: ({ db }) => deps.claimOne(db, outboxId),
-    read: (rows, { db }) => readRecords(deps, db, rows),
-  }
-}
-
-const readRecords = async (deps: CaptureDeps, db: Database, rows: ClaimedRows): Promise<CapturedRecord[]> =>
-  (await deps.readRecordContents(await deps.readClaimedRows(db, rows))).map((row) => toCapturedRecord(deps, row))
-
-type Tried = Exclude<CaptureRowsResult, { kind: 'failed' }>
-
-async function forget(deps: CaptureDeps, outboxId: string, outcome: Tried): Promise<CaptureRoundResult> {
-  if (outcome.kind !== 'captured') return outcome.kind
-  if (outcome.unmarked.length > 0) await deps.skipRows(outcome.unmarked.map(ignored))
-  else await deps.forgetSkippedRow(outboxId)
-  return 'again'
-}
-
-async function skip(deps: CaptureDeps, outboxId: string, { error, isMark }: CaptureFailure): Promise<'again'> {
-  const { code, blame } = deps.faultOf(error, isMark)
-  const detail = isMark
-    ? `the table refuses the mark (${code}), so the row is not captured, and rows of its key wait behind it. Check the table's triggers and constraints`
-    : blame === 'moment'
-      ? `the row could not be captured (${code}: a lock, or too little time or memory), and rows of its key wait behind it. The daemon tries again by itself`
-      : `the row can be neither captured nor rejected (${code}), and rows of its key wait behind it. Fix the row, or delete it from the outbox`
-  await deps.skipRows([{ outboxId, isCaptured: false, detail }])
-  deps.onRowSkipped(outboxId, error)
-  return 'again'
-}
-
-const ignored = (outboxId: string) => ({
+const withIgnoredMark = (outboxId: string) => ({
   outboxId,
   isCaptured: true,
   detail:
     "the row was captured and is sent once, but the table ignores its mark, so the row still looks new. Check the table's triggers and row-level security",
 })
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+function toCapturedRecord(mappings: CaptureContext['mappings'], row: OutboxRecord): CapturedRecord {
+  const id = randomUUIDv7()
+  const { unreadable: _, noRecord = null, ...record } = row
+  const kept = { ...record, id, idempotencyKey: randomUUID() }
+  const unmapped = { ...kept, body: null, tracked: true, sendsOwnId: false }
+  if (noRecord !== null) return { ...unmapped, resource: null, error: null, discarded: noRecord }
+  const mapped = mapOutboxRecord(mappings, row, id)
+  if (mapped.kind === 'refused')
+    return { ...unmapped, resource: mapped.resource, error: mapped.reason, fieldErrors: mapped.errors }
+  const { resource, tracked, sendsOwnId, body, amounts } = mapped
+  return { ...kept, resource, tracked, sendsOwnId, body, amounts, error: null }
+}
+
+function toRejectedRecord(outboxId: string, key: string | null, why: string): CapturedRecord {
+  return {
+    id: randomUUIDv7(),
+    outboxId,
+    type: '',
+    key,
+    resource: null,
+    payload: null,
+    body: null,
+    tracked: true,
+    sendsOwnId: false,
+    idempotencyKey: randomUUID(),
+    createdAt: null,
+    created: null,
+    error: `the row cannot be captured: ${why}`,
+  }
+}
+
+/** If the ledger had the record before, the report corrects the mark. */
+const toMarks = (records: readonly CapturedRecord[], { discarded }: InsertResult): RowStatus[] =>
+  records.map(({ outboxId, created, error }) => {
+    const discardReason = discarded.get(outboxId) ?? null
+    const state = discardReason !== null ? 'discarded' : error === null ? 'queued' : 'rejected'
+    return { outboxId, created, state, transactionId: null, errorCode: null, error: discardReason ?? error }
+  })

@@ -1,16 +1,5 @@
-type SleepFlagResult = 'marked' | 'another' | 'writers' | 'unavailable'
-
-export interface SleepDeps {
-  /** Sets the sleep flag, a lock. While the flag is set, inserts send a NOTIFY. */
-  setSleepFlag(): Promise<SleepFlagResult>
-  isSleepFlagSet(): boolean
-  clearSleepFlag(): void
-  hasNewRows(): Promise<boolean>
-  wake(): void
-  elapsedMs(): number
-}
-
-export type SleepFlagKeeper = ReturnType<typeof createSleepFlagKeeper>
+import { mayHaveWaitingRows } from '../../outbox/readRows.ts'
+import type { CaptureContext } from './capture.ts'
 
 const restMs = 25
 /**
@@ -22,77 +11,88 @@ const againMaxMs = 100
 
 /**
  * Decides between sleeping and polling. A NOTIFY takes a lock of the ERP's whole cluster, so inserts send one only
- * while the daemon's sleep flag is set.
+ * while the daemon's sleep flag, a lock, is set.
  *
  * After the flag is set, the outbox is read once more. By then all rows inserted without a NOTIFY are visible, because
  * their transactions delay the flag (migrations/outbox_wake.sql). Setting the flag is not awaited, because a half-open
  * connection must not stop capture.
  */
-export function createSleepFlagKeeper({
-  setSleepFlag,
-  isSleepFlagSet,
-  clearSleepFlag,
-  hasNewRows,
-  wake,
-  elapsedMs,
-}: SleepDeps) {
-  let markedAtMs = Number.NEGATIVE_INFINITY
-  let againMs = againMinMs
-  let isTrying = false
-  let isUnseen = false
-  let isInVain = false
+export class SleepFlagKeeper {
+  readonly #databases: Pick<CaptureContext['databases'], 'listener' | 'outbox'>
+  readonly #wakeup: { wake(): void }
+  readonly #elapsedMs: () => number
+  #markedAtMs = Number.NEGATIVE_INFINITY
+  #againMs = againMinMs
+  #isTrying = false
+  #isUnseen = false
+  #isInVain = false
+  #looksAgain = false
 
-  let looksAgain = false
+  constructor(
+    databases: Pick<CaptureContext['databases'], 'listener' | 'outbox'>,
+    wakeup: { wake(): void },
+    elapsedMs: () => number,
+  ) {
+    this.#databases = databases
+    this.#wakeup = wakeup
+    this.#elapsedMs = elapsedMs
+  }
 
-  function lookAgain(afterMs: number): void {
-    if (looksAgain) return
-    looksAgain = true
+  /** True while a new row wakes this instance. */
+  isAsleep(): boolean {
+    return this.#isFlagSet() && !this.#isUnseen
+  }
+
+  stayAwake(): void {
+    this.#isUnseen = false
+    this.#databases.listener?.clearSleepFlag()
+  }
+
+  async fallAsleep(capturedCount: number): Promise<void> {
+    if (this.isAsleep()) return
+    this.#isUnseen = false
+    const restedMs = this.#elapsedMs() - this.#markedAtMs
+    const wasInVain = this.#isInVain
+    this.#isInVain = false
+    if (capturedCount > 0) return this.#lookAgain(restMs)
+    if (await mayHaveWaitingRows(this.#databases.outbox)) {
+      // If rows are found twice, they cannot be captured now. The sweep each second finds them again.
+      this.#databases.listener?.clearSleepFlag()
+      this.#isInVain = true
+      return wasInVain ? undefined : this.#lookAgain(restMs)
+    }
+    if (this.#isFlagSet() || this.#isTrying) return
+    if (restedMs < restMs) return this.#lookAgain(restMs - restedMs)
+    this.#isTrying = true
+    void this.#trySetFlag().finally(() => {
+      this.#isTrying = false
+    })
+  }
+
+  #isFlagSet(): boolean {
+    return this.#databases.listener?.isSleepFlagSet() ?? false
+  }
+
+  #lookAgain(afterMs: number): void {
+    if (this.#looksAgain) return
+    this.#looksAgain = true
     setTimeout(() => {
-      looksAgain = false
-      wake()
+      this.#looksAgain = false
+      this.#wakeup.wake()
     }, afterMs).unref()
   }
 
-  async function tryMark(): Promise<void> {
-    const result = await setSleepFlag()
+  async #trySetFlag(): Promise<void> {
+    const result = await this.#databases.listener?.setSleepFlag()
     if (result === 'writers') {
-      lookAgain(againMs)
-      againMs = Math.min(againMaxMs, againMs * 2)
+      this.#lookAgain(this.#againMs)
+      this.#againMs = Math.min(againMaxMs, this.#againMs * 2)
       return
     }
-    againMs = againMinMs
+    this.#againMs = againMinMs
     if (result !== 'marked') return
-    markedAtMs = elapsedMs()
-    isUnseen = true
-    wake()
-  }
-
-  return {
-    /** True while a new row wakes this instance. */
-    isAsleep: (): boolean => isSleepFlagSet() && !isUnseen,
-    stayAwake(): void {
-      isUnseen = false
-      clearSleepFlag()
-    },
-    async fallAsleep(capturedCount: number): Promise<void> {
-      if (isSleepFlagSet() && !isUnseen) return
-      isUnseen = false
-      const restedMs = elapsedMs() - markedAtMs
-      const wasInVain = isInVain
-      isInVain = false
-      if (capturedCount > 0) return lookAgain(restMs)
-      if (await hasNewRows()) {
-        // If rows are found twice, they cannot be captured now. The sweep each second finds them again.
-        clearSleepFlag()
-        isInVain = true
-        return wasInVain ? undefined : lookAgain(restMs)
-      }
-      if (isSleepFlagSet() || isTrying) return
-      if (restedMs < restMs) return lookAgain(restMs - restedMs)
-      isTrying = true
-      void tryMark().finally(() => {
-        isTrying = false
-      })
-    },
+    this.#markedAtMs = this.#elapsedMs()
+    this.#isUnseen = true
+    this.#wakeup.wake()
   }
 }

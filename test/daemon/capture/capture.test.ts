@@ -1,13 +1,13 @@
-import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { type CaptureDeps, createBatchCapture } from '../../../src/daemon/capture/capture.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { skipRows, stopCaptureOfTypeBriefly } from '../../../src/ledger/capture.ts'
 import { countProblems, readProblems } from '../../../src/ledger/problems.ts'
-import { claimRow, claimRows, hasToWaitForKey, markRows, readClaimedRows } from '../../../src/outbox/claimRows.ts'
+import type { Mapping } from '../../../src/mapping/mapping.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
-import { mayHaveWaitingRows } from '../../../src/outbox/readRows.ts'
-import { beginTransaction, classifyDatabaseError } from '../../../src/postgres/database.ts'
+import { beginTransaction } from '../../../src/postgres/database.ts'
+import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { type Ledger, openCaptureLock, openLedger, setKeyOnFailure } from '../../support/ledger.ts'
 import { openPool } from '../../support/postgres.ts'
+import { type CaptureOptions, openCapture } from './setupCapture.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -16,57 +16,18 @@ beforeAll(async () => {
 beforeEach(() => ledger.reset())
 afterAll(() => ledger[Symbol.asyncDispose]())
 
-function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
-  const outbox = new Outbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
-  const captureLock = openCaptureLock(ledger.pool)
-  return {
-    queuedMax: 1_000,
-    claim: (db, request) => claimRows(outbox, db, request),
-    claimOne: (db, outboxId) => claimRow(outbox, db, outboxId),
-    readClaimedRows: (db, rows) => readClaimedRows(outbox, db, rows),
-    markRows: (db, rows, statuses) => markRows(db, rows, statuses),
-    hasToWaitForKey: (outboxId, order) => hasToWaitForKey(outbox, outboxId, order),
-    readRecordContents: async (records) => [...records],
-    withLock: captureLock.withLock,
-    readDueCaptureWork: async () => ({
-      ...(await captureLock.readDueCaptureWork()),
-      hasNewRows: () => mayHaveWaitingRows(outbox),
-    }),
-    skipRows: captureLock.skip,
-    forgetSkippedRow: captureLock.forget,
-    stopCaptureOfTypeBriefly: captureLock.stopCaptureOfType,
-    resumeCaptureOfTypes: captureLock.resumeCaptureOfTypes,
-    async reportLater() {},
-    map: ({ type, payload, unreadable }) =>
-      type === 'wrong' || unreadable !== null
-        ? { kind: 'refused', resource: null, reason: unreadable ?? 'it does not map' }
-        : { kind: 'mapped', resource: 'data', tracked: true, sendsOwnId: false, body: payload ?? '{}', amounts: {} },
-    newId: randomUUID,
-    newKey: randomUUID,
-    faultOf: (error, isMark) => ({
-      blame: classifyDatabaseError(error, isMark ? 'mark' : 'claim'),
-      type: null,
-      message: String(error),
-      code: errorCodeOf(error),
-    }),
-    onCaptured() {},
-    onBatchFailed() {},
-    onRowRejected() {},
-    onRowSkipped() {},
-    ...changes,
-  }
-}
+const mappings = new Map(
+  ['type: data', 'type: wrong'].map((type) => {
+    const required = type === 'type: wrong' ? ', required: true' : ''
+    const fields = `fields: { refused: { from: refused, type: integer${required} } }\nbody: { refused: "\${refused}" }`
+    const mapping = mappingFrom(`${type}\nendpoint: data\n${fields}`)
+    return [mapping.type, mapping]
+  }),
+)
 
-const errorCodeOf = (error: unknown) => String((error as { code?: unknown }).code)
-const captureOnce = (changes: Partial<CaptureDeps> = {}) => createBatchCapture(deps(changes)).runOnce()
-
-/** Captures until nothing is left to do at once. @returns the number of rounds */
-async function captureAll(changes: Partial<CaptureDeps> = {}): Promise<number> {
-  const capture = createBatchCapture(deps(changes))
-  let rounds = 1
-  while ((await capture.runOnce()) !== 'idle') rounds += 1
-  return rounds
-}
+const open = (options: CaptureOptions = {}) => openCapture(ledger.pool, { mappings, ...options })
+const captureOnce = async (options: CaptureOptions = {}) => (await open(options)).capture.captureOnce()
+const captureAll = async (options: CaptureOptions = {}) => (await open(options)).captureAll()
 
 const insert = (rows: number, type = 'data', key: string | null = null) =>
   ledger.pool.query(`insert into outbox (type, key, payload) select $1, $2, '{}' from generate_series(1, $3)`, [
@@ -90,15 +51,21 @@ test('a captured row gets the state of its submission', async () => {
 
 test('rows beyond the window stay in the outbox', async () => {
   await insert(5)
-  expect(await captureOnce({ queuedMax: 3 })).toBe('again')
-  expect(await captureOnce({ queuedMax: 3 })).toBe('idle')
+  expect(await captureOnce({ captureWindow: 3 })).toBe('again')
+  expect(await captureOnce({ captureWindow: 3 })).toBe('full')
   expect(await statuses()).toEqual({ new: 2, queued: 3 })
 })
 
-test('a crash between insert and mark captures nothing, and the next round captures each row once', async () => {
+test.each([
+  ['records', 'insert on outboxd.submission'],
+  ['marks', 'update on outbox'],
+])('a crash while %s are written captures nothing, and the next round captures each row once', async (_, event) => {
   await insert(2)
-  const dies = () => Promise.reject(new Error('Connection terminated'))
-  await expect(captureOnce({ markRows: dies })).rejects.toThrow('terminated')
+  await ledger.pool.query(`create or replace function meddle() returns trigger language plpgsql as $$
+    begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$;
+    create or replace trigger meddle after ${event} for each statement execute function meddle()`)
+  await expect(captureOnce()).rejects.toThrow('terminat')
+  await ledger.pool.query('drop function meddle() cascade')
   expect(await statuses()).toEqual({ new: 2 })
   expect(await ledger.countStates()).toEqual({})
 
@@ -144,29 +111,16 @@ test('if a mark takes too long, batches become smaller until the table takes the
     create or replace trigger meddle after update on outbox referencing new table as marked
       for each statement execute function meddle()`)
   onTestFinished(() => ledger.pool.query('drop function meddle() cascade').then(() => {}))
-  const sizes: number[] = []
-  const capture = createBatchCapture(deps({ onBatchFailed: (size) => sizes.push(size) }))
+  const { captureAll, failedBatches: sizes } = await open()
   for (let rounds = 0; rounds < 3; rounds++) {
     await insert(40)
-    while ((await capture.runOnce()) !== 'idle');
+    await captureAll()
   }
   expect(await statuses()).toEqual({ queued: 120 })
   expect(await ledger.countStates()).toEqual({ queued: 120 })
   expect(sizes.slice(0, 2)).toEqual([40, 20])
   expect(sizes.slice(2).filter((size) => size > 13)).toEqual([])
   expect(await readProblems(ledger.pool, 10)).toEqual([])
-})
-
-test('if the ledger cannot be written, the rows stay new', async () => {
-  await insert(2)
-  const { withLock } = deps()
-  const fails: Partial<CaptureDeps> = {
-    withLock: (work) => withLock((turn) => work({ ...turn, insert: () => Promise.reject(new Error('timeout')) })),
-  }
-  await expect(captureOnce(fails)).rejects.toThrow('timeout')
-  expect(await statuses()).toEqual({ new: 2 })
-  await captureOnce()
-  expect(await statuses()).toEqual({ queued: 2 })
 })
 
 test.each([
@@ -225,10 +179,10 @@ test('records that wait behind an uncertain one take no room in the window', asy
 })
 
 test('40 orders of 0.9 MB are captured in batches of at most 16 MB', async () => {
-  const batches: number[] = []
   await ledger.pool.query(`insert into outbox (type, payload)
     select 'data', jsonb_build_object('n', n, 'text', repeat('x', 900000)) from generate_series(1, 40) n`)
-  await captureAll({ onCaptured: ({ length }) => batches.push(length) })
+  const { captureAll, batches } = await open()
+  await captureAll()
   expect(await statuses()).toEqual({ queued: 40 })
   expect(Math.max(...batches)).toBe(17)
 })
@@ -240,8 +194,8 @@ test('a row that can be neither captured nor rejected is `row_skipped`, and its 
   const { rows } = await ledger.pool.query(`select id::text from outbox where key = 'stuck' order by id limit 1`)
   const [stuck] = rows.map(({ id }) => id)
   await ledger.pool.query(`alter table outboxd.submission add constraint refused check (outbox_id <> '${stuck}')`)
-  const skipped: string[] = []
-  await captureAll({ onRowSkipped: (outboxId) => skipped.push(outboxId) })
+  const { captureAll, skipped } = await open()
+  await captureAll()
   expect(skipped).toEqual([stuck])
   expect(await statuses()).toEqual({ queued: 2, new: 3 })
   const [problem] = await readProblems(ledger.pool, 10)
@@ -288,21 +242,15 @@ test('a row whose key the ledger refuses is rejected without the key', async () 
 
 test('if only a lock prevents its rejection, a row keeps its key and is skipped', async () => {
   await insert(1, 'data', 'K')
-  const { withLock } = openCaptureLock(ledger.pool)
-  const codes = ['23514', '55P03']
-  await captureOnce({
-    withLock: (work) =>
-      withLock((session) =>
-        work({
-          ...session,
-          async insert(records) {
-            const code = codes.shift()
-            if (code !== undefined) throw Object.assign(new Error('refused'), { code })
-            return session.insert(records)
-          },
-        }),
-      ),
-  })
+  await ledger.pool.query(`create sequence public.tries;
+    create or replace function meddle() returns trigger language plpgsql as $$
+    begin
+      if nextval('public.tries') = 1 then raise exception using errcode = '23514'; end if;
+      raise exception using errcode = '55P03';
+    end $$;
+    create or replace trigger meddle before insert on outboxd.submission for each row execute function meddle()`)
+  onTestFinished(() => ledger.pool.query('drop function meddle() cascade; drop sequence public.tries').then(() => {}))
+  await captureOnce()
   expect(await ledger.countStates()).toEqual({})
   expect(await readProblems(ledger.pool, 10)).toMatchObject([
     { kind: 'row_skipped', detail: expect.stringContaining('55P03') },
@@ -315,7 +263,7 @@ test('a lock on the ledger is not reported as the row’s fault', async () => {
   await blocker.db.query('lock table outboxd.submission in exclusive mode')
   const impatient = openPool(ledger.url, { options: '-c lock_timeout=100' })
   onTestFinished(() => impatient.end())
-  await createBatchCapture(deps({ withLock: openCaptureLock(impatient).withLock })).runOnce()
+  await captureOnce({ outbox: new Outbox(impatient, 'outbox', 1_000_000, ledger.pool) })
   expect(await readProblems(ledger.pool, 10)).toMatchObject([
     {
       kind: 'row_skipped',
@@ -328,7 +276,7 @@ test('a lock on the ledger is not reported as the row’s fault', async () => {
 async function skipFirstRow(isCaptured = false): Promise<string> {
   const { rows } = await ledger.pool.query<{ id: string }>('select min(id)::text as id from outbox')
   const outboxId = rows[0]?.id ?? ''
-  await openCaptureLock(ledger.pool).skip([{ outboxId, isCaptured, detail: 'refused' }])
+  await skipRows(ledger.pool, [{ outboxId, isCaptured, detail: 'refused' }])
   await makeSkippedRowsDue()
   return outboxId
 }
@@ -340,11 +288,7 @@ test('while the ledger has the settings of another daemon, nothing is captured, 
   await insert(1)
   await skipFirstRow()
   await insert(1)
-  const lock = openCaptureLock(ledger.pool)
-  const withOthers = {
-    withLock: (work) => lock.withLock((session) => work({ ...session, mayCapture: false })),
-  } satisfies Partial<CaptureDeps>
-  expect(await captureOnce(withOthers)).toBe('waits')
+  expect(await captureOnce({ settings: { KEY_ON_FAILURE: 'other' } })).toBe('waits')
   expect(await skippedRows()).toEqual([{ captured: false, times: 1 }])
   expect(await statuses()).toEqual({ new: 2 })
 })
@@ -392,10 +336,10 @@ describe('a skipped row that is due again', () => {
     await ledger.capture([{}])
     await insert(1)
     await skipFirstRow()
-    expect(await captureAll({ queuedMax: 1 })).toBe(1)
+    expect(await captureAll({ captureWindow: 1 })).toBe(1)
     expect(await skippedRows()).toEqual([{ captured: false, times: 1 }])
     expect(await ledger.countStates()).toEqual({ queued: 1 })
-    await captureAll({ queuedMax: 2 })
+    await captureAll({ captureWindow: 2 })
     expect(await ledger.countStates()).toEqual({ queued: 2 })
   })
 
@@ -427,7 +371,9 @@ describe('a skipped row that is due again', () => {
     await insert(1, 'data', 'k')
     await skipFirstRow()
     const error = Object.assign(new Error('division by zero'), { code: '22012', severity: 'ERROR' })
-    await captureAll({ hasToWaitForKey: () => Promise.reject(error) })
+    const outbox = new Outbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
+    vi.spyOn(outbox, 'queryTable').mockRejectedValueOnce(error)
+    await captureAll({ outbox })
     expect(await skippedRows()).toEqual([{ captured: false, times: 2 }])
     expect(await ledger.countStates()).toEqual({})
   })
@@ -449,7 +395,7 @@ describe('a skipped row that is due again', () => {
 })
 
 test('a refused mark does not stop other keys, even if more keys wait than a small batch has rows', async () => {
-  await openCaptureLock(ledger.pool).stopCaptureOfType('order', { detail: 'fails' })
+  await stopCaptureOfTypeBriefly(ledger.pool, 'order', 'fails')
   for (const n of [1, 2, 3, 4, 5]) await insert(1, 'order', `k${n}`)
   for (const n of [1, 2, 3, 4, 5]) await insert(1, 'data', `k${n}`)
   await insert(1, 'data', 'poison')
@@ -461,11 +407,16 @@ test('a refused mark does not stop other keys, even if more keys wait than a sma
 })
 
 test('a skipped row that fails as if every row would does not stop capture of new rows', async () => {
-  await insert(1)
+  await insert(1, 'denied')
   const id = await skipFirstRow()
   await insert(2)
-  const claimOne = () => Promise.reject(Object.assign(new Error('no'), { code: '42501', severity: 'ERROR' }))
-  await captureAll({ claimOne })
+  const denying = new (class extends Map<string, Mapping> {
+    override get(type: string): Mapping | undefined {
+      if (type === 'denied') throw Object.assign(new Error('no'), { code: '42501', severity: 'ERROR' })
+      return super.get(type)
+    }
+  })(mappings)
+  await captureAll({ mappings: denying })
   expect(await statuses()).toEqual({ new: 1, queued: 2 })
   expect(await skippedRows()).toEqual([{ captured: false, times: 2 }])
   expect(await readProblems(ledger.pool, 10)).toMatchObject([
@@ -477,8 +428,9 @@ test('an error that stops capture of new rows too is not blamed on a skipped row
   await insert(1)
   await skipFirstRow()
   await insert(1)
-  const gone = () => Promise.reject(Object.assign(new Error('gone'), { code: '57P01', severity: 'FATAL' }))
-  await expect(captureOnce({ claim: gone, claimOne: gone })).rejects.toThrow('gone')
+  const outbox = new Outbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
+  vi.spyOn(outbox, 'open').mockRejectedValue(Object.assign(new Error('gone'), { code: '57P01', severity: 'FATAL' }))
+  await expect(captureOnce({ outbox })).rejects.toThrow('gone')
   expect(await skippedRows()).toEqual([{ captured: false, times: 1 }])
 })
 
@@ -517,10 +469,82 @@ test('after 1,000 rows in conflict nothing more is captured, because each query 
   await insert(1_600)
   const { rows } = await ledger.pool.query<{ id: string }>('select id::text from outbox order by id')
   await ledger.capture(rows.map(({ id }) => ({ outboxId: id, created })))
-  const capture = createBatchCapture(deps({ queuedMax: 10_000 }))
-  expect([await capture.runOnce(), await capture.runOnce()]).toEqual(['again', 'again'])
-  await expect(capture.runOnce()).rejects.toThrow('at least 1000 rows of the outbox are not those')
+  const { capture } = await open({ captureWindow: 10_000 })
+  expect([await capture.captureOnce(), await capture.captureOnce()]).toEqual(['again', 'again'])
+  await expect(capture.captureOnce()).rejects.toThrow('at least 1000 rows of the outbox are not those')
   expect(await countProblems(ledger.pool)).toEqual([{ kind: 'row_conflict', problems: 1_000 }])
   await ledger.pool.query(`update outboxd.problem set retry_at = clock_timestamp()`)
-  expect(await capture.runOnce()).toBe('again')
+  expect(await capture.captureOnce()).toBe('again')
+})
+
+describe('CAPTURE_WINDOW', () => {
+  test('with less than a quarter of it free, new rows wait, and are then captured in one batch', async () => {
+    await ledger.capture(Array.from({ length: 76 }, () => ({})))
+    await insert(30)
+    const { capture, batches } = await open({ captureWindow: 100 })
+    expect(await capture.captureOnce()).toBe('full')
+    await ledger.pool.query(`update outboxd.submission set state = 'discarded', due_at = null, ended_at = now()
+      where seq = (select min(seq) from outboxd.submission)`)
+    expect(await capture.captureOnce()).toBe('again')
+    expect(batches).toEqual([25])
+  })
+
+  test('any room is enough for a skipped row', async () => {
+    await ledger.capture(Array.from({ length: 99 }, () => ({})))
+    await insert(1)
+    await skipFirstRow()
+    await captureAll({ captureWindow: 100 })
+    expect(await skippedRows()).toEqual([])
+    expect(await statuses()).toEqual({ queued: 1 })
+  })
+})
+
+describe('runOnce', () => {
+  const listener = (isSet: boolean) => ({
+    setSleepFlag: async () => 'marked' as const,
+    isSleepFlagSet: () => isSet,
+    clearSleepFlag: vi.fn(),
+  })
+
+  test('a round that leaves rows is followed at once, and inserts need not notify', async () => {
+    await insert(501)
+    const awake = listener(false)
+    const { capture, batches, wakes } = await open({ listener: awake })
+    expect(await capture.runOnce()).toBe(0)
+    expect([batches, wakes]).toEqual([[500], ['dispatch']])
+    expect(awake.clearSleepFlag).toHaveBeenCalledTimes(1)
+  })
+
+  test('after the last rows capture looks again after a second', async () => {
+    await insert(2)
+    const { capture, batches } = await open()
+    expect(await capture.runOnce()).toBe(1_000)
+    expect(batches).toEqual([2])
+  })
+
+  test('while new rows notify this instance, it looks for others every five seconds', async () => {
+    expect(await (await open({ listener: listener(true) })).capture.runOnce()).toBe(5_000)
+  })
+
+  test('while the window is full, capture looks again after half a second', async () => {
+    await ledger.capture([{}])
+    await insert(1)
+    expect(await (await open({ captureWindow: 1 })).capture.runOnce()).toBe(500)
+  })
+
+  test('if another instance captures, this one looks again after a short random time', async () => {
+    await insert(1)
+    const { capture } = await open()
+    await openCaptureLock(ledger.pool).withLock(async () => {
+      const waitMs = await capture.runOnce()
+      expect([waitMs >= 20, waitMs < 100]).toEqual([true, true])
+    })
+  })
+
+  test('while this instance may not capture, it looks again after a second', async () => {
+    await insert(1)
+    const { capture } = await open({ settings: { KEY_ON_FAILURE: 'other' } })
+    expect(await capture.runOnce()).toBe(1_000)
+    expect(await statuses()).toEqual({ new: 1 })
+  })
 })

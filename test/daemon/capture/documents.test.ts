@@ -1,8 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { type CaptureDeps, createBatchCapture } from '../../../src/daemon/capture/capture.ts'
-import { toCaptureFault } from '../../../src/daemon/createCapturePart.ts'
 import { failResubmissionsOfOvertakenDocuments, readNewerVersionsAmong } from '../../../src/ledger/documents.ts'
 import { discardSeenSubmissions, eraseRecords } from '../../../src/ledger/operator/decisions.ts'
 import { queueReplays, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
@@ -10,18 +7,15 @@ import { resolveAsNotArrived } from '../../../src/ledger/operator/resolveSubmiss
 import { readProblems } from '../../../src/ledger/problems.ts'
 import { removeContentsOfOldSubmissions } from '../../../src/ledger/retention.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
-import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
 import type { State, Transition } from '../../../src/model/submission.ts'
-import { claimRow, claimRows, hasToWaitForKey, markRows, readClaimedRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
-import { readRecordContentsThatFit } from '../../../src/outbox/readRecordContents.ts'
-import { mayHaveWaitingRows } from '../../../src/outbox/readRows.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
-import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
+import { type Ledger, openLedger } from '../../support/ledger.ts'
 import { pruneAll } from '../../support/retention.ts'
 import { submission } from '../../support/submission.ts'
 import { testActor } from '../../support/testActor.ts'
+import { type CaptureOptions, openCapture } from './setupCapture.ts'
 
 /** Capture of rows that name a document, whose content is read when the row is captured. */
 
@@ -64,43 +58,9 @@ function mappingsOf(
   return new Map([['order', mappingFrom(`type: order\nendpoint: orders\n${source}${fields}\nbody: { ${body} }`)]])
 }
 
-interface Changes extends Partial<CaptureDeps> {
-  mappings?: ReadonlyMap<string, Mapping>
-}
-
 /** Captures until nothing is left to do at once. */
-async function captureAll({ mappings = mappingsOf(query), ...changes }: Changes = {}): Promise<void> {
-  const outbox = new Outbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
-  const lock = openCaptureLock(ledger.pool)
-  const capture = createBatchCapture({
-    queuedMax: 1_000,
-    claim: (db, request) => claimRows(outbox, db, request),
-    claimOne: (db, outboxId) => claimRow(outbox, db, outboxId),
-    readClaimedRows: (db, rows) => readClaimedRows(outbox, db, rows),
-    markRows: (db, rows, statuses) => markRows(db, rows, statuses),
-    hasToWaitForKey: (outboxId, order) => hasToWaitForKey(outbox, outboxId, order),
-    readRecordContents: (records) => readRecordContentsThatFit(outbox, mappings, records),
-    withLock: lock.withLock,
-    readDueCaptureWork: async () => ({
-      ...(await lock.readDueCaptureWork()),
-      hasNewRows: () => mayHaveWaitingRows(outbox),
-    }),
-    skipRows: lock.skip,
-    forgetSkippedRow: lock.forget,
-    stopCaptureOfTypeBriefly: lock.stopCaptureOfType,
-    resumeCaptureOfTypes: lock.resumeCaptureOfTypes,
-    async reportLater() {},
-    map: (record, id) => mapOutboxRecord(mappings, record, id),
-    newId: randomUUID,
-    newKey: randomUUID,
-    faultOf: toCaptureFault,
-    onCaptured() {},
-    onBatchFailed() {},
-    onRowRejected() {},
-    onRowSkipped() {},
-    ...changes,
-  })
-  while ((await capture.runOnce()) !== 'idle');
+async function captureAll(options: CaptureOptions = {}): Promise<void> {
+  await (await openCapture(ledger.pool, { mappings: mappingsOf(query), ...options })).captureAll()
 }
 
 /** Inserts a row for a changed document, as the trigger does. @returns the row's id */
@@ -731,16 +691,13 @@ describe('a document that changes while its row is captured', () => {
   test('a change that commits before the content is read is in the first record, and its own row is unchanged', async () => {
     await sale(5)
     const first = await note(5)
-    const outbox = new Outbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
     let isChanged = false
     await captureAll({
-      async readRecordContents(records) {
-        if (!isChanged) {
-          isChanged = true
-          await setPrice(5, '2')
-          await note(5)
-        }
-        return readRecordContentsThatFit(outbox, mappingsOf(query), records)
+      async beforeContents() {
+        if (isChanged) return
+        isChanged = true
+        await setPrice(5, '2')
+        await note(5)
       },
     })
     await captureAll()
@@ -777,9 +734,7 @@ describe('a document that changes while its row is captured', () => {
       },
     } as unknown as pg.Pool
     const changing = new Outbox(pool, 'outbox', 1_000_000, ledger.pool)
-    await captureAll({
-      readRecordContents: (records) => readRecordContentsThatFit(changing, mappingsOf(query), records),
-    })
+    await captureAll({ contentsOutbox: changing })
     await captureAll()
     expect(isChanged).toBe(true)
     expect(await submissions()).toEqual([
@@ -791,8 +746,11 @@ describe('a document that changes while its row is captured', () => {
   test('after a crash between insert and mark, the content at the next capture is sent once', async () => {
     await sale(5)
     await note(5)
-    const dies: Changes = { markRows: () => Promise.reject(new Error('Connection terminated')) }
-    await expect(captureAll(dies)).rejects.toThrow('terminated')
+    await ledger.pool.query(`create function meddle() returns trigger language plpgsql as $$
+      begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$;
+      create trigger meddle after update on outbox for each statement execute function meddle()`)
+    await expect(captureAll()).rejects.toThrow('terminat')
+    await ledger.pool.query('drop function meddle() cascade')
     expect(await submissions()).toEqual([])
     await setPrice(5, '2')
     await note(5)

@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest'
-import { createSleepFlagKeeper } from '../../../src/daemon/capture/sleep.ts'
+import { SleepFlagKeeper } from '../../../src/daemon/capture/sleep.ts'
+import type { Outbox } from '../../../src/outbox/outbox.ts'
 import { eventually } from '../../support/eventually.ts'
 
 type Mark = 'marked' | 'another' | 'writers' | 'unavailable'
@@ -7,7 +8,7 @@ type Mark = 'marked' | 'another' | 'writers' | 'unavailable'
 function setup(...answers: Mark[]) {
   const state = { isMarked: false, hasNew: false, asked: 0, elapsedMs: 1_000 }
   const wake = vi.fn()
-  const sleep = createSleepFlagKeeper({
+  const listener = {
     async setSleepFlag() {
       state.asked += 1
       const answer = answers.shift() ?? 'marked'
@@ -18,10 +19,9 @@ function setup(...answers: Mark[]) {
     clearSleepFlag() {
       state.isMarked = false
     },
-    hasNewRows: async () => state.hasNew,
-    wake,
-    elapsedMs: () => state.elapsedMs,
-  })
+  }
+  const outbox = { queryTable: async () => state.hasNew } as unknown as Outbox
+  const sleep = new SleepFlagKeeper({ listener, outbox }, { wake }, () => state.elapsedMs)
   return { state, sleep, wake }
 }
 

@@ -1,17 +1,11 @@
-import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { type CaptureDeps, createBatchCapture } from '../../../src/daemon/capture/capture.ts'
-import { toCaptureFault } from '../../../src/daemon/createCapturePart.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
-import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
-import { claimRow, claimRows, hasToWaitForKey, markRows, readClaimedRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
-import { readRecordContentsThatFit } from '../../../src/outbox/readRecordContents.ts'
-import { mayHaveWaitingRows } from '../../../src/outbox/readRows.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { tableOf } from '../../outbox/setup.ts'
-import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
+import { type Ledger, openLedger } from '../../support/ledger.ts'
+import { openCapture } from './setupCapture.ts'
 
 /** Capture of records whose content a query gives (`source:` in the mapping file). */
 
@@ -35,45 +29,12 @@ function mappingsOf(sql: string): ReadonlyMap<string, Mapping> {
   return new Map([['order', mappingFrom(`type: order\nendpoint: orders\nsource: ${JSON.stringify(sql)}\n${fields}`)]])
 }
 
-/** Captures until nothing is left to do at once. @returns the skipped rows, and how many batches failed */
-async function captureAll(sql: string, changes: Partial<CaptureDeps> = {}, maxMs = 5_000) {
+/** Captures until nothing is left to do at once. */
+async function captureAll(sql: string, sourceMaxMs = 5_000) {
   const outbox = new Outbox(ledger.pool, tableOf(saleTable), 1_000_000, ledger.pool)
-  const lock = openCaptureLock(ledger.pool)
-  const mappings = mappingsOf(sql)
-  const skipped: string[] = []
-  let failed = 0
-  const capture = createBatchCapture({
-    queuedMax: 1_000,
-    claim: (db, request) => claimRows(outbox, db, request),
-    claimOne: (db, outboxId) => claimRow(outbox, db, outboxId),
-    readClaimedRows: (db, rows) => readClaimedRows(outbox, db, rows),
-    markRows: (db, rows, statuses) => markRows(db, rows, statuses),
-    hasToWaitForKey: (outboxId, order) => hasToWaitForKey(outbox, outboxId, order),
-    readRecordContents: (records) => readRecordContentsThatFit(outbox, mappings, records, maxMs),
-    withLock: lock.withLock,
-    readDueCaptureWork: async () => ({
-      ...(await lock.readDueCaptureWork()),
-      hasNewRows: () => mayHaveWaitingRows(outbox),
-    }),
-    skipRows: lock.skip,
-    forgetSkippedRow: lock.forget,
-    stopCaptureOfTypeBriefly: lock.stopCaptureOfType,
-    resumeCaptureOfTypes: lock.resumeCaptureOfTypes,
-    async reportLater() {},
-    map: (record, id) => mapOutboxRecord(mappings, record, id),
-    newId: randomUUID,
-    newKey: randomUUID,
-    faultOf: toCaptureFault,
-    onCaptured() {},
-    onBatchFailed() {
-      failed += 1
-    },
-    onRowRejected() {},
-    onRowSkipped: (outboxId) => skipped.push(outboxId),
-    ...changes,
-  })
-  while ((await capture.runOnce()) !== 'idle');
-  return { skipped, failed }
+  const capture = await openCapture(ledger.pool, { outbox, mappings: mappingsOf(sql), sourceMaxMs })
+  await capture.captureAll()
+  return capture
 }
 
 const submissions = async () =>
@@ -98,8 +59,10 @@ test('the result of the query is mapped, and stored in the ledger as it was read
 
 test('of 300 records only the one for which the query fails is rejected, with its name', async () => {
   await insert(1, 300)
-  const { failed } = await captureAll('select s.id, s.total, 1 / (s.id - 217) as part from sale s where s.id = any($1)')
-  expect(failed).toBe(0)
+  const { failedBatches } = await captureAll(
+    'select s.id, s.total, 1 / (s.id - 217) as part from sale s where s.id = any($1)',
+  )
+  expect(failedBatches).toEqual([])
   const all = await submissions()
   expect(all.filter(({ state }) => state === 'queued')).toHaveLength(299)
   expect(all.filter(({ state }) => state !== 'queued')).toEqual([
@@ -118,7 +81,7 @@ test('of 300 records only the one for which the query fails is rejected, with it
 test('a record whose query takes too long is skipped and tried again, and the others are captured', async () => {
   await insert(1, 3)
   const slow = 'select s.id, s.total, case when s.id = 2 then pg_sleep(60) end from sale s where s.id = any($1)'
-  const { skipped } = await captureAll(slow, {}, 500)
+  const { skipped } = await captureAll(slow, 500)
   expect(skipped).toEqual(['2'])
   expect((await submissions()).map(({ row, state }) => [row, state])).toEqual([
     ['1', 'queued'],
@@ -135,12 +98,11 @@ test('a record whose query takes too long is skipped and tried again, and the ot
 
 test('a query that is too slow for many records is run for fewer, but not for single ones', async () => {
   await insert(1, 40)
-  const sizes: number[] = []
   const slow = 'select s.id, s.total, pg_sleep(0.05)::text as slept from sale s where s.id = any($1)'
-  const { failed, skipped } = await captureAll(slow, { onCaptured: ({ length }) => sizes.push(length) }, 800)
+  const { failedBatches, skipped, batches: sizes } = await captureAll(slow, 800)
   expect(await submissions()).toHaveLength(40)
   expect(skipped).toEqual([])
-  expect(failed).toBeGreaterThan(0)
+  expect(failedBatches).not.toEqual([])
   // Otherwise each failure would be followed by batches down to one record.
   expect(Math.min(...sizes.slice(0, -1))).toBeGreaterThan(2)
 })
@@ -157,7 +119,6 @@ test('a lock on a table of the query makes its rows skipped', async () => {
   await client.query('begin; lock table party')
   const { skipped } = await captureAll(
     'select s.id, s.total from sale s join party p on true where s.id = any($1)',
-    {},
     500,
   )
   expect(skipped).toEqual(['1'])
@@ -277,9 +238,8 @@ describe('an error is blamed by what other records show, not by its SQLSTATE', (
 test('contents beyond the memory limit are read in the next batches', async () => {
   await insert(1, 5)
   const large = `select s.id, s.total, repeat('x', 900000 + s.id) as note from sale s where s.id = any($1)`
-  const batches: number[] = []
   await ledger.pool.query('insert into sale select n, 1 from generate_series(6, 40) n')
-  await captureAll(large, { onCaptured: ({ length }) => batches.push(length) })
+  const { batches } = await captureAll(large)
   expect(batches).toEqual([17, 17, 6])
   expect(await submissions()).toHaveLength(40)
 })
