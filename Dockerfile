@@ -10,11 +10,12 @@ RUN npm run build
 
 # Without PostgreSQL, so `outboxd demo` and `outboxd sandbox --embedded` do not work in this image.
 FROM node:26-slim
+LABEL org.opencontainers.image.title=outboxd org.opencontainers.image.version=1.0.0 org.opencontainers.image.licenses=Apache-2.0
 WORKDIR /app
 ENV NODE_ENV=production
 # Inside a container, loopback would hide the metrics from Prometheus.
 ENV HTTP_HOST=0.0.0.0
-COPY --from=build /app/build/outboxd/package.json /app/build/outboxd/licenses.txt /app/build/outboxd/deploy/healthcheck.mjs ./
+COPY --from=build /app/build/outboxd/package.json /app/build/outboxd/licenses.txt /app/build/outboxd/sbom.json /app/build/outboxd/deploy/healthcheck.mjs ./
 COPY --from=build /app/build/outboxd/dist dist
 COPY LICENSE ./
 COPY bin bin

@@ -25,6 +25,8 @@ for (const path of copied)
   })
 await writePackageJson()
 await writeLicenses(await bundle())
+const sbom = execFileSync(process.execPath, [join(root, '.ci', 'sbom.ts')], { maxBuffer: 100_000_000 })
+await writeFile(join(target, 'sbom.json'), sbom)
 await writeTypes()
 
 /** @returns the files of other packages that the bundle has */

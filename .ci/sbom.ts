@@ -29,6 +29,7 @@ const refs = new Set([all.metadata.component, ...components].map((component) => 
 const dependencies = all.dependencies
   .filter(({ ref }) => refs.has(ref))
   .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((each) => refs.has(each)) }))
-// npm names the component after its folder.
-const metadata = { ...all.metadata, component: { ...all.metadata.component, name: 'outboxd' } }
-process.stdout.write(`${JSON.stringify({ ...all, metadata, components, dependencies }, null, 2)}\n`)
+// npm names the component after its folder. Without time and number, two runs give the same text.
+const metadata = { ...all.metadata, timestamp: undefined, component: { ...all.metadata.component, name: 'outboxd' } }
+const bom = { ...all, serialNumber: undefined, metadata, components, dependencies }
+process.stdout.write(`${JSON.stringify(bom, null, 2)}\n`)

@@ -126,10 +126,16 @@ const canVerify = spawnSync('systemd-analyze', ['--version']).status === 0
 
 test('all versions in our pages and manifests equal that of package.json', () => {
   const { version } = JSON.parse(read('package.json')) as { version: string }
-  const texts = ['docs/start/install.md', 'deploy/kubernetes/deployment.yaml', 'deploy/kubernetes/migrate.yaml'].map(
-    read,
+  const files = [
+    'docs/start/install.md',
+    'deploy/kubernetes/deployment.yaml',
+    'deploy/kubernetes/migrate.yaml',
+    'Dockerfile',
+  ]
+  const texts = files.map(read)
+  const named = texts.flatMap((text) =>
+    [...text.matchAll(/(?:outboxd[:-]|image\.version=)(\d+\.\d+\.\d+)/g)].map(([, each]) => each),
   )
-  const named = texts.flatMap((text) => [...text.matchAll(/outboxd[:-](\d+\.\d+\.\d+)/g)].map(([, each]) => each))
   expect(named.length).toBeGreaterThan(5)
   expect(new Set(named)).toEqual(new Set([version]))
 })

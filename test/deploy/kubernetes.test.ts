@@ -31,7 +31,10 @@ interface PodSpec {
 }
 
 const folder = 'deploy/kubernetes'
-const files = readdirSync(join(checkout, folder)).toSorted()
+const kustomization = 'kustomization.yaml'
+const files = readdirSync(join(checkout, folder))
+  .filter((file) => file !== kustomization)
+  .toSorted()
 const manifestOf = <T = Manifest>(name: string): T => parse(read(`${folder}/${name}.yaml`))
 
 /**
@@ -73,7 +76,9 @@ test('each file is one valid object of the Kubernetes API', async () => {
   expect(files).toEqual([
     'config.yaml',
     'deployment.yaml',
+    'disruptionbudget.yaml',
     'migrate.yaml',
+    'networkpolicy.yaml',
     'secret.yaml',
     'service.yaml',
     'servicemonitor.yaml',
@@ -110,6 +115,26 @@ test('the steps of docs/start/install.md apply every file, and the migration bef
   expect(applied.toSorted()).toEqual(files)
   expect(applied.indexOf('migrate.yaml')).toBeLessThan(applied.indexOf('deployment.yaml'))
   expect(steps).toContain(`job/${manifestOf('migrate').metadata.name}`)
+})
+
+test('kubectl kustomize prints all but the migration and the monitor', () => {
+  const { resources } = parse(read(`${folder}/${kustomization}`)) as { resources: string[] }
+  expect([...resources, 'migrate.yaml', 'servicemonitor.yaml'].toSorted()).toEqual(files)
+})
+
+test('the policies select the daemon’s pods, and let Prometheus reach the metrics', () => {
+  const { spec } = manifestOf<{ spec: { template: { metadata: Manifest['metadata'] } & { spec: PodSpec } } }>(
+    'deployment',
+  )
+  const labels = spec.template.metadata.labels
+  const budget = manifestOf<{ spec: { selector: { matchLabels: object } } }>('disruptionbudget')
+  const policy = manifestOf<{
+    spec: { podSelector: { matchLabels: object }; ingress: { ports: { port: number }[] }[] }
+  }>('networkpolicy')
+  expect(labels).toMatchObject(budget.spec.selector.matchLabels)
+  expect(labels).toMatchObject(policy.spec.podSelector.matchLabels)
+  const [metrics] = spec.template.spec.containers[0].ports ?? []
+  expect(policy.spec.ingress).toEqual([{ ports: [{ protocol: 'TCP', port: metrics?.containerPort }] }])
 })
 
 /** Runs a block of the page with a kubectl that only keeps the objects that it gets. */
