@@ -45,7 +45,7 @@ export function withLedgerSettings(config: Config, settings: Environment): Confi
 
 /** Of variables that all daemons share. */
 const sharedConfig = (reader: VariableReader) => ({
-  ...limitAndRetention(reader),
+  rateLimit: rateLimit(reader),
   unavailablePauseMs: reader.value('UNAVAILABLE_PAUSE_SECONDS'),
   unauthorizedPauseMs: reader.value('UNAUTHORIZED_PAUSE_SECONDS'),
   /** Null if no record is ever stuck. */
@@ -131,24 +131,6 @@ function ledgerAddress({ value }: VariableReader): string {
   const [url, schema] = [value('DATABASE_URL'), value('LEDGER_SCHEMA')]
   // A wrong variable has no value. The reader reports it later, with all others.
   return url && schema && withLedgerSchema(url, schema)
-}
-
-const limitAndRetention = (reader: VariableReader) => ({
-  rateLimit: rateLimit(reader),
-  /** `days` null keeps all records. `payloadDays` null keeps each payload as long as its record. */
-  retention: {
-    days: reader.value('RETENTION_DAYS') || null,
-    payloadDays: reader.value('RETENTION_PAYLOAD_DAYS') || null,
-  },
-})
-
-/**
- * Reads what commands need of the ledger's settings, because commands do not act on their own environment.
- * @throws ConfigInvalid
- */
-export function readLimitAndRetention(settings: Environment) {
-  const reader = createVariableReader(variables, settings)
-  return reader.done(limitAndRetention(reader))
 }
 
 const rateLimit = ({ value }: VariableReader) => ({

@@ -84,7 +84,6 @@ describe('values that are set or left out', () => {
         answerMaxBytes: 2_000_000,
       },
       rateLimit: { requests: 100, windowMs: 60_000 },
-      retention: { days: 90, payloadDays: 30 },
       maxInFlight: 8,
       discoveredContract: null,
       unavailablePauseMs: 300_000,

@@ -1,6 +1,13 @@
 import { logOperatorAct, type Operator } from '../ledger/operator/operator.ts'
-import { countPrunableSubmissions, type PrunableCount, type PrunedCounts, type Retention } from '../ledger/retention.ts'
-import { type Databases, readLedgerRetention, withOutbox } from '../operations/databases.ts'
+import {
+  countPrunableSubmissions,
+  type PrunableCount,
+  type PrunedCounts,
+  type Retention,
+  toRetention,
+} from '../ledger/retention.ts'
+import type { Settings } from '../ledger/settings.ts'
+import { type Databases, readLedgerSettings, withOutbox } from '../operations/databases.ts'
 import { type PruneRound, type PruneRoundResult, runPruneRound } from '../outbox/prune.ts'
 import { pluralize, renderTable, terminalOf } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
@@ -24,12 +31,13 @@ Examples:
   async action(context, options): Promise<number> {
     const { dryRun = false } = options
     return withOperator(context, options, [], async (databases, operator) => {
-      const retention = await readLedgerRetention(databases)
+      const settings = await readLedgerSettings(databases)
+      const retention = toRetention(settings)
       const due = await countPrunableSubmissions(databases.ledger, retention)
       const isDone = dryRun || due.length === 0
       const { pruned, end } = isDone
         ? { pruned: nothing, end: 'through' as const }
-        : await pruneLedger(databases, operator, { context, retention, due })
+        : await pruneLedger(databases, operator, { context, settings, due })
       const { days: retentionDays, payloadDays: retentionPayloadDays } = retention
       if (options.json)
         printJson(context, {
@@ -52,8 +60,9 @@ const nothing: PrunedCounts = { submissions: 0, emptied: 0 }
 async function pruneLedger(
   databases: Databases,
   { ledger, actor }: Operator,
-  { context, retention, due }: { context: CommandContext; retention: Retention; due: readonly PrunableCount[] },
+  { context, settings, due }: { context: CommandContext; settings: Settings; due: readonly PrunableCount[] },
 ): Promise<{ pruned: PrunedCounts; end: PruneRoundResult }> {
+  const retention = toRetention(settings)
   const goOn = () => !context.signal.aborted
   const showProgress = createProgressPrinter(
     context,
@@ -65,7 +74,7 @@ async function pruneLedger(
     if (pruned !== nothing) await logOperatorAct(ledger, actor, 'prune', { ...retention, ...pruned })
   }
   const round: PruneRound = {
-    ...{ retention, turn: 'wait', goOn },
+    ...{ settings, turn: 'wait', goOn },
     onProgress(soFar) {
       pruned = soFar
       showProgress(soFar)

@@ -12,7 +12,7 @@ import { releaseUnblockedRecords } from '../ledger/keyOrder.ts'
 import { type WrittenOutcomes, writeStepsAndReleaseKeys } from '../ledger/outcomes.ts'
 import { replaceProblems } from '../ledger/problems.ts'
 import { pruneRequestCounts, sumRequestCountsByHour } from '../ledger/requestCounts.ts'
-import type { PrunedCounts } from '../ledger/retention.ts'
+import { type PrunedCounts, toRetention } from '../ledger/retention.ts'
 import { mergeStateCountDeltas } from '../ledger/snapshot.ts'
 import { findForeignStatusProblems, findStuckSubmissionProblems } from '../ledger/transactions.ts'
 import type { Answer } from '../model/service.ts'
@@ -194,9 +194,8 @@ function createSurvey({ clock, databases }: Context, stopping: AbortSignal): Loo
 const pruneEveryMs = 60_000
 const pruneBehindMs = 86_400_000
 
-function createPruning({ config, clock, databases, metrics, telemetry }: Context, stopping: AbortSignal): LoopPart {
-  const { ledger, outbox } = databases
-  const { retention } = config
+function createPruning({ clock, databases, metrics, telemetry }: Context, stopping: AbortSignal): LoopPart {
+  const { ledger, outbox, ownSettings } = databases
   return {
     async runOnce() {
       if (!(await databases.hasOwnSettings())) return pruneEveryMs
@@ -206,10 +205,10 @@ function createPruning({ config, clock, databases, metrics, telemetry }: Context
       const onProgress = (pruned: PrunedCounts) => {
         done = pruned
       }
-      const end = await runPruneRound(outbox, { retention, turn: 'try', goOn, onProgress }).finally(
+      const end = await runPruneRound(outbox, { settings: ownSettings, turn: 'try', goOn, onProgress }).finally(
         () => done !== null && telemetry.pruned(done),
       )
-      const overdueMs = await readPruneOverdueMs(outbox, retention)
+      const overdueMs = await readPruneOverdueMs(outbox, toRetention(ownSettings))
       metrics.pruneOverdue.set(overdueMs)
       const days = Math.floor(overdueMs / 86_400_000)
       const detail = `the oldest record should have been deleted or emptied ${days} ${days === 1 ? 'day' : 'days'} ago (RETENTION_DAYS, RETENTION_PAYLOAD_DAYS)`

@@ -1,6 +1,7 @@
 import type { State } from '../model/submission.ts'
 import type { Database } from '../postgres/database.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
+import type { Settings } from './settings.ts'
 
 export interface Retention {
   /** Null keeps records for ever. */
@@ -8,6 +9,11 @@ export interface Retention {
   /** Null keeps payloads as long as their record. */
   payloadDays: number | null
 }
+
+export const toRetention = (settings: Settings): Retention => ({
+  days: Number(settings.RETENTION_DAYS) || null,
+  payloadDays: Number(settings.RETENTION_PAYLOAD_DAYS) || null,
+})
 
 export interface PrunedCounts {
   submissions: number

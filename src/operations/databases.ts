@@ -1,9 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
-import { type DatabaseConfig, readLimitAndRetention } from '../config.ts'
+import type { DatabaseConfig } from '../config.ts'
 import { assertMigrated } from '../ledger/migrations.ts'
 import type { Operator, WhoAndReason } from '../ledger/operator/operator.ts'
-import type { Retention } from '../ledger/retention.ts'
-import { readSettings } from '../ledger/settings.ts'
+import { readSettings, type Settings } from '../ledger/settings.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { createPool, type Pool, withConnectionErrorsExplained } from '../postgres/database.ts'
@@ -36,13 +35,13 @@ export const noSettingsMessage =
   'the ledger has no settings yet, because no daemon has run with it. Start one with `outboxd run`.'
 
 /**
- * Reads how long the daemons keep records. A command does not act on the variables of its own shell.
+ * Reads the settings that the daemons share. A command acts on these, not on the variables of its own shell.
  * @throws Error if no daemon has run with this ledger
  */
-export async function readLedgerRetention({ ledger }: Pick<Databases, 'ledger'>): Promise<Retention> {
+export async function readLedgerSettings({ ledger }: Pick<Databases, 'ledger'>): Promise<Settings> {
   const settings = await readSettings(ledger)
   if (settings === null) throw new Error(noSettingsMessage)
-  return readLimitAndRetention(settings).retention
+  return settings
 }
 
 const outboxName = 'outboxd command outbox'

@@ -9,18 +9,24 @@ import {
   type Retention,
   removeContentsOfOldSubmissions,
   takePruneTurn,
+  toRetention,
 } from '../ledger/retention.ts'
+import { hasSettings, type Settings } from '../ledger/settings.ts'
 import { beginTransaction, type Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { stateExpressions } from './stateForms.ts'
 
-/** `through`: all is done. `begun`: `goOn` ended the round. `elsewhere`: another instance prunes or captures. */
+/**
+ * `through`: all is done. `begun`: `goOn` ended the round. `elsewhere`: another instance prunes or captures, or the
+ * ledger has other settings by now.
+ */
 export type PruneRoundResult = 'through' | 'begun' | 'elsewhere'
 
 export interface PruneRound {
-  retention: Retention
+  /** Those of the ledger: how long to keep records, and what outbox.yaml says of rows that wait. */
+  settings: Settings
   /** If another instance prunes, a command waits, and a daemon gives up. */
   turn: 'try' | 'wait'
   /** Called between two batches. False ends the round. */
@@ -37,8 +43,9 @@ const pauseMs = 50
 /** Works in short transactions. */
 export async function runPruneRound(
   outbox: Outbox,
-  { retention: { days, payloadDays }, turn, goOn, onProgress }: PruneRound,
+  { settings, turn, goOn, onProgress }: PruneRound,
 ): Promise<PruneRoundResult> {
+  const { days, payloadDays } = toRetention(settings)
   const pruned: PrunedCounts = { submissions: 0, emptied: 0 }
   const runBatches = async (
     what: keyof PrunedCounts,
@@ -48,8 +55,9 @@ export async function runPruneRound(
       if (!goOn()) return 'begun'
       const table = await outbox.open()
       await using transaction = await beginTransaction(table.db)
-      if (!(await takePruneTurn(transaction.db, turn))) return 'elsewhere'
-      const rows = await work(transaction.db, table)
+      const { db } = transaction
+      if (!(await takePruneTurn(db, turn)) || !(await hasSettings(db, settings))) return 'elsewhere'
+      const rows = await work(db, table)
       await transaction.commit()
       pruned[what] += rows
       if (rows > 0) onProgress({ ...pruned })

@@ -17,7 +17,7 @@ let database: Ledger
 let databases: InstanceDatabases
 beforeAll(async () => {
   database = await openLedger()
-  databases = await openInstance(database.url, 50)
+  databases = await openInstance(database.url, { RATE_LIMIT_REQUESTS: '50' })
 })
 afterAll(async () => {
   await databases.close()

@@ -14,7 +14,7 @@ let ledger: Ledger
 let databases: InstanceDatabases
 beforeAll(async () => {
   ledger = await openLedger()
-  databases = await openInstance(ledger.url)
+  databases = await openInstance(ledger.url, { RETENTION_DAYS: '30' })
 })
 afterAll(async () => {
   await databases.close()
@@ -301,7 +301,6 @@ describe('survey', () => {
 })
 
 describe('prune', () => {
-  const retention = { RETENTION_DAYS: '30', RETENTION_PAYLOAD_DAYS: '' }
   async function oldOnes(days: number): Promise<void> {
     for (let i = 0; i < 3; i++) await end({ state: 'completed', transactionId: randomUUID(), result: '{}' })
     await endAgo(ledger.pool, days)
@@ -309,7 +308,7 @@ describe('prune', () => {
 
   test('a round reports what it pruned, and the next comes after a minute', async () => {
     await oldOnes(30.5)
-    const { prune, told } = setup({ env: retention })
+    const { prune, told } = setup()
     expect(await prune.runOnce()).toBe(60_000)
     expect(told).toEqual([
       ['telemetry.pruned', { submissions: 3, emptied: 0 }],
@@ -319,7 +318,7 @@ describe('prune', () => {
 
   test('a round ends after 20 s and the next follows at once; no batch begins while the daemon stops', async () => {
     await oldOnes(30.5)
-    const { context, time } = contextOf(databases, retention)
+    const { context, time } = contextOf(databases)
     const stopwatch = context.clock.stopwatch
     context.clock.stopwatch = () => {
       const elapsedMs = stopwatch()
@@ -336,7 +335,7 @@ describe('prune', () => {
       stopping: stopping.signal,
     })
     expect(await slow.prune.runOnce()).toBe(0)
-    const stopped = setup({ env: retention })
+    const stopped = setup()
     stopped.stopping.abort()
     expect(await stopped.prune.runOnce()).toBe(0)
     expect(await ledger.countStates()).toEqual({ completed: 3 })
@@ -344,14 +343,14 @@ describe('prune', () => {
 
   test('records that have been due for more than a day are a problem until they are pruned', async () => {
     await oldOnes(33.5)
-    const { prune, stopping, toldOf } = setup({ env: retention })
+    const { prune, stopping, toldOf } = setup()
     stopping.abort()
     await prune.runOnce()
     expect(toldOf('metrics.pruneOverdue')[0]?.[1]).toBeGreaterThan(3 * 86_400_000)
     expect(await problems('prune_behind')).toMatchObject([
       { detail: expect.stringContaining('should have been deleted or emptied 3 days ago') },
     ])
-    await setup({ env: retention }).prune.runOnce()
+    await setup().prune.runOnce()
     expect(await problems('prune_behind')).toEqual([])
   })
 })

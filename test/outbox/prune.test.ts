@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { readSettings } from '../../src/ledger/settings.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { states } from '../../src/model/submission.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { type PruneRoundResult, runPruneRound } from '../../src/outbox/prune.ts'
 import { beginTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
-import { claim, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
-import { completeAgo, endAgo, pruneAll } from '../support/retention.ts'
+import { claim, type Ledger, openLedger, outcomeBatch, setLimit, setSettings, transition } from '../support/ledger.ts'
+import { completeAgo, endAgo, pruneAll, toSettings } from '../support/retention.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -16,6 +17,7 @@ afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(async () => {
   await ledger.reset()
   await setLimit(ledger.pool, 100)
+  await setSettings(ledger.pool, toSettings(ninety))
 })
 
 const outbox = () => new Outbox(ledger.pool, 'outbox', 1_000, ledger.pool)
@@ -117,7 +119,8 @@ describe('beside other sessions', () => {
   }
 
   async function round(turn: 'try' | 'wait'): Promise<PruneRoundResult> {
-    return runPruneRound(outbox(), { retention: ninety, turn, goOn: () => true, onProgress() {} })
+    const settings = (await readSettings(ledger.pool)) ?? {}
+    return runPruneRound(outbox(), { settings, turn, goOn: () => true, onProgress() {} })
   }
 
   test('a record that an operator has locked is left for the next round, and not waited for', async () => {
@@ -148,12 +151,25 @@ describe('beside other sessions', () => {
     expect(await exists(id)).toBe(false)
   })
 
+  test('a round ends when the ledger gets other settings, before it deletes what these keep', async () => {
+    await ledger.capture(Array.from({ length: 120 }, () => ({})))
+    await completeAgo(ledger.pool, 100)
+    const end = await runPruneRound(outbox(), {
+      settings: (await readSettings(ledger.pool)) ?? {},
+      turn: 'wait',
+      goOn: () => true,
+      onProgress: () => void setSettings(ledger.pool, toSettings({ days: null, payloadDays: null })),
+    })
+    expect(end).toBe('elsewhere')
+    expect((await ledger.countStates()).completed).toBeGreaterThan(0)
+  })
+
   test('a round that is interrupted after a batch leaves the rest to the next', async () => {
     await ledger.capture(Array.from({ length: 120 }, () => ({})))
     await completeAgo(ledger.pool, 100)
     let isInterrupted = false
     const end = await runPruneRound(outbox(), {
-      retention: ninety,
+      settings: (await readSettings(ledger.pool)) ?? {},
       turn: 'wait',
       goOn: () => !isInterrupted,
       onProgress: () => {

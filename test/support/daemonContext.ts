@@ -16,9 +16,9 @@ type Context = Pick<
 >
 
 /** Opens the databases of an instance on this database, with an outbox beside the ledger. Must be closed. */
-export function openInstance(url: string, requests = 100): Promise<InstanceDatabases> {
+export function openInstance(url: string, variables: Record<string, string> = {}): Promise<InstanceDatabases> {
   const id = randomUUID()
-  const env = daemonEnvironment(url, 'http://localhost:1', { RATE_LIMIT_REQUESTS: String(requests) })
+  const env = daemonEnvironment(url, 'http://localhost:1', variables)
   return openAndBindInstanceDatabases({
     ...{ config: readConfig(env), mappings: new Map() },
     address: createFixedDatabaseAddress(url),

@@ -1,17 +1,26 @@
 import type pg from 'pg'
-import type { PrunedCounts } from '../../src/ledger/retention.ts'
+import type { PrunedCounts, Retention } from '../../src/ledger/retention.ts'
+import { readSettings, type Settings } from '../../src/ledger/settings.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { type PruneRoundResult, runPruneRound } from '../../src/outbox/prune.ts'
+import { setSettings } from './ledger.ts'
+
+export const toSettings = ({ days, payloadDays }: Retention): Settings => ({
+  RETENTION_DAYS: String(days ?? 0),
+  RETENTION_PAYLOAD_DAYS: String(payloadDays ?? 0),
+})
 
 /** Prunes until nothing is left to prune. @returns the counts */
 export async function pruneAll(
   pool: pg.Pool,
-  retention: { days: number | null; payloadDays: number | null },
+  retention: Retention,
   outbox = new Outbox(pool, 'outbox', 1_000, pool),
 ): Promise<PrunedCounts & { end: PruneRoundResult }> {
+  await setSettings(pool, toSettings(retention))
+  const settings = (await readSettings(pool)) ?? {}
   let pruned: PrunedCounts = { submissions: 0, emptied: 0 }
   const end = await runPruneRound(outbox, {
-    retention,
+    settings,
     turn: 'wait',
     goOn: () => true,
     onProgress(soFar) {
