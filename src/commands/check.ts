@@ -17,6 +17,7 @@ import { checkMappings } from './check/mappings.ts'
 import { checkChangeCapture, checkOutboxAndTypes } from './check/outbox.ts'
 import { checkServers, judgeClocks } from './check/servers.ts'
 import { checkService, judgeCertificates, parseConfiguredCertificateExpiries } from './check/service.ts'
+import { checkSettings } from './check/settings.ts'
 import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson } from './terminal/context.ts'
 import { findMistypedVariables, findUnsafeNodeOptions } from './terminal/environment.ts'
@@ -55,6 +56,7 @@ nothing could be checked.`,
       tell(await orProblem(['outbox', 'types'], () => checkOutboxAndTypes(databaseConfig)))
       tell(await checkChangeCapture(databaseConfig))
       tell(await orProblem(['mappings'], async () => checkMappings(databaseConfig)))
+      if (config !== null && findings.every(({ mark }) => mark !== 'problem')) tell(await checkSettings(config))
       tell(await checkServers(databaseConfig, noticed))
     }
     if (config === null) tell(notAsked(['service', ...(options.contract ? ['contract'] : [])], wrongConfiguration))

@@ -8,6 +8,7 @@ import {
 } from '../ledger/retention.ts'
 import type { Settings } from '../ledger/settings.ts'
 import { type Databases, readLedgerSettings, withOutbox } from '../operations/databases.ts'
+import { assertOutboxFileIsLedgers } from '../operations/ledgerFiles.ts'
 import { type PruneRound, type PruneRoundResult, runPruneRound } from '../outbox/prune.ts'
 import { pluralize, renderTable, terminalOf } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
@@ -32,6 +33,7 @@ Examples:
     const { dryRun = false } = options
     return withOperator(context, options, [], async (databases, operator) => {
       const settings = await readLedgerSettings(databases)
+      await assertOutboxFileIsLedgers(databases)
       const retention = toRetention(settings)
       const due = await countPrunableSubmissions(databases.ledger, retention)
       const isDone = dryRun || due.length === 0

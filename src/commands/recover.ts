@@ -1,9 +1,9 @@
 import { findHistoryProblem } from '../ledger/history/history.ts'
 import { findReadOnlyCause } from '../ledger/operator/readServer.ts'
 import { readHistoryPause } from '../ledger/operator/recover.ts'
-import { loadMappings } from '../mapping/loadMappings.ts'
 import { readOnlyMessage } from '../operations/databaseMessages.ts'
 import type { Databases } from '../operations/databases.ts'
+import { loadLedgerMappings } from '../operations/ledgerFiles.ts'
 import { acceptLedgerAsComplete, pauseBeforeRecovery, type Recovery, recoverLedger } from '../operations/recover.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
 import { formatInstant } from '../time.ts'
@@ -43,7 +43,7 @@ Examples:
   outboxd recover --reason "restored from last night's backup"
   outboxd recover --nothing-lost --reason "upgraded to PostgreSQL 18"`,
   async action(context, options): Promise<number> {
-    return withOperator(context, options, [], async (databases, operator, { mappingsDir }) => {
+    return withOperator(context, options, [], async (databases, operator) => {
       const { dryRun = false, nothingLost = false, yes = false, json = false } = options
       const say = (sentence: string) => void context.stderr.write(`${escapeControl(sentence)}\n`)
       const cause = await findReadOnlyCause(databases.ledger)
@@ -60,7 +60,7 @@ Examples:
         say('Sending resumes. No record was changed.')
         return exitCodes.done
       }
-      const parts = { databases, operator, mappings: loadMappings(mappingsDir) }
+      const parts = { databases, operator, mappings: await loadLedgerMappings(databases) }
       if (!dryRun && (await pauseBeforeRecovery(operator)))
         say('All is paused, and stays so until you confirm here, or give `outboxd recover --nothing-lost`.')
       if (dryRun || !yes) {

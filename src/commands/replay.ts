@@ -1,4 +1,4 @@
-import { loadMappings } from '../mapping/loadMappings.ts'
+import { loadLedgerMappings } from '../operations/ledgerFiles.ts'
 import { referenceHelp } from '../operations/references.ts'
 import { replayableStates, replayRules, replaySubmissions } from '../operations/replay.ts'
 import { changeSubmissions, filterOptions, findSelectionProblems } from './selection.ts'
@@ -39,8 +39,12 @@ Examples:
     const terms = { refresh, evenIfArrived, newKey }
     const change = replayRules(terms)
     const problems = findSelectionProblems(change, ids, options)
-    return withOperator(context, options, problems, (databases, operator, { mappingsDir }) => {
-      const parts = { databases, mappings: loadMappings(mappingsDir), operator: options.dryRun ? null : operator }
+    return withOperator(context, options, problems, async (databases, operator) => {
+      const parts = {
+        databases,
+        mappings: await loadLedgerMappings(databases),
+        operator: options.dryRun ? null : operator,
+      }
       return changeSubmissions(context, databases, change, { ids, options }, (submissions, run) =>
         replaySubmissions(parts, submissions, terms, run),
       )

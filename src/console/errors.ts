@@ -2,6 +2,7 @@ import { html } from '@prairielearn/html'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LedgerMayHaveLostData } from '../ledger/history/history.ts'
 import { explainError } from '../operations/explainError.ts'
+import { FilesDiffer } from '../operations/ledgerFiles.ts'
 import { capitalize } from '../plainText.ts'
 import { DatabaseUnusable, isLockTimeoutOrCanceled, isTransientError } from '../postgres/database.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
@@ -37,7 +38,7 @@ export function explainConsoleError(error: Error & { statusCode?: number; code?:
   if (error.code === notStorable)
     return refusal(400, 'The request contains the character U+0000, which Postgres cannot store. Leave it out.')
   const { message } = explainError(error)
-  if (error instanceof LedgerMayHaveLostData) return refusal(409, sentence(message))
+  if (error instanceof LedgerMayHaveLostData || error instanceof FilesDiffer) return refusal(409, sentence(message))
   const away = { status: 503, title: 'A database cannot be used', isPassing: true }
   if (isLockTimeout(error))
     return { ...away, words: `The ledger does not answer, because another session holds a lock on it (${message}).` }

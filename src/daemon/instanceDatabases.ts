@@ -12,8 +12,9 @@ import { BindingMismatch, raiseProblems } from '../ledger/problems.ts'
 import { PollQueue } from '../ledger/queue.ts'
 import { describeDifferences, hasSettings, readOrSetSettings, type Settings } from '../ledger/settings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
+import { digestFiles } from '../outbox/digestFiles.ts'
 import { Outbox } from '../outbox/outbox.ts'
-import { type OutboxTable, tableAccessDigest, toOutboxTable } from '../outbox/outboxTable.ts'
+import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { createPool, type Database, withConnectionErrorsExplained } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { openListener } from '../postgres/listener.ts'
@@ -106,8 +107,7 @@ async function connect(
 /** What a daemon was given and shares with the others. */
 const settingsOf = ({ config, mappings, outboxTable }: InstanceDatabasesOptions): Settings => ({
   ...config.shared,
-  'outbox.yaml': tableAccessDigest(toOutboxTable(outboxTable)),
-  ...Object.fromEntries([...mappings.values()].map(({ type, digest }) => [`mapping of ${type}`, digest])),
+  ...digestFiles(outboxTable, mappings),
 })
 
 async function openLedger({ config, instance }: InstanceDatabasesOptions, ledger: Pool): Promise<PollQueue> {

@@ -12,6 +12,7 @@ import { TableLocked } from '../postgres/inspectDatabase.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import { endLockingSessionAdviceSuffix, lockingSessionNames } from './databaseMessages.ts'
+import { FilesDiffer } from './ledgerFiles.ts'
 
 /** `onlyLooks`: the command needs only what `migrate --print-grants ROLE --read-only` prints. */
 interface GivenCommand {
@@ -31,7 +32,12 @@ export function explainError(
     const what = isOutboxFile ? outboxFileName : 'the mapping files'
     return { message: `${what} cannot be used\n  ${error.message.replaceAll('\n', '\n  ')}`, exitCode: 2 }
   }
-  if (error instanceof AddressUnusable || error instanceof BindingMismatch || error instanceof OutboxTableUnusable)
+  if (
+    error instanceof FilesDiffer ||
+    error instanceof AddressUnusable ||
+    error instanceof BindingMismatch ||
+    error instanceof OutboxTableUnusable
+  )
     return { message: error.message, exitCode: 2 }
   if (error instanceof TableLocked) {
     const { holders } = error

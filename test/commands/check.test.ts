@@ -2,20 +2,23 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { judgeClocks, judgeDisk, judgeDurability, judgeFreeConnections } from '../../src/commands/check/servers.ts'
 import { judgeUnknownTransactionAnswer } from '../../src/commands/check/service.ts'
 import { command as check } from '../../src/commands/check.ts'
+import { readConfig } from '../../src/config.ts'
 import { raiseProblems } from '../../src/ledger/problems.ts'
+import { loadMappings } from '../../src/mapping/loadMappings.ts'
+import { digestFiles } from '../../src/outbox/digestFiles.ts'
 import { daemonConnectionsMax } from '../../src/postgres/sessionSettings.ts'
 import { type Setup, setup as startSandbox } from '../sandbox/setup.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { createDatabase } from '../support/database.ts'
-import { spendLimit } from '../support/ledger.ts'
+import { setSettings, spendLimit } from '../support/ledger.ts'
 import { listenOnLoopback } from '../support/listenOnLoopback.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
-import { dataFile, type Fixture, mappingFiles, openFixture, payloadOf } from './fixture.ts'
+import { dataFile, type Fixture, mappingFiles, mappingsDir, openFixture, payloadOf } from './fixture.ts'
 
 let fixture: Fixture
 let service: Setup
@@ -27,12 +30,22 @@ afterAll(async () => {
   await fixture[Symbol.asyncDispose]()
   await service[Symbol.asyncDispose]()
 })
-beforeEach(() => fixture.reset())
+beforeEach(async () => {
+  await fixture.reset()
+  await setSettings(fixture.ledger.pool, settingsOf(mappingsDir))
+})
+
+/** The settings of a daemon with these mapping files. */
+const settingsOf = (MAPPINGS_DIR: string) => ({
+  ...readConfig(fixture.context(null, { ...serviceVariables(), MAPPINGS_DIR }).env).shared,
+  ...digestFiles('outbox', loadMappings(MAPPINGS_DIR)),
+})
+
+const serviceVariables = () => ({ ...serviceEnvironment(service.sandbox.url), RATE_LIMIT_REQUESTS: '500' })
 
 async function run(env: Record<string, string> = {}, json = false, askAnyway = false) {
   const context = fixture.context(null, {
-    ...serviceEnvironment(service.sandbox.url),
-    RATE_LIMIT_REQUESTS: '500',
+    ...serviceVariables(),
     ...env,
   })
   const code = await check.action(context, { json, askAnyway })
@@ -42,11 +55,26 @@ async function run(env: Record<string, string> = {}, json = false, askAnyway = f
 test('if all is well, each line says ok (fsync off is a warning), and the three requests count', async () => {
   const { code, printed, messages } = await run()
   expect(printed).toMatch(
-    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} connections: .*\nok {6} disk: .*\nWARNING {2}durability: fsync .*\n {11}.*\nok {6} token: .*\nok {6} service: accepts the token and answers \(404 as expected, in \d+ ms\).*\nok {6} clocks: this host and the database, the service agree to 2 s\n$/,
+    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} settings: variables and files are those of the ledger\nok {6} connections: .*\nok {6} disk: .*\nWARNING {2}durability: fsync .*\n {11}.*\nok {6} token: .*\nok {6} service: accepts the token and answers \(404 as expected, in \d+ ms\).*\nok {6} clocks: this host and the database, the service agree to 2 s\n$/,
   )
   expect(messages).toBe('No problem found; 1 warning.\n')
   expect(code).toBe(0)
   expect(await fixture.answeredRequests()).toBe(3)
+})
+
+describe('settings', () => {
+  test('count from the first daemon on', async () => {
+    await fixture.ledger.reset()
+    expect((await run()).printed).toContain('ok       settings: no daemon has run yet')
+  })
+
+  test('that differ from the ledger’s are a warning, which says in what, and which count', async () => {
+    const changed = mappingFiles({ 'data.yaml': dataFile.replace('maxLength: 10,', 'maxLength: 9,') })
+    const { printed } = await run({ MAPPINGS_DIR: changed, KEY_ON_FAILURE: 'block' })
+    expect(printed).toMatch(
+      /WARNING {2}settings: .* the ledger’s, which count: KEY_ON_FAILURE is block, not continue; mapping of data differs; mapping of order is missing\./,
+    )
+  })
 })
 
 test('check asks the service even before the budget is set up', async () => {
@@ -173,7 +201,7 @@ test('--json prints an object for each finding', async () => {
   const { printed } = await run({}, true)
   expect(JSON.parse(printed).map(({ what, ok }: { what: string; ok: boolean }) => [what, ok])).toEqual(
     [
-      ...['configuration', 'ledger', 'outbox', 'types', 'mappings', 'connections', 'disk', 'durability'],
+      ...['configuration', 'ledger', 'outbox', 'types', 'mappings', 'settings', 'connections', 'disk', 'durability'],
       ...['token', 'service', 'clocks'],
     ].map((what) => [what, true]),
   )
@@ -347,7 +375,7 @@ test('a mapping whose body does not fit the interface is only a warning', async 
   expect(printed).toMatch(
     /^WARNING {2}mapping of data: customerId is c \(string\), and .*maxLength: 10\)\n {11}data is not in .*"dta"\?$/m,
   )
-  expect(messages).toBe('No problem found; 2 warnings.\n')
+  expect(messages).toBe('No problem found; 3 warnings.\n')
 })
 
 test('a type without mapping file: `check` counts its rows', async () => {

@@ -69,7 +69,7 @@ export async function openFixture(): Promise<Fixture> {
   }
 }
 
-const mappingsDir = join(import.meta.dirname, '..', '..', 'mappings')
+export const mappingsDir = join(import.meta.dirname, '..', '..', 'mappings')
 
 /** The mapping file that the package brings. */
 export const dataFile = readFileSync(join(mappingsDir, 'data.yaml'), 'utf8')

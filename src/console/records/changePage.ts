@@ -1,7 +1,6 @@
 import { type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
 import { findSubmissions, type ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
-import { loadMappings } from '../../mapping/loadMappings.ts'
 import { findReasonProblemClause } from '../../operations/actor.ts'
 import {
   type BulkChangeRules,
@@ -16,6 +15,7 @@ import {
 import { createOperator } from '../../operations/databases.ts'
 import { discardRules, discardSubmissions } from '../../operations/discard.ts'
 import { explainError } from '../../operations/explainError.ts'
+import { loadLedgerMappings } from '../../operations/ledgerFiles.ts'
 import { submissionIdPattern } from '../../operations/references.ts'
 import { type ReplayTerms, replayRules, replaySubmissions } from '../../operations/replay.ts'
 import { mayHaveArrivedCell } from '../../operations/submissionFacts.ts'
@@ -105,7 +105,7 @@ async function renderPreview(
   let { submissions, skipped } = chosen
   let cost = ''
   if (rules.verb === 'replay') {
-    const trial = { databases, mappings: loadMappings(parts.config.mappingsDir), operator: null }
+    const trial = { databases, mappings: await loadLedgerMappings(databases), operator: null }
     const tried = await replaySubmissions(trial, submissions, termsOf(fields), { signal: new AbortController().signal })
     if (tried.failure !== undefined) throw tried.failure
     const mapped = new Set(tried.done)
@@ -177,11 +177,11 @@ async function carryOut(
   const asSeen = found.filter(
     ({ id, revision, state }) => seen.get(id) === revision && rules.allowedStates.includes(state),
   )
-  const replayParts = () => ({ databases, operator, mappings: loadMappings(parts.config.mappingsDir) })
+  const replayParts = async () => ({ databases, operator, mappings: await loadLedgerMappings(databases) })
   const { done, skipped, failure } =
     rules.verb === 'discard'
       ? await discardSubmissions(operator, asSeen, { signal })
-      : await replaySubmissions(replayParts(), asSeen, termsOf(fields), { signal })
+      : await replaySubmissions(await replayParts(), asSeen, termsOf(fields), { signal })
   const all = [...listSkippedAsChanged(found, new Set(asSeen.map(({ id }) => id))), ...skipped]
   const rest = seen.size - done.length - all.length
   return [

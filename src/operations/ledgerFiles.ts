@@ -1,0 +1,44 @@
+import { describeDifferences, readSettings, type Settings } from '../ledger/settings.ts'
+import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
+import { digestFiles } from '../outbox/digestFiles.ts'
+import type { Databases } from './databases.ts'
+
+/** The mapping files or outbox.yaml of this host are not those that the daemons use. */
+export class FilesDiffer extends Error {
+  override name = 'FilesDiffer'
+  constructor(differences: string, mappingsDir: string) {
+    super(
+      `the files in ${mappingsDir} are not those that the daemons use: ${differences}. Nothing was changed. Run the command where a daemon runs, or set MAPPINGS_DIR to a folder with the daemons’ files. If the files here are newer, restart the daemons with them first`,
+    )
+  }
+}
+
+/**
+ * Loads the mapping files for a change that maps records.
+ * @throws FilesInvalid, or FilesDiffer if the ledger has the digests of other files
+ */
+export async function loadLedgerMappings(databases: Databases): Promise<Mappings> {
+  const mappings = loadMappings(databases.config.mappingsDir)
+  const own = digestFiles(databases.outboxTable().described, mappings)
+  await assertFilesAreLedgers(databases, own, (name) => name === 'outbox.yaml' || name.startsWith('mapping of '))
+  return mappings
+}
+
+/** For a change that asks which rows wait. @throws FilesInvalid or FilesDiffer */
+export function assertOutboxFileIsLedgers(databases: Databases): Promise<void> {
+  const own = digestFiles(databases.outboxTable().described, new Map())
+  return assertFilesAreLedgers(databases, own, (name) => name === 'outbox.yaml')
+}
+
+async function assertFilesAreLedgers(
+  { config, ledger }: Databases,
+  own: Settings,
+  isCompared: (name: string) => boolean,
+): Promise<void> {
+  const settings = await readSettings(ledger)
+  const daemons = Object.entries(settings ?? {}).filter(([name]) => isCompared(name))
+  // Until a daemon has run, no record was mapped by other files.
+  if (daemons.length === 0) return
+  const differences = describeDifferences(own, Object.fromEntries(daemons))
+  if (differences !== '') throw new FilesDiffer(differences, config.mappingsDir)
+}

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { command as prune } from '../../src/commands/prune.ts'
+import { command as recover } from '../../src/commands/recover.ts'
+import { command as replay } from '../../src/commands/replay.ts'
+import { loadMappings } from '../../src/mapping/loadMappings.ts'
+import { explainError } from '../../src/operations/explainError.ts'
+import { FilesDiffer } from '../../src/operations/ledgerFiles.ts'
+import { digestFiles } from '../../src/outbox/digestFiles.ts'
+import { dataFile, type Fixture, failedE003, mappingFiles, openFixture } from '../commands/fixture.ts'
+import { openConsole } from '../console/openConsole.ts'
+import { setSettings } from '../support/ledger.ts'
+import { completeAgo } from '../support/retention.ts'
+
+/** Changes from a host whose files are not those of the daemons. */
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await openFixture()
+})
+afterAll(() => fixture[Symbol.asyncDispose]())
+
+const daemonsDir = mappingFiles({ 'data.yaml': dataFile })
+const otherDir = mappingFiles({ 'data.yaml': dataFile.replace('maxLength: 10,', 'maxLength: 9,') })
+/** The same mapping, but the table is read in another way. */
+const otherTableDir = mappingFiles({
+  'data.yaml': dataFile,
+  'outbox.yaml':
+    'table: outbox\nid: id\ntype: { column: type }\npayload: { column: payload }\nstate: none\norder: id\n',
+})
+
+beforeEach(async () => {
+  await fixture.reset()
+  await setSettings(fixture.ledger.pool, {
+    ...digestFiles('outbox', loadMappings(daemonsDir)),
+    RETENTION_DAYS: '90',
+  })
+})
+
+const contextIn = (MAPPINGS_DIR: string) => fixture.context(null, { MAPPINGS_DIR })
+const stateOf = async (id: string) => (await fixture.ledger.row(id)).state
+
+test('the refusal says in what the files differ and what to do, and exits with 2', async () => {
+  await fixture.end(failedE003)
+  const refused = await Promise.resolve(replay.action(contextIn(otherDir), [], { yes: true })).catch((error) => error)
+  expect(refused).toBeInstanceOf(FilesDiffer)
+  const { message, exitCode } = explainError(refused)
+  expect(exitCode).toBe(2)
+  expect(message).toMatch(
+    /^the files in .* are not those that the daemons use: mapping of data differs\. Nothing was changed\. Run the command where a daemon runs/,
+  )
+})
+
+describe('is refused, and changes nothing', () => {
+  test('replay', async () => {
+    const id = await fixture.end(failedE003)
+    await expect(replay.action(contextIn(otherDir), [], { yes: true })).rejects.toThrow(FilesDiffer)
+    expect(await stateOf(id)).toBe('failed')
+    expect(await replay.action(contextIn(daemonsDir), [], { yes: true })).toBe(0)
+    expect(await stateOf(id)).toBe('queued')
+  })
+
+  test('recover, unless nothing was lost', async () => {
+    const [id = ''] = await fixture.ledger.capture([{}])
+    await expect(recover.action(contextIn(otherDir), { yes: true })).rejects.toThrow(FilesDiffer)
+    expect(await recover.action(contextIn(otherDir), { nothingLost: true, yes: true })).toBe(0)
+    expect(await stateOf(id)).toBe('queued')
+  })
+
+  test('prune, if outbox.yaml differs', async () => {
+    const [id = ''] = await fixture.ledger.capture([{}])
+    await completeAgo(fixture.ledger.pool, 100)
+    await expect(prune.action(contextIn(otherTableDir), {})).rejects.toThrow('outbox.yaml differs')
+    expect(await stateOf(id)).toBe('completed')
+    expect(await prune.action(contextIn(otherDir), {})).toBe(0)
+  })
+
+  test('a replay in the console', async () => {
+    const id = await fixture.end(failedE003)
+    await using served = await openConsole(contextIn(otherDir))
+    const page = await served.post('/records/choose', { do: 'replay-ticked', id }, '/records')
+    expect(page).toMatchObject({ status: 409, text: expect.stringContaining('mapping of data differs') })
+    expect(await stateOf(id)).toBe('failed')
+  })
+})
+
+test('before the first daemon any files may be used', async () => {
+  await fixture.ledger.reset()
+  const [id = ''] = await fixture.ledger.capture([{ error: 'no mapping', body: null }])
+  expect(await replay.action(contextIn(otherDir), [], { yes: true, dryRun: true })).toBeDefined()
+  expect(await stateOf(id)).toBe('rejected')
+})
