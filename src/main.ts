@@ -89,44 +89,55 @@ const program = new Command('outboxd')
     '\nExit codes: 0 done, 1 failed or no answer, 2 usage or configuration, 3 nothing found or several, 4 not confirmed.',
   )
 
+type Commands = Record<string, () => Promise<{ command: CommandModule }>>
+
 /** In the order of `--help`. Loaded when needed, so that the daemon does not load the sandbox. */
-const commands: Record<string, () => Promise<{ command: CommandModule }>> = {
-  migrate: () => import('./commands/migrate.ts'),
+const daily: Commands = {
   run: () => import('./commands/run.ts'),
   status: () => import('./commands/status.ts'),
   list: () => import('./commands/list.ts'),
   show: () => import('./commands/show.ts'),
   replay: () => import('./commands/replay.ts'),
   resolve: () => import('./commands/resolve.ts'),
-  discard: () => import('./commands/discard.ts'),
+  check: () => import('./commands/check.ts'),
+  map: () => import('./commands/map.ts'),
+}
+const sometimes: Commands = {
+  migrate: () => import('./commands/migrate.ts'),
   pause: () => import('./commands/pause.ts'),
   resume: () => import('./commands/resume.ts'),
-  check: () => import('./commands/check.ts'),
+  discard: () => import('./commands/discard.ts'),
+  audit: () => import('./commands/audit.ts'),
+  console: () => import('./commands/console.ts'),
+  describe: () => import('./commands/describe.ts'),
+  config: () => import('./commands/config.ts'),
+  demo: () => import('./commands/demo.ts'),
+  sandbox: () => import('./commands/sandbox.ts'),
   discover: () => import('./commands/discover.ts'),
-  adopt: () => import('./commands/adopt.ts'),
+}
+const rarely: Commands = {
   recover: () => import('./commands/recover.ts'),
+  adopt: () => import('./commands/adopt.ts'),
   capture: () => import('./commands/capture.ts'),
   prune: () => import('./commands/prune.ts'),
-  audit: () => import('./commands/audit.ts'),
   erase: () => import('./commands/erase.ts'),
-  describe: () => import('./commands/describe.ts'),
-  map: () => import('./commands/map.ts'),
-  sandbox: () => import('./commands/sandbox.ts'),
-  console: () => import('./commands/console.ts'),
-  demo: () => import('./commands/demo.ts'),
-  config: () => import('./commands/config.ts'),
   completion: () => import('./commands/completion.ts'),
 }
+const groups: Record<string, Commands> = { 'Daily:': daily, 'Sometimes:': sometimes, 'Rarely:': rarely }
+const commands: Commands = { ...daily, ...sometimes, ...rarely }
 
 // `completion` describes all others, and the version needs none.
 const isAlone = (Object.hasOwn(commands, wanted) && wanted !== 'completion') || /^(-v|--version)$/.test(wanted)
-for (const [name, load] of Object.entries(commands)) {
-  if (isAlone && name !== wanted) continue
-  const { command } = await load()
-  if (name === wanted) given = command
-  configureCommand(program.command(name), command).action((...words) =>
-    finish(command.action(context, ...(words as never[]))),
-  )
+program.commandsGroup('Rarely:').helpCommand(true)
+for (const [group, members] of Object.entries(groups)) {
+  for (const [name, load] of Object.entries(members)) {
+    if (isAlone && name !== wanted) continue
+    const { command } = await load()
+    if (name === wanted) given = command
+    configureCommand(program.command(name).helpGroup(group), command).action((...words) =>
+      finish(command.action(context, ...(words as never[]))),
+    )
+  }
 }
 
 for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError('(--help tells more)')

@@ -4,47 +4,64 @@ import { boundText } from './boundText.ts'
 /** Cuts and styles text for a terminal. Text for a file or a pipe stays whole and plain. */
 export interface Terminal {
   columns: number
-  bold(text: string): string
+  /** Changes nothing if NO_COLOR is set. */
+  style(format: TextFormat, text: string): string
 }
 
-/** Null if the stream is not a terminal. If NO_COLOR is set, `bold` changes nothing. */
+export type TextFormat = 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'blue' | 'cyan' | 'magenta' | 'gray'
+
+/** Null if the stream is not a terminal. */
 export function terminalOf(stream: NodeJS.WritableStream & { isTTY?: boolean; columns?: number }): Terminal | null {
   if (!stream.isTTY) return null
-  return { columns: stream.columns ?? 80, bold: (text) => styleText('bold', text, { stream }) }
+  return { columns: stream.columns ?? 80, style: (format, text) => styleText(format, text, { stream }) }
 }
+
+/** On a terminal: which format a cell gets, if any. */
+export type CellFormat = (column: string, cell: string) => TextFormat | undefined
 
 /** Aligns rows in columns. On a terminal, cuts long lines if `lastColumnMin` characters of the last column fit. */
 export function renderTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],
   terminal: Terminal | null = null,
+  formatOf: CellFormat = () => undefined,
 ): string {
   const all = [head, ...rows].map((row) => row.map(escapeControl))
   const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)))
-  const lines = all
-    .map((row) => row.map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd(widths[i] ?? 0))).join('  '))
-    .map((line) => line.trimEnd())
-  if (terminal === null) return lines.map((line) => `${line}\n`).join('')
-  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0)
-  const [first = '', ...others] = lines.map((line) => endWithin(line, terminal.columns, before))
-  return [terminal.bold(first), ...others].map((line) => `${line}\n`).join('')
+  const left = (terminal?.columns ?? 0) - widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0)
+  const line = (row: readonly string[], style: (column: number, padded: string) => string) => {
+    const cells = row.map((cell, i) => {
+      if (i < row.length - 1) return style(i, cell.padEnd(widths[i] ?? 0))
+      return style(i, left >= lastColumnMin ? boundText(cell, left) : cell)
+    })
+    return `${cells.join('  ').trimEnd()}\n`
+  }
+  const [first = [], ...others] = all
+  const plain = (_: number, text: string) => text
+  if (terminal === null) return all.map((row) => line(row, plain)).join('')
+  const styled = (column: number, text: string) => {
+    const format = formatOf(head[column] ?? '', text.trimEnd())
+    return format === undefined ? text : terminal.style(format, text)
+  }
+  return [terminal.style('bold', line(first, plain).trimEnd()), '\n', ...others.map((row) => line(row, styled))].join(
+    '',
+  )
 }
 
 export const renderColumns = <Row>(
   rows: readonly Row[],
   columns: Readonly<Record<string, (row: Row) => string>>,
   terminal: Terminal | null = null,
+  formatOf?: CellFormat,
 ): string =>
   renderTable(
     Object.keys(columns),
     rows.map((row) => Object.values(columns).map((cell) => cell(row))),
     terminal,
+    formatOf,
   )
 
 const lastColumnMin = 20
-
-const endWithin = (line: string, columns: number, before: number): string =>
-  columns - before >= lastColumnMin ? boundText(line, columns) : line
 
 /** Also replaces each line break or run of blanks by one blank. */
 export function truncateToOneLine(text: string, charsMax: number): string {

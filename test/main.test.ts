@@ -32,6 +32,18 @@ test.each([[['list', '--nope']], [['list', '--', '--json']]])('%j prints no JSON
   expect(await program.ended()).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/^outboxd: /) })
 })
 
+test('--help shows the eight daily commands first, then the others in two groups', async () => {
+  await using program = startProgram({ args: ['--help'] })
+  const { stdout } = await program.ended()
+  const groups = stdout.matchAll(/^(\w+):\n((?: {2}.*\n)+)/gm)
+  const names = Object.fromEntries(
+    [...groups].map(([, group, lines = '']) => [group, [...lines.matchAll(/^ {2}(\w+)/gm)].map(([, name]) => name)]),
+  )
+  expect(Object.keys(names)).toEqual(['Options', 'Daily', 'Sometimes', 'Rarely'])
+  expect(names.Daily).toEqual(['run', 'status', 'list', 'show', 'replay', 'resolve', 'check', 'map'])
+  expect(names.Rarely).toContain('help')
+})
+
 test('-v prints only the version', async () => {
   await using program = startProgram({ args: ['-v'] })
   expect(await program.ended()).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' })

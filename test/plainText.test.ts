@@ -46,6 +46,21 @@ describe('on a terminal', () => {
     expect(table(20)[1]).toHaveLength(64)
   })
 
+  test('a cell has the colour of its content, and the columns stay aligned', () => {
+    const table = (colours: boolean) =>
+      renderTable(
+        ['STATE', 'ERROR'],
+        [
+          ['failed', 'x'.repeat(60)],
+          ['queued', ''],
+        ],
+        terminal(40, colours),
+        (column, cell) => (column === 'STATE' && cell === 'failed' ? 'red' : undefined),
+      ).split('\n')
+    expect(table(true).slice(1)).toEqual([`\u001b[31mfailed\u001b[39m  ${'x'.repeat(31)}…`, 'queued', ''])
+    expect(table(false)[1]).toBe(`failed  ${'x'.repeat(31)}…`)
+  })
+
   test('the head is bold if the terminal has colours', () => {
     expect(table(80, true)[0]).toBe('\u001b[1mID  ERROR\u001b[22m')
     expect(table(80, false)[0]).toBe('ID  ERROR')

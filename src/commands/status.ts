@@ -8,7 +8,7 @@ import { explainError } from '../operations/explainError.ts'
 import { readLedgerStatus, readOutboxStatus } from '../operations/readStatus.ts'
 import { renderStatus, renderStatusLine } from '../operations/renderStatus.ts'
 import { servicePerformanceJson } from '../operations/serviceLevelTargets.ts'
-import { escapeControl, escapeControlInLines } from '../plainText.ts'
+import { escapeControl, escapeControlInLines, terminalOf } from '../plainText.ts'
 import type { LockingSession } from '../postgres/locks.ts'
 import { formatDuration, formatInstant, formatIsoInstant, formatIsoInstantOrNull, parseDurationMs } from '../time.ts'
 import { defineCommand } from './terminal/command.ts'
@@ -22,9 +22,10 @@ export const command = defineCommand({
     ['--json', 'print JSON; with --watch one document a line'],
     ['--watch', 'repeat until Ctrl-C; redraws a terminal, otherwise appends a line'],
     ['--every <duration>', 'refresh interval for --watch (default: 2s)'],
+    ['--exit-code', 'exit with 1 unless all is well, for cron'],
   ],
   help: `The first line says whether all is well, or what is wrong and which command to run. The exit code is 0, or 1
-if a database cannot be read.
+if a database cannot be read, or with --exit-code also if not all is well.
 
 Examples:
   outboxd status --watch                       # on a terminal
@@ -35,15 +36,18 @@ Examples:
     if (!everyMs) return printUsageErrors(context, [`--every ${options.every}: give a duration such as 2s or 1m`])
     if (options.every !== undefined && !options.watch)
       return printUsageErrors(context, ['--every needs --watch, such as: outboxd status --watch --every 1m'])
+    if (options.watch && options.exitCode)
+      return printUsageErrors(context, ['--watch shows the status until Ctrl-C, so it takes no --exit-code'])
     const { json = false } = options
     return withDatabases(context, async (databases) => {
       if (options.watch) return watch(context, databases, { everyMs, json })
       const report = await readReport(databases)
       if (json) printJson(context, statusJson(report))
-      else context.stdout.write(renderStatus(report))
+      else context.stdout.write(renderStatus(report, terminalOf(context.stdout)))
       const { outbox } = report
       if (outbox.kind === 'unreadable') context.stderr.write(`outboxd: ${escapeControlInLines(outbox.problem)}\n`)
-      return outbox.kind === 'read' ? exitCodes.done : exitCodes.failed
+      const hasFailed = outbox.kind !== 'read' || (options.exitCode === true && !report.diagnoses[0].isWell)
+      return hasFailed ? exitCodes.failed : exitCodes.done
     })
   },
 })
@@ -63,12 +67,12 @@ async function watch(
   databases: Databases,
   { everyMs, json }: { everyMs: number; json: boolean },
 ): Promise<number> {
-  const { isTTY = false } = stdout as { isTTY?: boolean }
+  const terminal = terminalOf(stdout)
   const draw = (text: string, nowMs: number) =>
     `${clearScreen}outboxd status at ${formatInstant(nowMs)}, every ${formatDuration(everyMs)}; Ctrl-C ends it\n\n${text}`
   const show = (report: StatusReport) => {
     if (json) return `${JSON.stringify(statusJson(report))}\n`
-    return isTTY ? draw(renderStatus(report), report.nowMs) : renderStatusLine(report)
+    return terminal === null ? renderStatusLine(report) : draw(renderStatus(report, terminal), report.nowMs)
   }
   const showFailure = (error: unknown) => {
     const nowMs = systemClock.nowMs()
@@ -76,7 +80,7 @@ async function watch(
     const failure = `The ledger cannot be read, and will be read again: ${message.replace(/\s+/g, ' ')}`
     if (json) return `${JSON.stringify({ at: formatIsoInstant(nowMs), well: false, headlines: [failure] })}\n`
     const text = escapeControl(failure)
-    return isTTY ? draw(`${text}\n`, nowMs) : `${formatInstant(nowMs)} ${text}\n`
+    return terminal === null ? `${formatInstant(nowMs)} ${text}\n` : draw(`${terminal.style('red', text)}\n`, nowMs)
   }
   const ended = once(signal, 'abort')
   while (!signal.aborted) {

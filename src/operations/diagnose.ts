@@ -56,6 +56,21 @@ const healthConditionChecks = {
   'outcomes are written back in time': (status) => some(untold(status)),
 } satisfies Record<string, Condition>
 
+/** True if nothing is sent until this is mended. */
+export function stopsSending(diagnosis: Diagnosis): boolean {
+  return !diagnosis.isWell && conditionsOfSending.has(diagnosis.condition)
+}
+
+const conditionsOfSending: ReadonlySet<HealthCondition> = new Set([
+  'no COMMIT hangs',
+  'no pause for the ledger’s history',
+  'the outbox can be read',
+  'the database can be written',
+  'a daemon lives',
+  'no other pause',
+  'due records are claimed',
+] as const)
+
 export type HealthCondition = keyof typeof healthConditionChecks | typeof lastCondition
 
 /** Judged last, because any other broken condition would explain why rows wait. */

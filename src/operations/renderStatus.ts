@@ -1,18 +1,29 @@
 import type { ActivePause } from '../ledger/operator/readSubmissionDetail.ts'
 import type { CountsByKind } from '../ledger/requestCounts.ts'
-import { escapeControl, pluralize, truncateToOneLine } from '../plainText.ts'
+import { escapeControl, pluralize, type Terminal, type TextFormat, truncateToOneLine } from '../plainText.ts'
 import { formatDuration, formatInstant, formatInstantAndDistance } from '../time.ts'
 import { rowsBeforeStartMessage, startPositionMessage } from './databaseMessages.ts'
-import type { StatusReport } from './diagnose.ts'
+import { type Diagnosis, type StatusReport, stopsSending } from './diagnose.ts'
 import { countProblems } from './problemMessages.ts'
 import { servicePerformanceMessage, servicePerformanceOf, sumRequestCounts } from './serviceLevelTargets.ts'
 
 type Row = readonly [name: string, message: string]
 
-export function renderStatus(report: StatusReport): string {
+/** On a terminal, the verdict is green, yellow, or red if nothing is sent. */
+export function renderStatus(report: StatusReport, terminal: Terminal | null = null): string {
   const [first, ...others] = report.diagnoses
-  const rows = [...recordRows(report), ...ledgerRows(report)]
-  return lines([first.message, ...others.map(({ message }) => `Also: ${message}`), '', ...rows.map(line)])
+  const [verdict = '', ...text] = [
+    first.message,
+    ...others.map(({ message }) => `Also: ${message}`),
+    '',
+    ...[...recordRows(report), ...ledgerRows(report)].map(line),
+  ].map(escapeControl)
+  return [terminal?.style(colourOf(first), verdict) ?? verdict, ...text].map((each) => `${each}\n`).join('')
+}
+
+function colourOf(diagnosis: Diagnosis): TextFormat {
+  if (diagnosis.isWell) return 'green'
+  return stopsSending(diagnosis) ? 'red' : 'yellow'
 }
 
 export function renderStatusLine({
@@ -29,14 +40,14 @@ export function renderStatusLine({
     `need attention ${submissions.uncertain + submissions.failed + submissions.rejected}`,
     budgetClause(report),
   ].join(', ')
-  return lines([`${formatInstant(report.nowMs)} ${first.message} | ${figures}${more}`])
+  return `${escapeControl(`${formatInstant(report.nowMs)} ${first.message} | ${figures}${more}`)}\n`
 }
 
-const lines = (all: readonly string[]): string => all.map((text) => `${escapeControl(text)}\n`).join('')
 const line = ([name, message]: Row): string => `${name.padEnd(15)} ${message}`
 
+/** Leaves out what has nothing to say, so that all is well in twelve lines. */
 function recordRows(report: StatusReport): Row[] {
-  const { submissions, probing, outbox, oldestMs, nowMs } = report
+  const { submissions, probing, outbox, oldestMs, reportsDue, backlog, heldForPerson, nowMs } = report
   const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : 'unknown'
   const asked =
     probing > 0 ? `, ${probing} uncertain (outboxd asks the service about ${probing === 1 ? 'it' : 'them'})` : ''
@@ -44,16 +55,18 @@ function recordRows(report: StatusReport): Row[] {
   const { uncertain, failed, rejected } = submissions
   const start = startPositionMessage(report.start)
   const hidden = outbox.kind === 'read' ? rowsBeforeStartMessage(outbox.rowsBeforeStart) : null
-  return [
+  const rows: Row[] = [
     ['to send', `${waiting} in the outbox, ${submissions.queued} captured`],
     ['at the service', `${onTheWire}${submissions.accepted} being processed${asked}`],
     ['needs attention', `${uncertain} uncertain, ${failed} failed, ${rejected} rejected`],
     ['ended', `${submissions.completed} completed, ${submissions.discarded} discarded`],
-    ['to write back', dueReportsClause(report)],
-    ['oldest unsent', oldestMs === null ? 'none' : `created ${formatInstantAndDistance(oldestMs, nowMs)}`],
-    ['backlog', `${backlogClause(report)}${heldRecordsSuffix(report.heldForPerson)}`],
-    ...(start === null ? [] : [['start', [start, hidden ?? []].flat().join(' ')] as const]),
   ]
+  if (reportsDue > 0) rows.push(['to write back', dueReportsClause(report)])
+  if (oldestMs !== null) rows.push(['oldest unsent', `created ${formatInstantAndDistance(oldestMs, nowMs)}`])
+  if (backlog?.records !== 0 || heldForPerson > 0)
+    rows.push(['backlog', `${backlogClause(report)}${heldRecordsSuffix(heldForPerson)}`])
+  if (start !== null) rows.push(['start', hidden === null ? start : `${start} ${hidden}`])
+  return rows
 }
 
 function ledgerRows(report: StatusReport): Row[] {
@@ -118,7 +131,6 @@ export function heldRecordsSuffix(heldCount: number): string {
 }
 
 function pauseRows({ pauses, nowMs }: StatusReport): Row[] {
-  if (pauses.length === 0) return [['paused', 'no']]
   return pauses.map((pause) => {
     const { reason, sinceMs, detail } = pause
     return [

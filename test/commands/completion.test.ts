@@ -17,7 +17,7 @@ async function outboxd(...args: string[]): Promise<string> {
 let commands: string[]
 beforeAll(async () => {
   const help = await outboxd('--help')
-  commands = [...help.slice(help.indexOf('Commands:')).matchAll(/^ {2}(\w+) /gm)].map(([, name = '']) => name)
+  commands = [...help.slice(help.indexOf('Daily:')).matchAll(/^ {2}(\w+) /gm)].map(([, name = '']) => name)
   expect(commands.length).toBeGreaterThan(15)
 })
 

@@ -1,23 +1,52 @@
 import type { FailureCause } from '../../ledger/operator/search.ts'
 import type { ListedSubmission, SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
+import type { State } from '../../model/submission.ts'
 import { csvHeaderLine, csvLines } from '../../operations/spreadsheet.ts'
 import { mayHaveArrivedCell } from '../../operations/submissionFacts.ts'
-import { escapeControl, quoteForShell, renderColumns, type Terminal, truncateToOneLine } from '../../plainText.ts'
+import {
+  escapeControl,
+  quoteForShell,
+  renderColumns,
+  type Terminal,
+  type TextFormat,
+  truncateToOneLine,
+} from '../../plainText.ts'
 import { formatInstant, formatIsoInstant, formatIsoInstantOrNull, replaceEpochMsByIsoTimes } from '../../time.ts'
 
+type Columns = Readonly<Record<string, (submission: ListedSubmission) => string>>
+
+const colourOfState: Readonly<Record<State, TextFormat>> = {
+  queued: 'gray',
+  sending: 'blue',
+  accepted: 'cyan',
+  completed: 'green',
+  failed: 'red',
+  rejected: 'magenta',
+  uncertain: 'yellow',
+  discarded: 'dim',
+}
+
+/** For a terminal, keys come first, states have colours, and an id is its last eight digits, which commands take. */
 export function submissionTable(submissions: readonly ListedSubmission[], terminal: Terminal | null = null): string {
-  const columns: Record<string, (submission: ListedSubmission) => string> = {
-    ID: ({ id }) => id,
+  const facts: Columns = {
     OUTBOX: ({ outboxId }) => truncateToOneLine(outboxId, 36),
     TYPE: ({ type }) => truncateToOneLine(type, 24),
-    KEY: ({ key }) => truncateToOneLine(key ?? '-', 24),
+  }
+  const key: Columns = { KEY: ({ key }) => truncateToOneLine(key ?? '-', 24) }
+  const rest: Columns = {
     STATE: ({ state }) => state,
     CODE: ({ code }) => truncateToOneLine(code ?? '-', 16),
     SINCE: ({ sinceMs }) => formatInstant(sinceMs),
     NOTE: mayHaveArrivedCell,
-    ERROR: ({ error }) => truncateToOneLine(error ?? '', 80),
+    ERROR: ({ error }) => truncateToOneLine(error ?? '', Math.max(80, terminal?.columns ?? 0)),
   }
-  return renderColumns(submissions, columns, terminal)
+  if (terminal === null) return renderColumns(submissions, { ID: ({ id }) => id, ...facts, ...key, ...rest })
+  return renderColumns(
+    submissions,
+    { ...key, ID: ({ id }) => id.slice(-8), ...facts, ...rest },
+    terminal,
+    (column, cell) => (column === 'STATE' ? colourOfState[cell as State] : undefined),
+  )
 }
 
 export const submissionJson = ({ revision: _, ...submission }: ListedSubmission) => replaceEpochMsByIsoTimes(submission)
