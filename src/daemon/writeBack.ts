@@ -36,7 +36,7 @@ const quickMs = 2_500
 const roundMaxMs = 10_000
 /** Until this instance notices what others left to be written back, such as the outcomes of commands. */
 const idleMs = 5_000
-const gatherMs = 50
+const gatherMs = 200
 
 /**
  * Writes the states of records back to their outbox rows. A state is written and ticked off in one transaction:
@@ -70,7 +70,7 @@ export class WriteBack implements LoopPart {
     return databases.raiseForeign(() => this.#writeDue())
   }
 
-  /** Begins a round in 50 ms, so that one round writes back all steps that are written until then. */
+  /** Begins a round in `gatherMs`, so that one round writes back all steps that are written until then. */
   onWritten(written: readonly unknown[]): void {
     if (written.length === 0 || this.#isGathering) return
     this.#isGathering = true

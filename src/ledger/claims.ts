@@ -100,10 +100,10 @@ export class Claims {
     const { queue, trialLostAfterMs } = this.#on
     const fetched = request.polls > 0 ? await queue.fetch(db, request.polls, { rarely: false }) : []
     const rare = request.rarePolls > 0 ? await queue.fetch(db, request.rarePolls, { rarely: true }) : []
+    const due = await this.#readPolls(db, [...fetched, ...rare])
     const free = await lockBudget(db)
     const granted = free === 0 ? null : await grant(db, request, trialLostAfterMs)
     if (granted === null) return null
-    const due = await this.#readPolls(db, [...fetched, ...rare])
     const wanted = countFreeForSubmissions({ submissions: granted.submissions, polls: due.length }, free)
     const submissions = wanted === 0 ? [] : await this.#claimQueued(db, request.id, wanted)
     if (submissions.length + due.length > free) return null

@@ -152,14 +152,16 @@ async function writeUnderFence(
   return written.map((step) => ({ ...step, breach: changed.has(step.submissionId) ? 'duplicate_id' : null }))
 }
 
-/** Locks keys last (queue.ts). */
+/** Locks keys last (queue.ts). The answer to a poll releases nothing, because an accepted record holds nothing back. */
 async function releaseBehind(
   db: Database,
   transitions: readonly Transition[],
   written: readonly WrittenStep[],
 ): Promise<void> {
   const stepped = new Set(written.map(({ submissionId }) => submissionId))
-  const records = transitions.flatMap(({ submission }) => (stepped.has(submission.id) ? [submission] : []))
+  const records = transitions.flatMap(({ submission }) =>
+    stepped.has(submission.id) && submission.state !== 'accepted' ? [submission] : [],
+  )
   await withKeysLockedThenReleased(db, records, async () => {})
 }
 

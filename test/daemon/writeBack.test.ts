@@ -225,10 +225,10 @@ describe('a written step', () => {
     return writeBackOf({} as Setup)
   }
 
-  test('starts a round after 50 ms, together with the steps that follow', () => {
+  test('starts a round after 200 ms, together with the steps that follow', () => {
     const { writeBack, wake } = gathering()
     writeBack.onWritten(['step'])
-    vi.advanceTimersByTime(49)
+    vi.advanceTimersByTime(199)
     writeBack.onWritten(['another'])
     expect(wake).not.toHaveBeenCalled()
     vi.advanceTimersByTime(1)
@@ -236,7 +236,7 @@ describe('a written step', () => {
     vi.advanceTimersByTime(1_000)
     expect(wake).toHaveBeenCalledTimes(1)
     writeBack.onWritten(['a third'])
-    vi.advanceTimersByTime(50)
+    vi.advanceTimersByTime(200)
     expect(wake).toHaveBeenCalledTimes(2)
   })
 

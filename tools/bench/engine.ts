@@ -151,8 +151,13 @@ async function measureBurst(rows: number, daemons: number, keys: number): Promis
   const after = usage()
   const cpuMs = after.reduce((sum, each, n) => sum + each.daemonCpuMs - (before[n]?.daemonCpuMs ?? 0), 0)
   const postgresCpuMs = (after[0]?.postgresCpuMs ?? 0) - (before[0]?.postgresCpuMs ?? 0)
+  const { rows: sums } = await database.pool.query<{ calls: number; blocks: number }>(
+    `select sum(calls)::float8 as calls, sum(shared_blks_hit + shared_blks_read)::float8 as blocks from pg_stat_statements
+     where dbid = (select oid from pg_database where datname = current_database())`,
+  )
+  const { calls, blocks } = sums[0] as (typeof sums)[0]
   printTable(
-    ['rows', 'daemons', 'keys', 'seconds', 'CPU ms/record', 'of it Postgres'],
+    ['rows', 'daemons', 'keys', 'seconds', 'CPU ms/record', 'of it Postgres', 'statements/record', 'blocks/record'],
     [
       [
         rows,
@@ -161,6 +166,8 @@ async function measureBurst(rows: number, daemons: number, keys: number): Promis
         seconds.toFixed(1),
         ((cpuMs + postgresCpuMs) / rows).toFixed(2),
         (postgresCpuMs / rows).toFixed(2),
+        (calls / rows).toFixed(2),
+        (blocks / rows).toFixed(0),
       ].map(String),
     ],
   )
