@@ -12,6 +12,7 @@ import {
   auditLineText,
   auditSumsCsv,
   auditSumsText,
+  isByWho,
   sortAuditSums,
   toAuditLine,
   tryReadAmountFieldNames,
@@ -33,19 +34,20 @@ export const command = defineCommand({
     ['--record <id>', 'only this record: its id, or outbox:N'],
     ['--type <type>', 'only records of this type'],
     ['--containing <text>', 'only records with this text in payload, body or key'],
+    ['--who <name>', 'only acts of operators with this part of a name, and the records on which they acted'],
     ['--sum', 'print exact totals by month, type and outcome instead'],
     ['--csv', 'print CSV, with the time of each step'],
     ['--json', 'print a JSON array, one element a line'],
   ],
   help: `Records are listed in the order in which they ended; those that have not ended come last. Operators'
-acts (pause, resume, reload, adopt, prune, erase) and who looked at values in the console are listed among them; with --key,
+acts (pause, resume, adopt, recover, prune, erase) and who looked at values in the console are listed among them; with --key,
 downloads of all records, too, if the key had a record then. A prune has two lines: its beginning, and its end with the counts.
 Amounts are the decimal fields of the request, each digit as sent. The CSV has a
 column amount_NAME for each amount, and columns for the customer and the currency: EUR, unless the request or its data names
 another. If it names several, or only an inner part names one, all that are possible stand there, such as EUR+USD.
 
-Dates and times without an offset are in UTC. --sum adds up amounts exactly, by month (UTC), type, outcome and currency. A total
-without a currency (text: unknown) may mix several, of erased records.
+Dates and times without an offset are in UTC. --sum adds up amounts exactly, by month (UTC), type, outcome and currency. Amounts
+that may be of several currencies, as of erased records, are counted and not added.
 
 In CSV cells control characters are written like \\u000a, and an apostrophe stands before = + - @ where a spreadsheet would
 calculate. So take exact keys from --json.
@@ -61,19 +63,22 @@ Examples:
     if (options.csv && options.json) problems.push('give --csv or --json, not both')
     const record = parseRecordOption(options.record, problems)
     if (options.containing?.trim() === '') problems.push('--containing needs a text, such as --containing PO-4711')
-    const { key, type, containing, sum } = options
+    const { key, type, containing, who, sum } = options
     if (problems.length > 0 || span.kind === 'invalid') return printUsageErrors(context, problems)
     return withDatabases(context, async (databases, { mappingsDir }) => {
       const form = sum ? sumForm(options) : formOf(options, tryReadAmountFieldNames(mappingsDir))
-      const counts = { record: 0, act: 0 }
-      const total = () => counts.record + counts.act
+      const counts = { record: 0, act: 0, lines: 0 }
       const showProgress = createProgressPrinter(context, () => `Listed ${pluralize(counts.record, 'record')} so far …`)
       await write(context, form.head)
       const asked = { ...span.value, key: key ?? null, record, type: type ?? null, containing: containing ?? null }
       for await (const entry of readAuditEntries(databases.ledger, asked)) {
         if (context.signal.aborted) break
-        await write(context, form.line(toAuditLine(entry), total() === 0))
-        counts[entry.kind] += 1
+        const line = toAuditLine(entry)
+        if (who !== undefined && !isByWho(line, who)) continue
+        await write(context, form.line(line, counts.lines === 0))
+        counts.lines += 1
+        counts.record += line.kind === 'record' ? 1 : 0
+        counts.act += line.kind === 'record' ? line.hands.length : 1
         showProgress()
       }
       await write(context, form.end())
@@ -82,7 +87,7 @@ Examples:
         `${isInterrupted ? 'Interrupted after ' : ''}${pluralize(counts.record, 'record')}, ${pluralize(counts.act, 'act')} of operators.\n`,
       )
       if (isInterrupted) return exitCodes.failed
-      return total() === 0 ? exitCodes.nothing : exitCodes.done
+      return counts.lines === 0 ? exitCodes.nothing : exitCodes.done
     })
   },
 })

@@ -47,6 +47,8 @@ export interface AuditSum {
   records: number
   /** Records that never mapped. */
   withoutAmounts: number
+  /** Records whose amounts may be of several currencies, so they are in no total. */
+  notAdded: number
   amounts: Amounts
 }
 
@@ -55,16 +57,22 @@ export type AuditSums = Map<string, AuditSum>
 export function addToAuditSums(sums: AuditSums, line: AuditLine): void {
   if (line.kind === 'act') return
   const month = line.endedMs === null ? null : formatIsoInstant(line.endedMs).slice(0, 7)
-  const { amounts: given, currency } = line
-  const { type, state: outcome } = line
+  const { type, state: outcome, amounts: given, currency } = line
   const group = JSON.stringify([month ?? '9', type, outcome, currency ?? ''])
-  const none: AuditSum = { month, type, outcome, currency, records: 0, withoutAmounts: 0, amounts: {} }
-  const { records, withoutAmounts, amounts, ...sum } = sums.get(group) ?? none
+  const none = { month, type, outcome, currency, records: 0, withoutAmounts: 0, notAdded: 0, amounts: {} }
+  const { records, withoutAmounts, notAdded, amounts, ...sum } = sums.get(group) ?? none
   const added: Record<string, string> = { ...amounts }
   const decimals = Object.entries(given ?? {}).filter(([, value]) => /^-?\d+(\.\d+)?$/.test(value))
-  for (const [name, value] of decimals) added[name] = addDecimals(added[name] ?? '0', value)
-  const without = decimals.length === 0 ? 1 : 0
-  sums.set(group, { ...sum, records: records + 1, withoutAmounts: withoutAmounts + without, amounts: added })
+  const hasAmounts = decimals.length > 0
+  const isOneCurrency = currency !== null && !currency.includes('+')
+  if (isOneCurrency) for (const [name, value] of decimals) added[name] = addDecimals(added[name] ?? '0', value)
+  sums.set(group, {
+    ...sum,
+    records: records + 1,
+    withoutAmounts: withoutAmounts + (hasAmounts ? 0 : 1),
+    notAdded: notAdded + (hasAmounts && !isOneCurrency ? 1 : 0),
+    amounts: added,
+  })
 }
 
 /** Records that have not ended come last. */
@@ -82,14 +90,21 @@ export function addDecimals(a: string, b: string): string {
 
 const decimalsOf = (text: string) => text.split('.')[1]?.length ?? 0
 
+/** True if a person whose name has this part acted, whatever the case of its letters. */
+export function isByWho(line: AuditLine, who: string): boolean {
+  const names = line.kind === 'act' ? [line.who] : line.hands.map((step) => step.who ?? '')
+  return names.some((name) => name.toLowerCase().includes(who.toLowerCase()))
+}
+
 const isByPerson = ({ actor }: AuditStep) => actor === 'operator'
 
 export function auditLineJson(line: AuditLine) {
   if (line.kind !== 'record') return replaceEpochMsByIsoTimes(line)
   const { kind, id, outboxId, type, state, transactionId, key, code, amounts, attempts, customer, currency } = line
-  const { recordedMs, endedMs, capturedMs, sentMs, acceptedMs, emptiedMs, erasedMs } = line
+  const { mayHaveArrived, recordedMs, endedMs, capturedMs, sentMs, acceptedMs, emptiedMs, erasedMs } = line
   return {
     ...{ kind, id, outboxId, type, key, state, code, amounts, customer, currency, transactionId, attempts },
+    mayHaveArrived,
     ...replaceEpochMsByIsoTimes({ recordedMs, endedMs, capturedMs, sentMs, acceptedMs, emptiedMs, erasedMs }),
     steps: line.steps.map(replaceEpochMsByIsoTimes),
     hands: line.hands.map(replaceEpochMsByIsoTimes),
@@ -99,7 +114,7 @@ export function auditLineJson(line: AuditLine) {
 const columns = [
   ...['kind', 'at', 'outbox_id', 'type', 'key', 'outcome', 'code', 'amounts', 'transaction_id', 'attempts', 'recorded'],
   ...['captured', 'sent', 'accepted', 'ended', 'steps', 'hands', 'emptied', 'erased', 'submission_id'],
-  ...['customer', 'currency'],
+  ...['customer', 'currency', 'may_have_arrived'],
 ]
 const amountColumn = (name: string) => `amount_${name}`
 
@@ -123,20 +138,22 @@ const amountCells = (amounts: Amounts | null): Record<string, string> =>
 
 export function auditSumsCsv(sums: readonly AuditSum[]): string {
   const amounts = [...new Set(sums.flatMap((sum) => Object.keys(sum.amounts)))].toSorted().map(amountColumn)
-  const names = ['month', 'type', 'outcome', 'currency', 'records', 'without_amounts', ...amounts]
-  const cells = ({ month, type, outcome, currency, records, withoutAmounts, amounts: all }: AuditSum) => ({
+  const names = ['month', 'type', 'outcome', 'currency', 'records', 'without_amounts', 'not_added', ...amounts]
+  const cells = ({ month, type, outcome, currency, records, withoutAmounts, notAdded, amounts: all }: AuditSum) => ({
     ...{ month, type, outcome, currency, records: String(records), without_amounts: String(withoutAmounts) },
-    ...amountCells(all),
+    ...{ not_added: String(notAdded), ...amountCells(all) },
   })
   return csvHeaderLine(names) + sums.map((sum) => csvCells(cells(sum), names)).join('')
 }
 
 export function auditSumsText(sums: readonly AuditSum[]): string {
-  const rows = sums.map(({ month, type, outcome, currency, records, withoutAmounts, amounts }) => [
-    ...[month ?? 'not ended', type, outcome, String(records), withoutAmounts === 0 ? '' : String(withoutAmounts)],
-    ...[currency ?? (Object.keys(amounts).length > 0 ? 'unknown' : ''), showAmounts(amounts)],
+  const someOf = (count: number) => (count === 0 ? '' : String(count))
+  const rows = sums.map(({ month, type, outcome, currency, records, withoutAmounts, notAdded, amounts }) => [
+    ...[month ?? 'not ended', type, outcome, String(records), someOf(withoutAmounts), someOf(notAdded)],
+    ...[currency ?? (notAdded > 0 ? 'unknown' : ''), showAmounts(amounts)],
   ])
-  return renderTable(['month', 'type', 'outcome', 'records', 'without amounts', 'currency', 'amounts'], rows)
+  const head = ['month', 'type', 'outcome', 'records', 'without amounts', 'not added', 'currency', 'amounts']
+  return renderTable(head, rows)
 }
 
 function cellsOf(line: AuditLine): Record<string, string | null> {
@@ -158,7 +175,7 @@ function cellsOf(line: AuditLine): Record<string, string | null> {
   return {
     ...known,
     ...{ key: line.key, code: line.code, amounts: showAmounts(line.amounts), attempts: String(line.attempts) },
-    ...{ customer: line.customer, currency: line.currency },
+    ...{ customer: line.customer, currency: line.currency, may_have_arrived: line.mayHaveArrived ? 'yes' : null },
     ...{
       captured: formatIsoInstant(line.capturedMs),
       sent: formatIsoInstantOrNull(line.sentMs),
@@ -202,8 +219,8 @@ function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
   return [...first, key, showAmounts(line.amounts), transaction, whenSent(line), ...line.hands.map(showOperatorStep)]
 }
 
-function whenSent({ sentMs, transactionId, state, hands }: Exclude<AuditLine, AuditedAct>): string {
-  if (sentMs !== null) return `sent ${formatInstant(sentMs)}`
+function whenSent({ sentMs, transactionId, state, hands, mayHaveArrived }: Exclude<AuditLine, AuditedAct>): string {
+  if (sentMs !== null) return `sent ${formatInstant(sentMs)}${mayHaveArrived ? ', may have arrived' : ''}`
   if (transactionId !== null) return 'sent, time unknown'
   const isDoubtful = state === 'uncertain' || hands.some(({ cause }) => cause === 'recovered')
   return isDoubtful ? 'perhaps sent' : 'never sent'

@@ -12,6 +12,7 @@ import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../../src/mapping/mapRecord.ts'
 import { addDecimals } from '../../src/operations/audit.ts'
+import { setSettings } from '../support/ledger.ts'
 import { type Fixture, failedE003, openFixture, payloadOf } from './fixture.ts'
 
 let fixture: Fixture
@@ -19,7 +20,10 @@ beforeAll(async () => {
   fixture = await openFixture()
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
-beforeEach(() => fixture.reset())
+beforeEach(async () => {
+  await fixture.reset()
+  await setSettings(fixture.ledger.pool, { RETENTION_DAYS: '90', RETENTION_PAYLOAD_DAYS: '30' })
+})
 
 async function run(options: OptionsOf<typeof audit> = {}) {
   const context = fixture.context()
@@ -230,7 +234,7 @@ test('--csv has columns for customer, currency and each amount', async () => {
   })
   const { printed } = await run({ csv: true })
   expect(printed.split('\n')[0]).toBe(
-    'kind,at,outbox_id,type,key,outcome,code,amounts,transaction_id,attempts,recorded,captured,sent,accepted,ended,steps,hands,emptied,erased,submission_id,customer,currency,amount_total_amount',
+    'kind,at,outbox_id,type,key,outcome,code,amounts,transaction_id,attempts,recorded,captured,sent,accepted,ended,steps,hands,emptied,erased,submission_id,customer,currency,may_have_arrived,amount_total_amount',
   )
   const rows: Record<string, string>[] = parse(printed, { columns: true })
   const of = (id: string) => rows.find(({ outbox_id }) => outbox_id === id)
@@ -288,9 +292,42 @@ test('the currency of erased records is unknown', async () => {
   expect(await records()).toMatchObject([{ currency: 'USD' }, { currency: 'EUR' }])
   await erase.action(fixture.context(), { key, reason: 'request 1', yes: true })
   expect(await records()).toMatchObject([{ currency: null }, { currency: null }])
-  expect((await run({ sum: true })).printed).toMatch(/ 2 +unknown +total=13\.00\n/)
+  expect((await run({ sum: true })).printed).toMatch(/ 2 +2 +unknown\n/)
   const csv: Record<string, string>[] = parse((await run({ sum: true, csv: true })).printed, { columns: true })
-  expect(csv).toMatchObject([{ records: '2', currency: '', amount_total: '13.00' }])
+  expect(csv).toMatchObject([{ records: '2', not_added: '2', currency: '' }])
+})
+
+test('--sum adds no amounts that may be of several currencies', async () => {
+  const body = '{"currency":"USD","part":{"currency":"CHF"}}'
+  await fixture.end(done(), { outboxId: '1', amounts: { total: '6.00' }, body })
+  await fixture.end(done(), { outboxId: '2', amounts: { total: '7.00' }, body })
+  await fixture.end(done(), { outboxId: '3', amounts: { total: '8.00' } })
+  expect(JSON.parse((await run({ sum: true, json: true })).printed)).toMatchObject([
+    { currency: 'CHF+USD', records: 2, notAdded: 2, amounts: {} },
+    { currency: 'EUR', records: 1, notAdded: 0, amounts: { total: '8.00' } },
+  ])
+})
+
+test('--who lists one person’s acts and the records on which they acted; each decision counts as an act', async () => {
+  await fixture.end(failedE003, { outboxId: '1', ...mappedRecord() })
+  await fixture.end(failedE003, { outboxId: '2', ...mappedRecord() })
+  await replay.action(fixture.context(), ['outbox:1'], { as: 'Alice', reason: 'ticket 1' })
+  await discard.action(fixture.context(), ['outbox:2'], { as: 'bob', reason: 'twice' })
+  await pause.action(fixture.context(), { as: 'alice', reason: 'closing', for: '1h' })
+  const { printed, messages } = await run({ who: 'alice' })
+  expect(printed).toMatch(/pause/)
+  expect(printed).toMatch(/outbox:1/)
+  expect(printed).not.toMatch(/outbox:2/)
+  expect(messages).toBe('1 record, 2 acts of operators.\n')
+  expect((await run()).messages).toBe('2 records, 3 acts of operators.\n')
+  expect(await run({ who: 'carol' })).toMatchObject({ code: 3, printed: '' })
+})
+
+test('a record that failed although it may have arrived says so in text, CSV and JSON', async () => {
+  await fixture.end({ ...failedE003, mayHaveArrived: true }, { outboxId: '1', ...mappedRecord() })
+  expect(await records()).toMatchObject([{ mayHaveArrived: true }])
+  expect((await run()).printed).toContain(', may have arrived')
+  expect(parse((await run({ csv: true })).printed, { columns: true })).toMatchObject([{ may_have_arrived: 'yes' }])
 })
 
 test('--sum prints exact totals by month, type, outcome and currency, beyond the precision of a double', async () => {
