@@ -8,6 +8,7 @@ import { command as prune } from '../../src/commands/prune.ts'
 import { command as replay } from '../../src/commands/replay.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { type Fixture, failedE003, openFixture, payloadOf } from '../commands/fixture.ts'
+import { setSettings } from '../support/ledger.ts'
 import { until } from '../support/until.ts'
 import { type OpenedConsole, openConsole } from './openConsole.ts'
 
@@ -84,6 +85,7 @@ test('an erased record keeps who acted on it but not why, and a pruned one leave
   expect(record.text).not.toContain('Erika')
 
   await pool.query(`update outboxd.submission set ended_at = now() - interval '100 days' where id = $1`, [id])
+  await setSettings(fixture.ledger.pool, { RETENTION_DAYS: '90', RETENTION_PAYLOAD_DAYS: '30' })
   expect(await prune.action(fixture.context(), { as: 'zoe' })).toBe(0)
   const pruned = rowsOf((await served.get('/audit')).text)
   expect(pruned.map((row) => /(officer|alice|zoe)</.exec(row)?.[1])).toEqual(['zoe', 'zoe', 'officer'])

@@ -8,6 +8,7 @@ import { command as resolve } from '../../src/commands/resolve.ts'
 import { command as resume } from '../../src/commands/resume.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from '../commands/fixture.ts'
 import type { TestContext } from '../support/context.ts'
+import { setSettings } from '../support/ledger.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 
 /** The logs keep who made each change and why. */
@@ -99,6 +100,7 @@ test('resume --all, adopt and prune are logged with name and reason', async () =
   await fixture.ledger.pool.query(
     `update outboxd.submission set report_due = false, ended_at = now() - interval '100 days'`,
   )
+  await setSettings(fixture.ledger.pool, { RETENTION_DAYS: '90', RETENTION_PAYLOAD_DAYS: '30' })
   await prune.action(fixture.context(), dave)
   expect(await acts('dave')).toMatchObject([
     { act: 'resume --all', reason: 'ticket 5', detail: { pauses: ['unavailable'] } },
