@@ -8,7 +8,7 @@ import {
 } from '../ledger/snapshot.ts'
 import { type OutboxBacklog, readBacklog } from '../outbox/backlog.ts'
 import { replaceChangeCaptureProblems } from '../outbox/changeCaptureFaults.ts'
-import { createLockedRowWatch } from '../outbox/lockedRows.ts'
+import { LockedRowWatch } from '../outbox/lockedRows.ts'
 import type { Database } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
 import { createPeriodicPart, createStepRound, type LoopPart } from './loop.ts'
@@ -32,7 +32,7 @@ export function createDatabaseObservation(
   onBacklog: (rows: number) => void,
 ): LoopPart {
   const { ledger, outbox, instance } = databases
-  const watchLocks = createLockedRowWatch(outbox, clock.stopwatch())
+  const lockedRows = new LockedRowWatch(outbox, clock.stopwatch())
   const elapsedMs = clock.stopwatch()
   let backlog: OutboxBacklog | null = null
   let countAtMs = Number.NEGATIVE_INFINITY
@@ -74,7 +74,7 @@ export function createDatabaseObservation(
   async function observeRarely(): Promise<void> {
     if (elapsedMs() < rareAtMs) return
     await countActs()
-    if (await databases.hasOwnSettings()) await watchLocks()
+    if (await databases.hasOwnSettings()) await lockedRows.runOnce()
     await replaceChangeCaptureProblems(ledger, outbox.pool)
     rareAtMs = elapsedMs() + rareEveryMs - everyMs / 2
   }

@@ -1,7 +1,7 @@
 import { conflictsMax } from '../ledger/rowConflicts.ts'
 import type { Problem, ProblemKind } from '../model/problem.ts'
 import { faultsViewName } from '../outbox/changeCaptureFaults.ts'
-import { unknownStatusAdvice } from '../outbox/unclaimedRows.ts'
+import { unknownStatusAdvice } from '../outbox/survey.ts'
 import { escapeControl, pluralize, quoteForShell, truncateToOneLine } from '../plainText.ts'
 import { formatInstant } from '../time.ts'
 import { rowConflictAdvice } from './submissionFacts.ts'

@@ -19,12 +19,12 @@ import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { CapturedRecord, OutboxRecord } from '../model/outbox.ts'
 import { canBeCausedByRow } from '../outbox/failingRows.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
-import { makeStaleReportsDue } from '../outbox/rowsUnderWay.ts'
 import {
   findRowsWithoutRecord,
+  makeStaleReportsDue,
   type RowWithoutRecord,
   readTransactionsNamedInRows,
-} from '../outbox/rowsWithoutRecord.ts'
+} from '../outbox/rowsUnderWay.ts'
 import { beginTransaction, type Database, inTransaction } from '../postgres/database.ts'
 import { inBatches } from './bulkChange.ts'
 import { type Databases, withOutbox } from './databases.ts'

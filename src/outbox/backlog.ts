@@ -1,6 +1,5 @@
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { type TypeCount, typeCountsSql } from './rowExpressions.ts'
 
 export interface OutboxBacklog {
   waiting: number
@@ -13,7 +12,8 @@ export function backlogStatements({ rows: { from, uncaptured, type, createdAt, o
     backlog: `select count(*)::float8 as waiting,
         (select ${createdAt} from ${from} where ${uncaptured} order by ${order} limit 1) as oldest
       from ${from} where ${uncaptured}`,
-    types: typeCountsSql(from, type, uncaptured),
+    types: `select type, count(*)::int as waiting from (select ${type} as type from ${from} where ${uncaptured} limit $1) waiting
+      group by type order by type`,
   }
 }
 
@@ -27,6 +27,11 @@ export function readBacklog(outbox: Outbox): Promise<OutboxBacklog> {
 function toMs(iso: string | null | undefined): number | null {
   const ms = Date.parse(iso ?? '')
   return Number.isNaN(ms) ? null : ms
+}
+
+export interface TypeCount {
+  type: string
+  waiting: number
 }
 
 /** The most rows that are counted by type. Counting them takes about ten milliseconds. */

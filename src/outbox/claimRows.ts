@@ -3,13 +3,13 @@ import type { OutboxRecord, RowOrder, RowStatus, RowsRequest } from '../model/ou
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import { assertIdsAreComparable } from './comparableIds.ts'
-import { createKeyOrderFilter, idCharsMax, shortenedIdSql } from './keyOrder.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { advancePosition, readStablePosition } from './position.ts'
 import { readWaitingRowsThatFit } from './readRows.ts'
+import { idCharsMax } from './rowExpressions.ts'
 import type { StablePosition } from './stablePosition.ts'
-import { toMarkedState, writeBackStatements } from './writeBackStatements.ts'
+import { toMarkedState, writeBackStatements } from './writeBack.ts'
 
 /** Rows that the capture's transaction may capture. It has them locked, if the table's form lets it. */
 export interface ClaimedRows {
@@ -128,7 +128,22 @@ const setBackMax = 1_000
 type ClaimStatements = ReturnType<typeof claimStatements>
 
 export function claimStatements({ rows, locksRows }: OpenTable) {
-  const { from, uncaptured, hasNoRecord, isAhead, setBack, key, keyHash, type, sort, order, id, idType, idText } = rows
+  const {
+    from,
+    uncaptured,
+    hasNoRecord,
+    isAhead,
+    setBack,
+    key,
+    keyHash,
+    type,
+    sort,
+    order,
+    id,
+    idType,
+    idText,
+    shortenedId,
+  } = rows
   const [first, second] = sort
   // Postgres reads the last row's sort value itself, because a value sent as text may lose digits. NULL sorts last and
   // needs a case of its own.
@@ -142,14 +157,14 @@ export function claimStatements({ rows, locksRows }: OpenTable) {
   return {
     // `for no key update`, because `for update` would block inserts that refer to these rows.
     lock: `select ${idText} as "outboxId", ${keyHash} as "keyHash"
-      from ${from} where ${uncaptured} and ${shortenedIdSql(idText)} <> all($2::text[]) and (${type} = any($3::text[])) is not true
+      from ${from} where ${uncaptured} and ${shortenedId} <> all($2::text[]) and (${type} = any($3::text[])) is not true
         and (${key} is null or (${key} <> all($4::text[]) and ${keyHash} <> all($5::bigint[])) or ${id} = any($6::${idType}[]))
       order by ${order} limit $1 ${locksRows ? 'for no key update of o skip locked' : ''}`,
     keyById,
     lockById: `${keyById} ${locksRows ? 'for no key update of o nowait' : ''}`,
     overtaking: `select "outboxId" from (
         select ${idText} as "outboxId", ${id} = any($2::${idType}[]) as locked,
-          bool_or(${id} <> all($2::${idType}[]) and ${shortenedIdSql(idText)} <> all($3::text[])) over (partition by ${keyHash} order by ${order}) as "isBehind"
+          bool_or(${id} <> all($2::${idType}[]) and ${shortenedId} <> all($3::text[])) over (partition by ${keyHash} order by ${order}) as "isBehind"
         from ${from} where ${uncaptured} and ${keyHash} = any($1::bigint[]) and ${upToLast}
       ) "inOrder" where locked and "isBehind"`,
     reportAgain: `update outboxd.submission set report_due = true
@@ -221,9 +236,16 @@ async function findOvertaking(
   return new Set(idsOf(rows))
 }
 
+/** After `keyRowsMax` rows of a key, or a row that has to wait, all later rows of the key wait. */
 function takeInKeyOrder(rows: readonly LockedRow[], overtaking: ReadonlySet<string>, keyRowsMax: number): LockedRow[] {
-  const goes = createKeyOrderFilter(keyRowsMax)
-  return rows.filter(({ outboxId, keyHash }) => goes(keyHash, !overtaking.has(outboxId)))
+  const taken = new Map<string, number>()
+  return rows.filter(({ outboxId, keyHash }) => {
+    if (keyHash === null) return true
+    const count = taken.get(keyHash) ?? 0
+    const goes = count < keyRowsMax && !overtaking.has(outboxId)
+    taken.set(keyHash, goes ? count + 1 : keyRowsMax)
+    return goes
+  })
 }
 
 const cutIdsOf = (rows: readonly { outboxId: string }[]) => idsOf(rows).map((id) => id.slice(0, idCharsMax))

@@ -3,83 +3,89 @@ import type { Database } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import type { OpenTable } from './openTable.ts'
 
-export type FailingRowTracker = ReturnType<typeof createFailingRowTracker>
-type FailingRowStatements = ReturnType<typeof failingRowStatements>
-
 /** If more rows fail, the filter is the cause, not a row. */
 const unfilterableMax = 100
 const pageRows = 2_000
 const searchMaxMs = 5_000
 const retestMs = 60_000
 
-/** Tracks rows whose filter raises an error, because every statement that reads such a row fails. */
-export function createFailingRowTracker(ledger: Database) {
-  let known: readonly string[] = []
-  let testedAt = 0
-  let after: string | null = null
-  let learning: Promise<void> | null = null
+/** Rows whose filter raises an error. Every statement that reads such a row fails. */
+export class FailingRows {
+  readonly #ledger: Database
+  #known: readonly string[] = []
+  #testedAt = 0
+  #after: string | null = null
+  #learning: Promise<void> | null = null
 
-  const fails = ({ db, ask }: FailingRowStatements, ids: readonly string[]) =>
-    findFailingIds(ids, (those) => db.query(ask, [those]), unfilterableMax)
+  constructor(ledger: Database) {
+    this.#ledger = ledger
+  }
 
-  async function search(statements: FailingRowStatements): Promise<string[]> {
+  /** Statements leave out the filter for these rows. */
+  ids(): readonly string[] {
+    return this.#known
+  }
+
+  /** @returns true if the known ids differ from those in `before` */
+  async find(table: OpenTable, before: readonly string[]): Promise<boolean> {
+    this.#learning ??= this.#learn(table).finally(() => {
+      this.#learning = null
+    })
+    await this.#learning
+    return this.#known !== before
+  }
+
+  /** Checks once a minute whether the failing rows still fail. */
+  async retest(table: OpenTable): Promise<void> {
+    if (this.#known.length === 0 || performance.now() - this.#testedAt < retestMs) return
+    const standing = await findFailing(table, this.#known)
+    const over = this.#known.filter((id) => !standing.includes(id))
+    this.#known = standing
+    await this.#raise()
+    await clearProblems(this.#ledger, 'row_skipped', over)
+  }
+
+  async #learn(table: OpenTable): Promise<void> {
+    const all = new Set([...this.#known, ...(await this.#search(table))])
+    if (all.size === this.#known.length || all.size > unfilterableMax) return
+    this.#known = [...all]
+    await this.#raise()
+  }
+
+  async #search(table: OpenTable): Promise<string[]> {
+    const { candidates } = failingRowStatements(table)
     const until = performance.now() + searchMaxMs
     const found: string[] = []
     while (found.length <= unfilterableMax && performance.now() < until) {
-      const { rows } = await statements.db.query<{ id: string }>(statements.candidates, [after, pageRows])
+      const { rows } = await table.db.query<{ id: string }>(candidates, [this.#after, pageRows])
       const ids = rows.map(({ id }) => id)
-      found.push(...(await fails(statements, ids)))
-      after = ids.length < pageRows ? null : (ids.at(-1) ?? null)
-      if (after === null) break
+      found.push(...(await findFailing(table, ids)))
+      this.#after = ids.length < pageRows ? null : (ids.at(-1) ?? null)
+      if (this.#after === null) break
     }
     return found
   }
 
-  async function raise(): Promise<void> {
-    testedAt = performance.now()
+  async #raise(): Promise<void> {
+    this.#testedAt = performance.now()
     await raiseProblems(
-      ledger,
-      known.map((subject) => ({ kind: 'row_skipped', subject, detail, retryInMs: retestMs })),
+      this.#ledger,
+      this.#known.map((subject) => ({ kind: 'row_skipped', subject, detail, retryInMs: retestMs })),
     )
   }
+}
 
-  async function learn(statements: FailingRowStatements): Promise<void> {
-    const all = new Set([...known, ...(await search(statements))])
-    if (all.size === known.length || all.size > unfilterableMax) return
-    known = [...all]
-    await raise()
-  }
-
-  return {
-    /** Statements leave out the filter for these rows. */
-    ids: () => known,
-    /** @returns true if the known ids differ from those in `before` */
-    async find(statements: FailingRowStatements, before: readonly string[]): Promise<boolean> {
-      learning ??= learn(statements).finally(() => {
-        learning = null
-      })
-      await learning
-      return known !== before
-    },
-    /** Checks once a minute whether the failing rows still fail. */
-    async retest(statements: FailingRowStatements): Promise<void> {
-      if (known.length === 0 || performance.now() - testedAt < retestMs) return
-      const standing = await fails(statements, known)
-      const over = known.filter((id) => !standing.includes(id))
-      known = standing
-      await raise()
-      await clearProblems(ledger, 'row_skipped', over)
-    },
-  }
+function findFailing(table: OpenTable, ids: readonly string[]): Promise<string[]> {
+  const { ask } = failingRowStatements(table)
+  return findFailingIds(ids, (those) => table.db.query(ask, [those]), unfilterableMax)
 }
 
 const detail =
   'the filter in outbox.yaml raises an error for this row, so the daemon cannot tell whether to send it. Later rows of its key wait, too. Fix the row or the filter'
 
-export function failingRowStatements({ db, table, rowsIncludingFailing }: OpenTable) {
+export function failingRowStatements({ table, rowsIncludingFailing }: OpenTable) {
   const { from, mayWait, id, idType, idText } = rowsIncludingFailing
   return {
-    db,
     /**
      * Selects the ids of waiting rows, without the filter. $1 is the id before the first, or null; $2 is the most ids.
      */

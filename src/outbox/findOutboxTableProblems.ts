@@ -14,9 +14,9 @@ import { rowReadStatements } from './readRows.ts'
 import { addTableSchemaIfFound } from './readTableShape.ts'
 import { rowsUnderWayStatements } from './rowsUnderWay.ts'
 import { sliceEndSql } from './slices.ts'
+import { rowsBehindPositionSql, unknownStatusCountsSql } from './survey.ts'
 import { findWriteBackProblemClauses, lockOneWaitingRowSql } from './tryWriteBack.ts'
-import { rowsBehindPositionSql, unknownStatusCountsSql } from './unclaimedRows.ts'
-import { writeBackStatements } from './writeBackStatements.ts'
+import { writeBackStatements } from './writeBack.ts'
 
 /**
  * Finds reasons why the daemon would fail on this table. Needs no ledger. If one problem hides others, returns only

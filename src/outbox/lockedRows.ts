@@ -2,7 +2,7 @@ import { readProblemSubjects, replaceProblems, shortenProblemSubject } from '../
 import { beginTransaction, type DatabasePool } from '../postgres/database.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { lockHolderSql } from './writeBackStatements.ts'
+import { lockHolderSql } from './writeBack.ts'
 
 interface LockedRow {
   outboxId: string
@@ -78,26 +78,29 @@ async function readFree(db: DatabasePool, free: string, outboxIds: readonly stri
 /** A longer lock is a problem, because saving a form takes a moment. */
 const longLockMs = 60_000
 
-/**
- * Watches for rows that a session of the ERP keeps locked, because capture leaves them out silently.
- *
- * @returns a check that raises a problem for each row that stays locked for a minute, and clears it when the row is
- * free
- */
-export function createLockedRowWatch(outbox: Outbox, elapsedMs: () => number): () => Promise<void> {
-  const { ledger } = outbox
-  let seenSince: ReadonlyMap<string, number> = new Map()
-  return async () => {
-    const marked = await readMarked(outbox)
-    const nowMs = elapsedMs()
-    const before = seenSince
-    const sinceOf = (id: string) => before.get(id) ?? nowMs
-    seenSince = new Map(marked.map((id) => [id, sinceOf(id)]))
+/** Watches for rows that a session of the ERP keeps locked, because capture leaves them out silently. */
+export class LockedRowWatch {
+  readonly #outbox: Outbox
+  readonly #elapsedMs: () => number
+  #seenSince: ReadonlyMap<string, number> = new Map()
+
+  constructor(outbox: Outbox, elapsedMs: () => number) {
+    this.#outbox = outbox
+    this.#elapsedMs = elapsedMs
+  }
+
+  /** Raises a problem for each row that stays locked for a minute, and clears it when the row is free. */
+  async runOnce(): Promise<void> {
+    const { ledger } = this.#outbox
+    const marked = await readMarked(this.#outbox)
+    const nowMs = this.#elapsedMs()
+    this.#seenSince = new Map(marked.map((id) => [id, this.#seenSince.get(id) ?? nowMs]))
     const standing = await readProblemSubjects(ledger, 'row_locked')
-    const isLong = (id: string) => standing.has(shortenProblemSubject(id)) || nowMs - sinceOf(id) >= longLockMs
-    const suspects = marked.filter(isLong)
+    const suspects = [...this.#seenSince].flatMap(([id, sinceMs]) =>
+      standing.has(shortenProblemSubject(id)) || nowMs - sinceMs >= longLockMs ? [id] : [],
+    )
     if (suspects.length === 0 && standing.size === 0) return
-    const locked = suspects.length === 0 ? [] : await findLocked(outbox, suspects)
+    const locked = suspects.length === 0 ? [] : await findLocked(this.#outbox, suspects)
     await replaceProblems(ledger, 'row_locked', locked.map(problemOf))
   }
 }

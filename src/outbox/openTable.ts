@@ -6,8 +6,8 @@ import type { TableShape } from './columns.ts'
 import { type OutboxTable, type TableForm, tableFormOf } from './outboxTable.ts'
 import { OutboxTableUnusable, readOutboxIdentity, readTableShape } from './readTableShape.ts'
 import { type RowExpressions, rowExpressions } from './rowExpressions.ts'
-import { createStablePositionReader, type StablePositionReader } from './stablePosition.ts'
-import { writeBackAssignments } from './writeBackStatements.ts'
+import { StablePositionReader } from './stablePosition.ts'
+import { writeBackAssignments } from './writeBack.ts'
 
 export interface TableShapeAndIdentity {
   readonly shape: TableShape
@@ -72,7 +72,7 @@ export function openTable(
     rowsIncludingFailing: rowExpressions(table, shape, served.start),
     locksRows: form !== 'append-only' && writeBackAssignments(table, shape).length > 0,
     stablePosition:
-      form === 'append-only' && table.sequence !== null ? createStablePositionReader(db, shape, table.sequence) : null,
+      form === 'append-only' && table.sequence !== null ? new StablePositionReader(db, shape, table.sequence) : null,
     passedKeys: null,
     areIdsComparable: false,
   }

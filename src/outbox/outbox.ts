@@ -6,12 +6,7 @@ import {
   readServedOutbox,
   type ServedOutbox,
 } from '../ledger/binding.ts'
-import {
-  canBeCausedByRow,
-  createFailingRowTracker,
-  type FailingRowTracker,
-  failingRowStatements,
-} from './failingRows.ts'
+import { canBeCausedByRow, FailingRows } from './failingRows.ts'
 import { type OpenTable, openTable, readTableShapeAndIdentity, type TableShapeAndIdentity } from './openTable.ts'
 import { isMarkedOnCapture, type OutboxTable, qualifiedNameSql, toOutboxTable } from './outboxTable.ts'
 import { addTableSchemaIfFound, OutboxTableUnusable } from './readTableShape.ts'
@@ -28,7 +23,7 @@ export class Outbox {
   /** The table's name in SQL, quoted, with its schema if `outbox.yaml` names one. */
   readonly describedNameSql: string
   readonly isMarkedOnCapture: boolean
-  readonly failingRows: FailingRowTracker
+  readonly failingRows: FailingRows
   #inspected: Promise<TableShapeAndIdentity> | undefined
   #opened: { table: OpenTable; key: string } | undefined
 
@@ -41,7 +36,7 @@ export class Outbox {
     this.channel = this.described.channel
     this.describedNameSql = qualifiedNameSql(this.described)
     this.isMarkedOnCapture = isMarkedOnCapture(this.described)
-    this.failingRows = createFailingRowTracker(ledger)
+    this.failingRows = new FailingRows(ledger)
   }
 
   /** Reads the catalog once, so a changed table or trigger needs a reload. @throws OutboxTableUnusable */
@@ -104,14 +99,14 @@ export class Outbox {
   async queryTable<T>(question: (table: OpenTable) => Promise<T>, served?: ServedOutbox): Promise<T> {
     const before = this.failingRows.ids()
     const first = await this.open(served)
-    await this.failingRows.retest(failingRowStatements(first))
+    await this.failingRows.retest(first)
     const known = this.failingRows.ids()
     const table = known === before ? first : await this.open()
     try {
       return await question(table)
     } catch (error) {
       if (this.described.filter === null || !canBeCausedByRow(error)) throw error
-      if (!(await this.failingRows.find(failingRowStatements(table), known))) throw error
+      if (!(await this.failingRows.find(table, known))) throw error
       return question(await this.open())
     }
   }

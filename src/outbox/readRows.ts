@@ -3,7 +3,6 @@ import type { OutboxRecord } from '../model/outbox.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import type { DatedRow } from './capturedRows.ts'
-import { shortenedIdSql } from './keyOrder.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
@@ -29,7 +28,7 @@ export function rowReadStatements(table: OpenTable) {
     any: any[table.form],
     look: `select ${seen} from ${from} where ${id} = any($1::${idType}[])`,
     /** Like `look`, for ids that do not fit the column's type. Uses no index. */
-    lookByText: `select ${seen} from ${from} where ${shortenedIdSql(idText)} = any($1::text[])`,
+    lookByText: `select ${seen} from ${from} where ${table.rows.shortenedId} = any($1::text[])`,
   }
 }
 

@@ -21,6 +21,9 @@ interface SortValue {
   readonly type: string
 }
 
+/** The ledger cuts a row's id to this length when it records a problem, so only this part of an id is compared. */
+export const idCharsMax = 500
+
 export type RowExpressions = Readonly<ReturnType<typeof rowExpressions>>
 
 /**
@@ -99,6 +102,8 @@ export function rowExpressions(
     idType: columnOf(shape, table.id).type,
     exactIdType: columnOf(shape, table.id).exactType,
     idText,
+    /** The id as the ledger cuts it. Compared as text, because a cut id may not fit the column's type. */
+    shortenedId: `left(${idText}, ${idCharsMax})`,
     /** The values by which rows are ordered. The last one is always the id. */
     sort,
     order: sort.map(({ expression }) => expression).join(', '),
@@ -194,15 +199,6 @@ function momentSql({ column: name, unit, timezone }: CreatedAt, shape: TableShap
   const local = `(${moment} at time zone ${literalSql(timezone)})`
   return baseType === 'date' ? `${local}::date` : local
 }
-
-export interface TypeCount {
-  type: string
-  waiting: number
-}
-
-export const typeCountsSql = (fromSql: string, typeSql: string, conditionSql: string): string => `
-  select type, count(*)::int as waiting from (select ${typeSql} as type from ${fromSql} where ${conditionSql} limit $1) waiting
-  group by type order by type`
 
 /**
  * Does not use the timezone of `outbox.yaml`, because the operator may correct it later. A date is too coarse: an id may

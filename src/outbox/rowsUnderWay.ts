@@ -1,6 +1,6 @@
 import { endStates } from '../model/submission.ts'
 import type { Database } from '../postgres/database.ts'
-import { type DatedRow, findCapturedRows } from './capturedRows.ts'
+import { type DatedRow, findCapturedRows, type SeenRow } from './capturedRows.ts'
 import { columnTextSql, literalListSql, prefixedColumnSql, type TableShape } from './columns.ts'
 import { readRowsThatDoNotFail } from './failingRows.ts'
 import type { OpenTable } from './openTable.ts'
@@ -9,7 +9,7 @@ import type { OutboxTable } from './outboxTable.ts'
 import { notBeforeStartSql } from './rowExpressions.ts'
 import { isInSliceSql, readNextSliceBounds, sliceRowsMax, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
-import { writeBackAssignments } from './writeBackStatements.ts'
+import { writeBackAssignments } from './writeBack.ts'
 
 /** A row whose state says that it was captured, but not that its record has ended. */
 export interface RowUnderWay extends DatedRow {
@@ -99,11 +99,7 @@ export async function makeStaleReportsDue(outbox: Outbox, goOn: () => boolean = 
   }
 }
 
-export async function readLostRows(
-  { ledger }: Outbox,
-  table: OpenTable,
-  { after, upTo }: TableSlice,
-): Promise<RowUnderWay[]> {
+async function readLostRows({ ledger }: Outbox, table: OpenTable, { after, upTo }: TableSlice): Promise<RowUnderWay[]> {
   const { underWay, rowsSql, filtered } = rowsUnderWayStatements(table)
   if (underWay === null) return []
   const { rows } = await table.db.query<RowUnderWay>(rowsSql(underWay), [after, upTo])
@@ -137,9 +133,69 @@ async function leaveOutOthers(
   return rows.filter(({ outboxId }) => ours.has(outboxId))
 }
 
-export function transactionIdInRowSql({ write }: OutboxTable, shape: TableShape): string {
+function transactionIdInRowSql({ write }: OutboxTable, shape: TableShape): string {
   const texts = write
     .filter(({ what }) => what === 'transaction_id')
     .map(({ column: name }) => `nullif(btrim(${columnTextSql(name, shape)}), '')`)
   return texts.length === 0 ? 'null::text' : `coalesce(${texts})`
+}
+
+export interface RowWithoutRecord {
+  outboxId: string
+  /** True if the row's state says that it was captured. */
+  isMarked: boolean
+  /** Null if the row names none. */
+  transactionId: string | null
+}
+
+/** Finds the rows that wait, or that are marked as under way, and are not in the ledger. Reads the whole table. */
+export async function findRowsWithoutRecord(outbox: Outbox): Promise<RowWithoutRecord[]> {
+  const found: RowWithoutRecord[] = []
+  for (let after: string | null = null; ; ) {
+    const table = await outbox.open()
+    const slice = await readNextSliceBounds(table.db, table.rows, after, sliceRowsMax)
+    const lost = await readLostRows(outbox, table, slice)
+    found.push(...lost.map(({ outboxId, transactionId }) => ({ outboxId, transactionId, isMarked: true })))
+    const waiting = await outbox.queryTable((asked) => readWaitingRows(outbox, asked, slice))
+    found.push(...waiting.map((row) => ({ ...row, isMarked: false })))
+    after = slice.upTo
+    if (after === null) return found
+  }
+}
+
+async function readWaitingRows(
+  { ledger }: Outbox,
+  { db, table, shape, rows: expressions }: OpenTable,
+  { after, upTo }: TableSlice,
+): Promise<Omit<RowWithoutRecord, 'isMarked'>[]> {
+  const { from, waitsWithoutRecord, seen, id } = expressions
+  const { rows } = await db.query<DatedRow & { transactionId: string | null }>(
+    `select ${seen}, ${transactionIdInRowSql(table, shape)} as "transactionId" from ${from}
+     where ${waitsWithoutRecord}${isInSliceSql(expressions, 1)} order by ${id}`,
+    [after, upTo],
+  )
+  const { known } = await findCapturedRows(ledger, rows)
+  return rows.filter(({ outboxId }) => !known.has(outboxId))
+}
+
+/** Reads the transactions that rows name, whatever their state. @returns by row id */
+export async function readTransactionsNamedInRows(
+  outbox: Outbox,
+  outboxIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { db, table, shape, rows: expressions } = await outbox.open()
+  const { from, id, idType, idText, created } = expressions
+  const transaction = transactionIdInRowSql(table, shape)
+  // Ids that do not fit the column's type are those of no row.
+  const rows = await readRowsThatDoNotFail<SeenRow & { transactionId: string }>(
+    db,
+    `select ${idText} as "outboxId", ${created} as created, ${transaction} as "transactionId"
+     from ${from} where ${id} = any($1::${idType}[]) and ${transaction} is not null`,
+    outboxIds,
+  )
+  const { conflicts } = await findCapturedRows(outbox.ledger, rows)
+  const others = new Set(conflicts.map(({ outboxId }) => outboxId))
+  return new Map(
+    rows.flatMap(({ outboxId, transactionId }) => (others.has(outboxId) ? [] : [[outboxId, transactionId]])),
+  )
 }

@@ -16,7 +16,7 @@ import {
   type WriteBackStatements,
   writeBackAssignments,
   writeBackStatements,
-} from './writeBackStatements.ts'
+} from './writeBack.ts'
 
 export type WriteBackTryResult =
   | { kind: 'never-written' }

@@ -1,7 +1,18 @@
+import { areOtherRowsSql } from '../ledger/rowConflicts.ts'
 import type { RowOutcome, RowStatus } from '../model/outbox.ts'
-import type { Database } from '../postgres/database.ts'
+import { endStates, type State, states } from '../model/submission.ts'
+import { type Database, quoteIdentifier } from '../postgres/database.ts'
+import {
+  columnOf,
+  isJsonColumn,
+  literalListSql,
+  nowForColumnSql,
+  prefixedColumnSql,
+  type TableShape,
+} from './columns.ts'
 import type { OpenTable } from './openTable.ts'
-import { writeBackStatements } from './writeBackStatements.ts'
+import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
+import { stateExpressions } from './stateForms.ts'
 
 const statementMaxMs = 10_000
 
@@ -29,3 +40,128 @@ export async function writeStatesToRows(
   // A state that no column shows counts as written.
   return statuses.map(({ outboxId }) => outcomes.get(outboxId) ?? 'written')
 }
+
+export type WriteBackStatements = NonNullable<ReturnType<typeof writeBackStatements>>
+
+/** Null if no column is written. $1 has the statuses as JSON. */
+export function writeBackStatements({ table, shape, rows }: OpenTable) {
+  const { waits, created } = rows
+  const form = stateExpressions(table.state)
+  const assignments = writeBackAssignments(table, shape)
+  if (assignments.length === 0) return null
+  const { from, id, idText, idType: type } = rows
+  const set = `update ${shape.qualified} o set ${assignments.map(({ column, castValueSql }) => `${quoteIdentifier(column)} = ${castValueSql}`).join(', ')}`
+  const open = form?.openSql ?? 'true'
+  // A view's trigger may return the old row.
+  const stateColumn = shape.hasSystemColumns ? assignments.find(({ column }) => column === form?.column) : undefined
+  const [now, given] =
+    stateColumn === undefined
+      ? ['null', 'null']
+      : [prefixedColumnSql(stateColumn.column), stateColumn.castValueSql].map((sql) => `lower(${sql}::text)`)
+  const same = `not (${areOtherRowsSql('r.created', created)})`
+  return {
+    mark: `${set} from ${rowStatusesSql} where ${id} = r."outboxId"::${type} and ${open} and ${same}
+      returning r."outboxId", true as written`,
+    /**
+     * Selects the rows in $1 that still wait after `mark`, whose RETURNING shows our values even if a trigger ignores
+     * them or sets them back.
+     */
+    unmarked: `select ${idText} as "outboxId" from ${from} where ${waits} and ${id} = any($1::${type}[])`,
+    /**
+     * Writes to rows that are not locked, and returns the `RowOutcome` of each id. A row is not written if it already
+     * says that its record has ended.
+     */
+    report: `with r as materialized (select * from ${rowStatusesSql}),
+      held as materialized (
+        select r.*, ${now} as before, ${given} as given
+        from r join ${shape.qualified} o on ${id} = r."outboxId"::${type} where ${open} and ${same}
+        for no key update of o skip locked
+      ), written as (
+        ${set} from held r where ${id} = r."outboxId"::${type}
+        returning r."outboxId", r.before is distinct from r.given and ${now} is not distinct from r.before as "isSetBack"
+      )
+      select r."outboxId", case
+          when not written."isSetBack" then 'written'
+          when held."outboxId" is not null then 'unchanged'
+          when unheld.same is null then 'gone'
+          when not unheld.same then 'another'
+          when not unheld.open then 'written'
+          else 'locked'
+        end as outcome
+      from r left join held using ("outboxId") left join written using ("outboxId")
+        left join lateral (
+          select ${open} as open, ${same} as same from ${shape.qualified} o where ${id} = r."outboxId"::${type}
+        ) unheld on held."outboxId" is null`,
+    /** Returns false for a row in $1 that is a different row than the one captured. */
+    isSame: `select ${same} as same from ${rowStatusesSql} join ${shape.qualified} o on ${id} = r."outboxId"::${type}`,
+    states: new Set<State>(states.filter((each) => matters(table, each))),
+  }
+}
+
+/** Returns `queued` if the state column has no value for the state, so that a captured row no longer waits. */
+export const toMarkedState = ({ state }: OutboxTable, at: State): State =>
+  stateExpressions(state)?.isWrittenAt(at) === false ? 'queued' : at
+
+/** Selects the session that locks a row. If several sessions lock the row, xmax names no transaction. */
+export const lockHolderSql = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
+
+function matters({ state, write }: OutboxTable, at: State): boolean {
+  return stateExpressions(state)?.isWrittenAt(at) || write.some(({ on }) => on === null || on.includes(at) || isEnd(at))
+}
+
+const isEnd = (state: State): boolean => endStates.some((each) => each === state)
+
+/** The statuses in $1, as rows r. */
+export const rowStatusesSql = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text, created text)`
+
+export interface Assignment {
+  readonly column: string
+  /** SQL of the value, for a row r of `rowStatusesSql` and a row o of the table. */
+  readonly valueSql: string
+  readonly castValueSql: string
+  /** True if a cut value would mean a different state, transaction or error. */
+  readonly mustBeWhole: boolean
+}
+
+export function writeBackAssignments({ state, write, createdAt }: OutboxTable, shape: TableShape): Assignment[] {
+  const timezone = createdAt?.timezone ?? 'UTC'
+  const form = stateExpressions(state)
+  const assign = (column: string, valueSql: string, mustBeWhole: boolean): Assignment => {
+    const type = columnOf(shape, column)
+    // Enums need a cast from text. A cast to the exact type cuts text that is too long for a varchar, which only messages
+    // may be: without a length, Postgres refuses the value.
+    const castValueSql = `(${valueSql})::${mustBeWhole ? type.type : type.exactType}`
+    return { column, valueSql, castValueSql, mustBeWhole: mustBeWhole && !isJsonColumn(type) }
+  }
+  return [
+    ...(form === null || form.writes.length === 0
+      ? []
+      : [
+          assign(
+            form.column,
+            toColumnValueSql(form.markSql(shape, timezone), shape, form.column),
+            form.writes !== 'time',
+          ),
+        ]),
+    ...write.map((each) =>
+      assign(each.column, writtenValue(each, shape, timezone), /^(state|transaction_id|error_code)$/.test(each.what)),
+    ),
+  ]
+}
+
+function writtenValue({ column: name, what, on }: WrittenColumn, shape: TableShape, timezone: string): string {
+  const value = toColumnValueSql({ ...sources, now: nowForColumnSql(shape, name, timezone) }[what], shape, name)
+  if (on === null) return value
+  const now = prefixedColumnSql(name)
+  const kept = what === 'now' ? `coalesce(${now}, ${value})` : value
+  const typed = what === 'now' || isJsonColumn(columnOf(shape, name)) ? now : `${now}::text`
+  return `case when r.state in (${literalListSql(on)}) then ${kept} when r.state in (${literalListSql(endStates)}) then null else ${typed} end`
+}
+
+/** Encodes a value for a JSON column. Does nothing for other columns. */
+function toColumnValueSql(valueSql: string, shape: TableShape, name: string): string {
+  const type = columnOf(shape, name)
+  return isJsonColumn(type) ? `to_jsonb(${valueSql})::${type.type}` : valueSql
+}
+
+const sources = { state: 'r.state', transaction_id: 'r."transactionId"', error_code: 'r."errorCode"', error: 'r.error' }

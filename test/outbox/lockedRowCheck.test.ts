@@ -5,7 +5,7 @@ import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
-import { createLockedRowWatch } from '../../src/outbox/lockedRows.ts'
+import { LockedRowWatch } from '../../src/outbox/lockedRows.ts'
 import { setup } from '../outbox/setup.ts'
 import { statusSays } from '../support/statusSays.ts'
 
@@ -13,7 +13,11 @@ import { statusSays } from '../support/statusSays.ts'
 async function watch(table: { ddl?: string; yaml?: string } = {}) {
   const { pool, outbox, capture, connect, url } = await setup(table)
   let nowMs = 0
-  const look = createLockedRowWatch(outbox, () => nowMs)
+  const open = () => {
+    const watch = new LockedRowWatch(outbox, () => nowMs)
+    return () => watch.runOnce()
+  }
+  const look = open()
   await capture() // binds the ledger to this table
   return {
     pool,
@@ -22,7 +26,7 @@ async function watch(table: { ddl?: string; yaml?: string } = {}) {
     connect,
     look,
     /** A second instance, which has seen no locks yet. */
-    another: () => createLockedRowWatch(outbox, () => nowMs),
+    another: open,
     async lookAfter(ms: number) {
       nowMs += ms
       await look()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createStablePositionReader } from '../../src/outbox/stablePosition.ts'
+import { StablePositionReader } from '../../src/outbox/stablePosition.ts'
 import type { Database } from '../../src/postgres/database.ts'
 
 const shape = {
@@ -18,7 +18,7 @@ function setup() {
         resolve({ rows: [{ standby: false, drawn: '9', sequenceFile: '1', highest, writers }] }),
       )
     })
-  const reader = createStablePositionReader({ query } as unknown as Database, shape, 'id')
+  const reader = new StablePositionReader({ query } as unknown as Database, shape, 'id')
   const answer = (read: number, highest: string, ...writers: string[]) => answers[read]?.(highest, ...writers)
   return { read: async () => (await reader.read()).upTo, answer }
 }
