@@ -47,7 +47,8 @@ export function createDaemonParts(daemon: DaemonContext) {
   // Not awaited, because the next heartbeat must not wait until the problems are written.
   const beatAndTell = { runOnce: () => heartbeat.runOnce().finally(() => void problems.runOnce()) }
   const rounds: Record<LoopName, LoopPart> = {
-    capture: new Capture(daemon),
+    // A daemon that differs does not even look for rows, until it begins anew with settings that are the ledger's.
+    capture: databases.differences === '' ? new Capture(daemon) : { runOnce: async () => lookEveryMs },
     dispatch,
     report,
     heartbeat: beatAndTell,
@@ -56,6 +57,8 @@ export function createDaemonParts(daemon: DaemonContext) {
   }
   return { rounds, dispatch, problems, stopping }
 }
+
+const lookEveryMs = 5_000
 
 function heartbeatOf({ clock, config, databases, wakeups }: DaemonContext): Heartbeat {
   const { heartbeats, history, instance } = databases
