@@ -66,7 +66,8 @@ recognise that key. The command also settles failed and rejected records that ma
 --arrived asks the service once. The command refuses an id that the service does not confirm, or that another record has. --take-back,
 or --arrived with another id, corrects an id that an operator gave.
 
-With filters, --not-arrived settles all uncertain records that match. It shows them first, and asks.
+--not-arrived is refused while the record's last request may still arrive: for REQUEST_TIMEOUT_SECONDS and 3 s after it was sent.
+With filters, it settles all uncertain records that match. It shows them first, and asks.
 
 --file reads the CSV of \`outboxd list --state uncertain --csv\` after you filled in its column arrived_as: the transaction id,
 not-arrived, or nothing. If any line is wrong, nothing is written. You can give the same file again.
@@ -102,11 +103,12 @@ function resolveFiltered(context: CommandContext, options: ResolveOptions): Prom
   const rules = notArrivedRules(newKey)
   const problems = findSelectionProblems(rules, [], options)
   if (unchecked) problems.push('--unchecked needs --arrived')
-  return withOperator(context, options, problems, (databases, operator) =>
-    changeSubmissions(context, databases, rules, { ids: [], options }, (submissions, run) =>
-      resolveAllAsNotArrived(dryRun ? null : operator, submissions, newKey, run),
-    ),
-  )
+  return withOperator(context, options, problems, (databases, operator) => {
+    const parts = { ledger: databases.ledger, operator: dryRun ? null : operator }
+    return changeSubmissions(context, databases, rules, { ids: [], options }, (submissions, run) =>
+      resolveAllAsNotArrived(parts, submissions, newKey, run),
+    )
+  })
 }
 
 async function resolveOne(context: CommandContext, name: string, options: ResolveOptions): Promise<number> {

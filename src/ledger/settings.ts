@@ -1,4 +1,5 @@
 import { type Database, inTransaction, type Pool } from '../postgres/database.ts'
+import { requestOverAfterMs } from '../requestDurations.ts'
 import { beginClaimSql } from './budget.ts'
 import { type Instance, isInstanceAliveSql } from './instances.ts'
 import { tryLockWriteBack } from './reports.ts'
@@ -107,12 +108,15 @@ function describeDifference(name: string, own: string | undefined, ledger: strin
 
 const isVariable = (name: string) => /^[A-Z_]+$/.test(name)
 
-/** The longest time of a request that any daemon may have given, milliseconds; null if no daemon ever ran. */
-export async function readLongestRequestTimeoutMs(db: Database): Promise<number | null> {
-  const { rows } = await db.query<{ ms: number | null }>(
-    `select max((settings ->> 'REQUEST_TIMEOUT_SECONDS')::float8) * 1000 as ms from (
+/** How long after its claim a request may still arrive, whichever daemon made it. */
+export async function readRequestOverAfterMs(db: Database): Promise<number> {
+  const { rows } = await db.query<{ timeoutMs: number | null }>(
+    `select max((settings ->> 'REQUEST_TIMEOUT_SECONDS')::float8) * 1000 as "timeoutMs" from (
        select settings from outboxd.ledger union all select settings from outboxd.instance
      ) given`,
   )
-  return rows[0]?.ms ?? null
+  return requestOverAfterMs(rows[0]?.timeoutMs ?? usualTimeoutMs)
 }
+
+/** If no daemon has run with this ledger. */
+const usualTimeoutMs = 30_000

@@ -5,6 +5,7 @@ import {
   readSubmissionDetail,
   type SubmissionDetail,
 } from '../ledger/operator/readSubmissionDetail.ts'
+import { readArrivalsPossibleUntil } from '../ledger/operator/resolveSubmission.ts'
 import { findSubmissions, type ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { readOtherTransactionHolder } from '../ledger/transactions.ts'
 import { pluralize, quoteForShell } from '../plainText.ts'
@@ -14,6 +15,7 @@ import type { Databases } from './databases.ts'
 import { submissionIdPattern } from './references.ts'
 import {
   findTransactionIdProblem,
+  mayStillArriveClause,
   predictResolveOutcome,
   type RecordToSettle,
   type ResolveAnswer,
@@ -180,7 +182,7 @@ export async function matchAnswersToRecords(
     if (!isFirst(submission.id, `outbox:${submission.outboxId}`)) continue
     if (transaction !== null && !isFirst(`${transaction.resource} ${arrivedAs}`, transaction.transactionId)) continue
     const other = transaction === null ? null : await readOtherTransactionHolder(ledger, transaction, submission.id)
-    const why = whyAnswerSkipped(detail, answered)
+    const why = whyAnswerSkipped(detail, answered) ?? (await whyTooEarly(ledger, detail, answered))
     const contradiction = contradictionOf(detail, answered)
     const settled = { submission, detail }
     if (other !== null) wrong(transactionHolderMessage(other))
@@ -212,6 +214,16 @@ function contradictionOf(detail: SubmissionDetail, { arrivedAs, listedAs }: Answ
   if (listedAs === null || listedAs === detail.transactionId || listedAs === arrivedAs) return null
   const answer = arrivedAs === null ? 'that it did not arrive' : `that it arrived as ${arrivedAs}`
   return `the line contradicts itself about outbox:${detail.outboxId}: arrived_as says ${answer}, transaction_id says ${listedAs}`
+}
+
+async function whyTooEarly(
+  ledger: Database,
+  { id }: SubmissionDetail,
+  { arrivedAs }: AnsweredLine,
+): Promise<string | null> {
+  if (arrivedAs !== null) return null
+  const untilMs = (await readArrivalsPossibleUntil(ledger, [id])).get(id)
+  return untilMs === undefined ? null : mayStillArriveClause(untilMs)
 }
 
 /** An old line neither undoes a later step of its record nor sends the record again. */

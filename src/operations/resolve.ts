@@ -3,6 +3,7 @@ import { assertNoDataLost } from '../ledger/history/history.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import {
+  readArrivalsPossibleUntil,
   resolveAsArrived,
   resolveAsNotArrived,
   withdrawGivenTransactionId,
@@ -13,6 +14,7 @@ import type { State } from '../model/submission.ts'
 import { quoteForShell } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
 import { resourceNames } from '../resources.ts'
+import { formatInstant } from '../time.ts'
 import type { TransactionAnswer } from './askForTransaction.ts'
 import {
   type BulkChangeRules,
@@ -103,13 +105,15 @@ async function whyNotResolved(
 ): Promise<ResolveOutcome | null> {
   const whyNotAllowed = answer.takeBack ? whyNotTakenBack(detail) : whyCannotBeSettledSuffix(detail)
   if (whyNotAllowed !== null) return left(`${nameOf(detail)} is ${detail.state}${whyNotAllowed}`)
-  if (answer.notArrived) return whyOvertaken(ledger, detail)
+  if (answer.notArrived) return whyNotSentAgain(ledger, detail)
   const transaction = transactionNamedInAnswer(detail, answer)
   const other = transaction === null ? null : await readOtherTransactionHolder(ledger, transaction, submission.id)
   return other === null ? null : taken(other)
 }
 
-async function whyOvertaken(ledger: Database, detail: SubmissionDetail): Promise<ResolveOutcome | null> {
+async function whyNotSentAgain(ledger: Database, detail: SubmissionDetail): Promise<ResolveOutcome | null> {
+  const untilMs = (await readArrivalsPossibleUntil(ledger, [detail.id])).get(detail.id)
+  if (untilMs !== undefined) return left(`${nameOf(detail)} ${mayStillArriveClause(untilMs)}`)
   const newer = (await readOvertakingOutboxIds(ledger, [detail.id])).get(detail.id)
   return newer === undefined
     ? null
@@ -117,6 +121,9 @@ async function whyOvertaken(ledger: Database, detail: SubmissionDetail): Promise
         `${nameOf(detail)} is older than outbox:${newer}, the newer version of its document, which it would overwrite at the service. ${insteadOfSending(detail)}`,
       )
 }
+
+export const mayStillArriveClause = (untilMs: number) =>
+  `may still arrive until ${formatInstant(untilMs)}, because its last request may be on the way. Look at the service again after that`
 
 function insteadOfSending({ state }: SubmissionDetail): string {
   if (state === 'sending') return 'Wait until the daemon no longer asks the service for it'
@@ -192,15 +199,24 @@ export const notArrivedRules = (newKey: boolean): BulkChangeRules => ({
 const batchSize = 100
 
 export function resolveAllAsNotArrived(
-  operator: Operator | null,
+  { ledger, operator }: { ledger: Database; operator: Operator | null },
   submissions: readonly ListedSubmission[],
   newKey: boolean,
   run: BulkChangeRun,
 ): Promise<BulkOutcome> {
   return carryOutInBatches(submissions, batchSize, run, async (batch) => {
-    const settled = operator === null ? batch : await resolveAsNotArrived(operator, batch, newKey)
+    const untilMs = await readArrivalsPossibleUntil(
+      ledger,
+      batch.map(({ id }) => id),
+    )
+    const early = batch.flatMap((submission) => {
+      const ms = untilMs.get(submission.id)
+      return ms === undefined ? [] : [{ submission, reason: mayStillArriveClause(ms) }]
+    })
+    const over = batch.filter(({ id }) => !untilMs.has(id))
+    const settled = operator === null ? over : await resolveAsNotArrived(operator, over, newKey)
     const done = new Set(settled.map(({ id }) => id))
-    return { done: [...done], skipped: listSkippedAsChanged(batch, done) }
+    return { done: [...done], skipped: [...early, ...listSkippedAsChanged(over, done)] }
   })
 }
 
@@ -259,7 +275,7 @@ async function settleNotArrived(
 ): Promise<ResolveOutcome> {
   const name = nameOf(submission)
   const [written] = await resolveAsNotArrived(operator, [submission], newKey)
-  if (written === undefined) return (await whyOvertaken(operator.ledger, detail)) ?? changed(name)
+  if (written === undefined) return (await whyNotSentAgain(operator.ledger, detail)) ?? changed(name)
   return settled(
     'queued',
     null,

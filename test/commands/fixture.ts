@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { CapturedRecord } from '../../src/model/outbox.ts'
 import type { GivenChange } from '../support/change.ts'
 import { type TestContext, testContext } from '../support/context.ts'
-import { claim, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
+import { claim, type Ledger, openLedger, outcomeBatch, setLimit, setSettings, transition } from '../support/ledger.ts'
 
 /** A ledger with submissions in any state, and contexts for the commands that work on it. */
 export interface Fixture extends AsyncDisposable {
@@ -41,6 +41,7 @@ export async function openFixture(): Promise<Fixture> {
     async reset() {
       await ledger.reset()
       await setLimit(ledger.pool, 100)
+      await setSettings(ledger.pool, { RETENTION_DAYS: '90', RETENTION_PAYLOAD_DAYS: '30' })
     },
     async end(change, record = {}) {
       const [id = ''] = await ledger.capture([{ payload: payloadOf(), ...record }])
@@ -49,7 +50,11 @@ export async function openFixture(): Promise<Fixture> {
       const [sending] = submissions
       if (sending === undefined || sending.id !== id) throw new Error('something else was in front of it')
       await work.writeOutcomes(outcomeBatch({ transitions: [transition(sending, change)] }))
-      await ledger.pool.query('update outboxd.submission set report_due = false where id = $1', [id]) // as if it had been written back
+      // as if it had been sent a while ago, and written back
+      await ledger.pool.query(
+        `update outboxd.submission set report_due = false, sent_at = sent_at - interval '1 h' where id = $1`,
+        [id],
+      )
       return id
     },
     async row(payload, type = 'data') {

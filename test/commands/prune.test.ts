@@ -14,7 +14,6 @@ beforeAll(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(async () => {
   await fixture.reset()
-  await setSettings(fixture.ledger.pool, { RETENTION_DAYS: '90', RETENTION_PAYLOAD_DAYS: '30' })
 })
 
 async function run(options: OptionsOf<typeof prune>, env: Record<string, string> = {}) {

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
+import { resolveAsNotArrived } from '../../src/ledger/operator/resolveSubmission.ts'
 import { json, startServer } from '../service/support.ts'
 import type { GivenChange } from '../support/change.ts'
-import { claim, spendLimit } from '../support/ledger.ts'
+import { claim, setSettings, spendLimit } from '../support/ledger.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
 
 let fixture: Fixture
@@ -437,6 +438,42 @@ test('an operator can settle a record whose id is still being polled, and a reco
   expect((await run('outbox:2', { notArrived: true, yes: true })).code).toBe(0)
   const queued = { state: 'queued', probing: false, transaction_id: null, in_doubt: true }
   expect(await fixture.ledger.row(notArrived)).toMatchObject(queued)
+})
+
+describe('--not-arrived while the last request may still arrive', () => {
+  const sentAgo = (seconds: number) =>
+    fixture.ledger.pool.query(`update outboxd.submission set sent_at = clock_timestamp() - $1 * interval '1 s'`, [
+      seconds,
+    ])
+
+  test('is refused, also with filters and by a file, and says until when', async () => {
+    const id = await fixture.end(uncertain, { outboxId: '1' })
+    await setSettings(fixture.ledger.pool, { REQUEST_TIMEOUT_SECONDS: '20' })
+    await sentAgo(22)
+    const refused = await run(id, { notArrived: true })
+    expect(refused).toMatchObject({ code: 1, messages: expect.stringContaining('outbox:1 may still arrive until ') })
+    const filtered = fixture.context()
+    expect(await resolve.action(filtered, undefined, { notArrived: true, type: 'data', yes: true })).toBe(1)
+    expect(filtered.messages()).toContain('may still arrive until ')
+    expect((await fixture.ledger.row(id)).state).toBe('uncertain')
+    await sentAgo(23)
+    expect((await run(id, { notArrived: true })).code).toBe(0)
+  })
+
+  test('is refused by the ledger, if the record was sent again since the preview', async () => {
+    const id = await fixture.end(uncertain)
+    await sentAgo(1)
+    const { revision, key } = await fixture.ledger.row(id)
+    const operator = { ledger: fixture.ledger.pool, actor: { who: 'operator test', reason: null, account: 'test' } }
+    const seen = { id, revision: revision as number, key: key as string | null }
+    expect(await resolveAsNotArrived(operator, [seen], false)).toEqual([])
+  })
+
+  test('is refused after a recovery until no lost request can arrive', async () => {
+    const id = await fixture.end(uncertain)
+    await fixture.ledger.pool.query(`update outboxd.ledger set spent_at = clock_timestamp() + interval '5 s'`)
+    expect((await run(id, { notArrived: true })).messages).toContain('may still arrive until ')
+  })
 })
 
 describe('--not-arrived with filters', () => {

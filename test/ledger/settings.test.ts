@@ -5,8 +5,8 @@ import { tryLockWriteBack } from '../../src/ledger/reports.ts'
 import {
   describeDifferences,
   hasSettings,
-  readLongestRequestTimeoutMs,
   readOrSetSettings,
+  readRequestOverAfterMs,
   readSettings,
   type Settings,
 } from '../../src/ledger/settings.ts'
@@ -205,12 +205,12 @@ test('of two daemons that start at once, one sets its settings', async () => {
   expect(await acts()).toHaveLength(1)
 })
 
-test('the longest request timeout is that of any daemon or of the ledger, and null before the first daemon', async () => {
-  expect(await readLongestRequestTimeoutMs(ledger.pool)).toBeNull()
-  await daemon().follow()
-  expect(await readLongestRequestTimeoutMs(ledger.pool)).toBe(30_000)
+test('a request may arrive until 3 s after the longest timeout of any daemon, or of 30 s before the first daemon', async () => {
+  expect(await readRequestOverAfterMs(ledger.pool)).toBe(33_000)
+  await daemon({ REQUEST_TIMEOUT_SECONDS: '20' }).follow()
+  expect(await readRequestOverAfterMs(ledger.pool)).toBe(23_000)
   await daemon({ REQUEST_TIMEOUT_SECONDS: '45.5' }).beat()
-  expect(await readLongestRequestTimeoutMs(ledger.pool)).toBe(45_500)
+  expect(await readRequestOverAfterMs(ledger.pool)).toBe(48_500)
 })
 
 describe('describeDifferences', () => {

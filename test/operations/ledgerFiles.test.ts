@@ -30,10 +30,7 @@ const otherTableDir = mappingFiles({
 
 beforeEach(async () => {
   await fixture.reset()
-  await setSettings(fixture.ledger.pool, {
-    ...digestFiles('outbox', loadMappings(daemonsDir)),
-    RETENTION_DAYS: '90',
-  })
+  await setSettings(fixture.ledger.pool, digestFiles('outbox', loadMappings(daemonsDir)))
 })
 
 const contextIn = (MAPPINGS_DIR: string) => fixture.context(null, { MAPPINGS_DIR })

@@ -1,12 +1,11 @@
 import type { CapturedRecord } from '../../model/outbox.ts'
 import { type Database, epochMsSql } from '../../postgres/database.ts'
-import { requestOverAfterMs } from '../../requestDurations.ts'
 import type { Resource } from '../../resources.ts'
 import { countLimitAsSpent } from '../budget.ts'
 import { insertCapturedRecords } from '../capture.ts'
 import { acceptHistory } from '../history/history.ts'
 import { type PollQueue, withdrawAllPolls } from '../queue.ts'
-import { readLongestRequestTimeoutMs } from '../settings.ts'
+import { readRequestOverAfterMs } from '../settings.ts'
 import {
   hasTransactionIdSql,
   lockTransactionIds,
@@ -165,8 +164,6 @@ const settleSql = `
   )
   select former from taken`
 
-const usualTimeoutMs = 30_000
-
 /** Ends the pause. The ledger may have lost requests, so the whole limit counts as spent until these are over. */
 export async function endRecovery(
   db: Database,
@@ -174,8 +171,7 @@ export async function endRecovery(
   { actor, counts }: { actor: Actor; counts: Record<string, number> },
 ): Promise<void> {
   await queue.insertMissing(db)
-  const timeoutMs = (await readLongestRequestTimeoutMs(db)) ?? usualTimeoutMs
-  await countLimitAsSpent(db, requestOverAfterMs(timeoutMs))
+  await countLimitAsSpent(db, await readRequestOverAfterMs(db))
   await acceptHistory(db)
   await logOperatorAct(db, actor, 'recover', counts)
 }

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { Database } from '../../postgres/database.ts'
+import { type Database, epochMsSql } from '../../postgres/database.ts'
 import { overtakingOutboxIdOfDocumentSql } from '../documents.ts'
 import type { PollQueue } from '../queue.ts'
+import { readRequestOverAfterMs } from '../settings.ts'
 import { resetColumnsByLifetimeSql } from '../submissions.ts'
 import { readOtherTransactionHolder, type TransactionHolder, type TransactionRef } from '../transactions.ts'
 import { type DecidedSubmission, decisionSql, withSubmissionsLocked, writeDecisions } from './decisions.ts'
@@ -34,24 +35,45 @@ export function resolveAsArrived(
 }
 
 /**
+ * Reads the submissions whose last request may still arrive.
+ * @returns until when, in milliseconds since 1970, by the submission's id
+ */
+export async function readArrivalsPossibleUntil(db: Database, ids: readonly string[]): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ id: string; untilMs: number }>(
+    `select s.id, ${epochMsSql(overAtSql('$2::float8'))} as "untilMs" from outboxd.submission s
+     where s.id = any($1::uuid[]) and ${overAtSql('$2::float8')} > clock_timestamp()`,
+    [ids, await readRequestOverAfterMs(db)],
+  )
+  return new Map(rows.map(({ id, untilMs }) => [id, untilMs]))
+}
+
+/** When the last request of submission `s` is over; null if there was none. A recovery forgets requests. */
+const overAtSql = (overAfterMsSql: string) =>
+  `greatest(s.sent_at + ${overAfterMsSql} * interval '1 ms', (select spent_at from outboxd.ledger))`
+
+/**
  * The records are sent again. They stay in doubt and keep their idempotency keys (see `queueReplays`), because the
  * operator may be wrong.
  *
- * @returns those that are queued. Leaves out records that took a step since, that are not in doubt, or whose document
- * has a newer version
+ * @returns those that are queued. Leaves out records that took a step since, that are not in doubt, that may still
+ * arrive, or whose document has a newer version
  */
 export function resolveAsNotArrived(
   operator: Operator,
   seen: readonly SeenRecord[],
   shouldUseNewKeys: boolean,
 ): Promise<Pick<DecidedSubmission, 'id' | 'keptKey'>[]> {
-  const records = seen.map(({ id, revision }) => ({
-    id,
-    revision,
-    newKey: shouldUseNewKeys,
-    idempotencyKey: randomUUID(),
-  }))
-  return withSubmissionsLocked(operator, seen, (db) => writeDecisions(db, notArrivedSql, records, operator.actor))
+  return withSubmissionsLocked(operator, seen, async (db) => {
+    const overAfterMs = await readRequestOverAfterMs(db)
+    const records = seen.map(({ id, revision }) => ({
+      id,
+      revision,
+      newKey: shouldUseNewKeys,
+      idempotencyKey: randomUUID(),
+      overAfterMs,
+    }))
+    return writeDecisions(db, notArrivedSql, records, operator.actor)
+  })
 }
 
 /**
@@ -119,8 +141,8 @@ export async function settleArrivedRecords(
 }
 
 const notArrivedSql = decisionSql({
-  fields: '"newKey" boolean, "idempotencyKey" uuid',
-  allowed: `${settleableSql} and (s.document is null or ${overtakingOutboxIdOfDocumentSql('s')} is null)`,
+  fields: '"newKey" boolean, "idempotencyKey" uuid, "overAfterMs" float8',
+  allowed: `${settleableSql} and coalesce(${overAtSql('r."overAfterMs"')} <= clock_timestamp(), true) and (s.document is null or ${overtakingOutboxIdOfDocumentSql('s')} is null)`,
   set: `state = 'queued', probing = false, held = s.key is not null, due_at = clock_timestamp(),
     idempotency_key = case when ${keepsIdempotencyKeySql('f')} and not r."newKey" then s.idempotency_key else r."idempotencyKey" end,
     in_doubt = true, transaction_id = null, id_by_person = false, ${resetColumnsByLifetimeSql('start')},
