@@ -14,6 +14,7 @@ export const command = defineCommand({
       'change at most this many, longest in their state first',
     ),
     ['--refresh', 'read payload, type and key from the outbox row again'],
+    ['--discarded', 'also discarded records, which you name by id'],
     ['--even-if-arrived', 'also records that may have arrived; the service may then have them twice'],
     ['--new-key', 'give a new idempotency key also to records that may have arrived'],
     actorNameOption,
@@ -29,16 +30,19 @@ Records that may have arrived (\`outboxd list\` notes them) are replayed only by
 idempotency key, so a service that recognises keys has each record once. A record gets a new key if it cannot have arrived, or
 if the service has finished a transaction under its key.
 
+A discarded record is sent again only by id and with --discarded. If it was uncertain or accepted before, it may have arrived.
+
 Examples:
   outboxd replay outbox:4711 --refresh --reason "amount corrected, ticket 231"
   outboxd replay --state failed --since 2h --dry-run   after an outage: look first
   outboxd replay --state failed --since 2h
   outboxd replay --state rejected --type order --yes   after you fixed the mapping`,
   async action(context, ids: readonly string[], options): Promise<number> {
-    const { refresh = false, evenIfArrived = false, newKey = false } = options
-    const terms = { refresh, evenIfArrived, newKey }
+    const { refresh = false, discarded = false, evenIfArrived = false, newKey = false } = options
+    const terms = { refresh, discarded, evenIfArrived, newKey }
     const change = replayRules(terms)
     const problems = findSelectionProblems(change, ids, options)
+    if (discarded && ids.length === 0) problems.push('--discarded needs the ids of the records, such as outbox:4711')
     return withOperator(context, options, problems, async (databases, operator) => {
       const parts = {
         databases,

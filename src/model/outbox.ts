@@ -48,7 +48,7 @@ export interface RowStatus {
 }
 
 export type RowOutcome =
-  /** The row was written, or already says completed or discarded. */
+  /** The row was written, or already says completed. */
   | 'written'
   /** The row was deleted, or its partition is detached. */
   | 'gone'

@@ -60,7 +60,7 @@ const explained: Record<State, (detail: SubmissionDetail) => Explained> = {
   uncertain: (detail) => ({ why: lastMessage(detail, 'it may or may not have arrived'), next: uncertainNext(detail) }),
   discarded: (detail) => ({
     why: lastEventText(detail) || 'an operator gave it up',
-    next: [advise(reported(detail))],
+    next: [advise(reported(detail)), ...sentAgainAnyway(detail)],
   }),
 }
 
@@ -203,6 +203,14 @@ function replayOrDiscard(detail: SubmissionDetail): Advice[] {
 const itDid = 'if it arrived: outboxd tracks it to its end'
 const itDidNot = 'if it did not arrive: send it again'
 const noMatter = 'if it no longer matters'
+
+/** Not for what change capture discarded, because nothing was given up there. */
+function sentAgainAnyway({ id, erasedMs, events }: SubmissionDetail): Advice[] {
+  if (erasedMs !== null || events.at(-1)?.actor !== 'operator') return []
+  return [
+    advise('if it must be sent after all', { command: `outboxd replay ${id} --discarded`, means: 'send it again' }),
+  ]
+}
 
 function correctable({ id, idByPerson, transactionId }: SubmissionDetail): Advice[] {
   if (!idByPerson) return []

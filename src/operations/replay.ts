@@ -28,6 +28,8 @@ export const replayableStates: readonly State[] = ['failed', 'rejected']
 
 export interface ReplayTerms {
   refresh: boolean
+  /** Also replays discarded records that are named by id. */
+  discarded: boolean
   /** Includes records that may have arrived. */
   evenIfArrived: boolean
   /** Also gives a new idempotency key to records that may have arrived. */
@@ -37,12 +39,12 @@ export interface ReplayTerms {
 export const replayRules = (terms: ReplayTerms): BulkChangeRules => ({
   verb: 'replay',
   did: 'replayed',
-  allowedStates: replayableStates,
+  allowedStates: terms.discarded ? [...replayableStates, 'discarded'] : replayableStates,
   defaultStates: replayableStates,
   whyNotAllowed(state) {
     if (state === 'uncertain') return 'it may have arrived. Settle it with `outboxd resolve`'
     if (state === 'completed') return 'it has arrived'
-    if (state === 'discarded') return 'it was discarded'
+    if (state === 'discarded') return 'it was discarded. `outboxd replay ID --discarded` sends it again'
     return 'it is under way'
   },
   whySpared: terms.evenIfArrived
@@ -75,7 +77,7 @@ const batchSize = 100
 export async function replaySubmissions(
   { operator, ...parts }: ReplayParts,
   submissions: readonly ReplayCandidate[],
-  { refresh, newKey }: ReplayTerms,
+  { refresh, newKey }: Pick<ReplayTerms, 'refresh' | 'newKey'>,
   run: BulkChangeRun,
 ): Promise<BulkOutcome> {
   // Asks about all submissions, because the versions of a document may be in different batches.
@@ -107,6 +109,10 @@ async function prepare(
       skipped.push({ submission: { id, outboxId }, reason })
       continue
     }
+    if (submission.isErased) {
+      skipped.push({ submission: { id, outboxId }, reason: 'was erased' })
+      continue
+    }
     const replayedInstead = newerVersions.get(id)
     if (replayedInstead !== undefined) {
       const reason = `is older than outbox:${replayedInstead}, a newer version of its document that this replay has, too. Discard it`
@@ -134,7 +140,7 @@ async function readPayload(
   refresh: Databases | null,
 ): Promise<Pick<OutboxRecord, 'type' | 'key' | 'payload' | 'unreadable'>> {
   if (refresh === null) {
-    const unreadable = 'its payload could not be read when it was captured: add --refresh'
+    const unreadable = 'the ledger does not have its payload: add --refresh'
     return { type, key, payload, unreadable }
   }
   const none = (unreadable: string) => ({ type, key, payload: null, unreadable })

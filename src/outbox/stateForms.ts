@@ -19,7 +19,7 @@ interface StateExpressions {
   isWrittenAt(state: State): boolean
   /** @param timezone of the table's times without a time zone */
   markSql(shape: TableShape, timezone: string): string
-  /** The condition that an outcome may still be written: the row does not say completed or discarded. */
+  /** The condition that an outcome may still be written: the row does not say completed. A discarded record may be replayed. */
   readonly openSql: string
   /**
    * The condition that a row is under way: it was captured, and its end is not written. Null if no row shows this.
@@ -49,7 +49,7 @@ function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kin
   const texts = [...new Set(values.values())]
   const statesOf = (value: string) => [...values].flatMap(([state, each]) => (each === value ? [state] : []))
   const waitingTexts = waiting.filter((value) => value !== null)
-  const finals = texts.filter((value) => statesOf(value).every(isFinalState))
+  const closed = texts.filter((value) => statesOf(value).includes('completed') && statesOf(value).every(isFinalState))
   return {
     column: name,
     isMarkedOnCapture: values.has('queued'),
@@ -61,7 +61,7 @@ function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kin
       const cases = [...values].map(([at, value]) => `when ${literalSql(at)} then ${literalSql(value)}`)
       return `case r.state ${cases.join(' ')} else ${now}::text end`
     },
-    openSql: finals.length === 0 ? 'true' : `(${now} is null or ${now} not in (${literalListSql(finals)}))`,
+    openSql: closed.length === 0 ? 'true' : `(${now} is null or ${now} not in (${literalListSql(closed)}))`,
     underWaySql(since) {
       const taken = new Set(underWay.flatMap((at) => values.get(at) ?? []))
       const ends = new Set((['completed', 'discarded'] as const).flatMap((at) => values.get(at) ?? []))

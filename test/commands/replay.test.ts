@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { command as discard } from '../../src/commands/discard.ts'
 import { command as list } from '../../src/commands/list.ts'
 import { command as replay } from '../../src/commands/replay.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
@@ -286,6 +287,64 @@ describe('a record that may have arrived', () => {
     const after = await fixture.ledger.row(id)
     expect(after.in_doubt).toBe(true)
     expect(after.idempotency_key).not.toBe(before.idempotency_key)
+  })
+})
+
+describe('--discarded', () => {
+  async function discarded(change: GivenChange, outboxId = '1'): Promise<string> {
+    const id = await fixture.end(change, { outboxId })
+    expect(await discard.action(fixture.context(), [id], { reason: 'given up' })).toBe(0)
+    return id
+  }
+
+  test('sends a discarded record again, under a new key if it cannot have arrived', async () => {
+    const id = await discarded(failedE003)
+    const before = await fixture.ledger.row(id)
+    expect(await run(['outbox:1'])).toMatchObject({
+      code: 1,
+      messages: expect.stringContaining('it was discarded. `outboxd replay ID --discarded` sends it again'),
+    })
+    expect((await run(['outbox:1'], { discarded: true })).code).toBe(0)
+    const after = await fixture.ledger.row(id)
+    expect(after).toMatchObject({ state: 'queued', in_doubt: false, ended_at: null, report_due: true })
+    expect(after.idempotency_key).not.toBe(before.idempotency_key)
+    expect(await lastEvent(id)).toMatchObject({ from_state: 'discarded', to_state: 'queued', cause: 'replayed' })
+  })
+
+  test('warns of one that was uncertain: it may have arrived, and keeps its key', async () => {
+    const id = await discarded(uncertain)
+    const before = await fixture.ledger.row(id)
+    const { code, messages } = await run(['outbox:1'], { discarded: true })
+    expect([code, messages]).toEqual([0, expect.stringContaining('1 record may have arrived. The service would then')])
+    expect(await fixture.ledger.row(id)).toMatchObject({
+      state: 'queued',
+      in_doubt: true,
+      idempotency_key: before.idempotency_key,
+    })
+  })
+
+  test('reads the row again if the payload was emptied, and refuses an erased record', async () => {
+    const erased = await discarded(failedE003, 'erased')
+    await fixture.ledger.pool.query(
+      `update outboxd.submission set payload = null, body = null, error = null, emptied_at = now(), erased_at = now() where id = $1`,
+      [erased],
+    )
+    const outboxId = await fixture.row(payloadOf())
+    const id = await fixture.end(failedE003, { outboxId })
+    await discard.action(fixture.context(), [id], { reason: 'given up' })
+    await fixture.ledger.pool.query(
+      `update outboxd.submission set payload = null, body = null, emptied_at = now() where id = $1`,
+      [id],
+    )
+    expect((await run([id], { discarded: true })).messages).toContain('does not have its payload: add --refresh')
+    expect((await run([id], { discarded: true, refresh: true })).code).toBe(0)
+    expect(await fixture.ledger.row(id)).toMatchObject({ state: 'queued', emptied_at: null })
+    expect((await run([erased], { discarded: true, refresh: true })).messages).toContain('was erased')
+    expect((await fixture.ledger.row(erased)).state).toBe('discarded')
+  })
+
+  test('needs ids', async () => {
+    expect((await run([], { discarded: true })).code).toBe(2)
   })
 })
 

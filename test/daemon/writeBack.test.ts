@@ -154,6 +154,13 @@ test('a record that takes a step meanwhile stays due, and its step does not wait
   expect(await counts(given)).toEqual({ written: 2, due: 1 })
 })
 
+test('a row that says discarded is written again, because the record may be replayed', async () => {
+  const given = await completed(1)
+  await given.pool.query(`update outbox set status = 'discarded'`)
+  await runUntilIdle(given)
+  expect(await counts(given)).toEqual({ written: 1, due: 0 })
+})
+
 test('a row that is gone is a problem, and given up after a day of tries', async () => {
   const given = await completed(1)
   await given.pool.query('delete from outbox')

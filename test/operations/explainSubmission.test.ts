@@ -118,6 +118,10 @@ test.each<[Partial<SubmissionDetail>, string]>([
   [{ state: 'uncertain', error: 'no answer', blocks: true }, 'until then, later records of its key wait'],
   [{ state: 'uncertain' }, 'outboxd resolve abc --not-arrived'],
   [{ state: 'discarded', events: [{ ...event, cause: 'discarded', message: 'discarded: twice' }] }, 'discarded: twice'],
+  [
+    { state: 'discarded', events: [{ ...event, cause: 'discarded', actor: 'operator' }] },
+    'outboxd replay abc --discarded',
+  ],
 ])('%j: %s', (changed, message) => expect(explain(changed)).toContain(message))
 
 test('the advice for an uncertain record names the times of its attempts in doubt', () => {

@@ -60,6 +60,7 @@ const changedMax = 2_000
 
 const termsOf = (fields: FormFields): ReplayTerms => ({
   refresh: fields.refresh !== undefined,
+  discarded: false,
   evenIfArrived: fields['even-if-arrived'] !== undefined,
   newKey: fields['new-key'] !== undefined,
 })

@@ -99,6 +99,7 @@ const discardSql = decisionSql({
   allowed: `s.state in ('failed', 'rejected', 'uncertain', 'accepted')`,
   // The digest keeps a document from being sent again if the service may have the document.
   set: `state = 'discarded', ended_at = clock_timestamp(),
+    may_have_arrived = f.may_have_arrived or f.state in ('uncertain', 'accepted'),
     request_digest = case when s.document is not null and (f.state in ('uncertain', 'accepted') or f.may_have_arrived)
       then coalesce(s.request_digest, '${unknownDigest}') end`,
   cause: 'discarded',

@@ -14,8 +14,9 @@ export interface ReplayableSubmission {
   outboxId: string
   type: string
   key: string | null
-  /** Null if the payload could not be read at the capture. */
+  /** Null if the payload could not be read at the capture, or was emptied. */
   payload: string | null
+  isErased: boolean
   state: State
   revision: number
   /** The row's creation time as the table writes it. */
@@ -45,17 +46,17 @@ export async function readReplayableSubmissions(
 ): Promise<ReplayableSubmission[]> {
   const { rows } = await db.query<ReplayableSubmission>(
     `select s.id, s.outbox_id as "outboxId", s.type, s.key, s.payload, s.state, s.revision,
-       s.row_created as created,
+       s.row_created as created, s.erased_at is not null as "isErased",
        case when s.document is not null then ${newerOutboxIdOfDocumentSql('s')} end as newer
      from outboxd.submission s join unnest($1::uuid[], $2::int[]) r(id, revision) using (id)
-     where s.state in ('failed', 'rejected') and s.revision = r.revision order by s.seq`,
+     where s.state in ('failed', 'rejected', 'discarded') and s.revision = r.revision order by s.seq`,
     [seen.map((each) => each.id), seen.map((each) => each.revision)],
   )
   return rows
 }
 
 /**
- * Queues failed and rejected submissions again. Their `seq`, attempts and log stay.
+ * Queues failed, rejected and discarded submissions again. Their `seq`, attempts and log stay.
  * Of several versions of a document only the newest is queued.
  *
  * The idempotency key is new if the service has answered under the former key. Unless the operator wants new keys, a
@@ -91,14 +92,15 @@ const replaySql = decisionSql({
   fields: `type text, key text, resource text, payload text, body text, tracked boolean, "sendsOwnId" boolean,
     "newKeys" boolean, "idempotencyKey" uuid, amounts jsonb, currency text,
     "requestDigest" text`,
-  allowed: `s.state in ('failed', 'rejected') and (s.document is null or
+  allowed: `s.state in ('failed', 'rejected', 'discarded') and s.erased_at is null and (s.document is null or
     (${newerOutboxIdOfDocumentSql('s')} is null and not ${hasLaterVersionAmongSql('s', 'select id from record')}))`,
   set: `state = 'queued', type = r.type, key = r.key, held = r.key is not null, due_at = clock_timestamp(),
     resource = r.resource, payload = r.payload, body = r.body, tracked = r.tracked, sends_own_id = r."sendsOwnId",
     request_digest = case when s.document is not null then r."requestDigest" end,
     idempotency_key = case when ${keepsIdempotencyKeySql('f')} and not r."newKeys" then s.idempotency_key else r."idempotencyKey" end,
     in_doubt = f.may_have_arrived or f.id_by_person, transaction_id = null, id_by_person = false,
-    ${resetColumnsByLifetimeSql('start')}, accepted_at = null, ended_at = null`,
+    ${resetColumnsByLifetimeSql('start')}, accepted_at = null, ended_at = null,
+    emptied_at = null`,
   cause: 'replayed',
   detail: `'currency', r.currency, 'former', jsonb_strip_nulls(jsonb_build_object('code', f.error_code, 'error', f.error,
     'transactionId', f.transaction_id, 'idempotencyKey', f.idempotency_key, 'body', case when f.body <> r.body then f.body end,
