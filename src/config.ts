@@ -104,6 +104,7 @@ export function readConsoleConfig(env: Environment) {
     trustHeader: value('CONSOLE_TRUST_HEADER') ?? null,
     trustProxy: value('CONSOLE_TRUST_PROXY') ?? [],
     names: value('CONSOLE_NAME') ?? [],
+    colour: value('CONSOLE_COLOUR') ?? null,
   })
 }
 

@@ -29,6 +29,8 @@ export const secondsOrNeverAsMsSchema = (secondsMax: number) =>
     'must be a number of seconds, or 0 for never',
   )
 
+export const nameSchema = z.string().regex(/^[^\p{C}]{0,40}$/u, 'must have at most 40 printable characters')
+
 export const postgresUrlSchema = z
   .string()
   .regex(/^postgres(ql)?:\/\//, 'must begin with postgres://')

@@ -7,6 +7,7 @@ import {
   filePathSchema,
   hostNamesSchema,
   integerSchema,
+  nameSchema,
   nonEmptyTextSchema,
   postgresUrlSchema,
   proxyHeaderNameSchema,
@@ -206,6 +207,12 @@ export const variables = {
     schema: z.enum(['continue', 'block']).default('continue'),
     about: 'whether later records of a key wait behind a rejected or failed one: continue (no), block (yes)',
   },
+  INSTALLATION_NAME: {
+    instances: 'same: reported',
+    schema: nameSchema.default(''),
+    shownDefault: 'none',
+    about: 'name of this installation, such as TEST, for the console, `status` and alerts (a label of all metrics)',
+  },
   CAPTURE_WINDOW: {
     instances: 'same: reported',
     schema: integerSchema(1, 1_000_000).default(1000),
@@ -243,6 +250,12 @@ export const variables = {
     schema: z.enum(['auto', 'json', 'journald']).default('auto'),
     about:
       'auto: JSON lines, after a priority such as `<4>` if stdout is systemd’s journal; json: never with a priority; journald: always',
+  },
+  CONSOLE_COLOUR: {
+    instances: 'own: no daemon reads it',
+    schema: z.enum(['red', 'orange', 'green', 'blue', 'violet']).optional(),
+    shownDefault: 'none',
+    about: 'colour of a bar above each page of the console, to tell installations apart',
   },
   CONSOLE_NAME: {
     instances: 'own: no daemon reads it',

@@ -38,6 +38,7 @@ describe('withLedgerSettings', () => {
     SERVER_ERRORS: 'hold',
     LEDGER_STANDBY: 'synchronous',
     KEY_ON_FAILURE: 'block',
+    INSTALLATION_NAME: 'Test 2',
     CAPTURE_WINDOW: '13',
     PAYLOAD_MAX_BYTES: '5000000',
   }
@@ -110,6 +111,7 @@ describe('values that are set or left out', () => {
         UNCERTAIN_POLICY: 'hold',
         SERVER_ERRORS: 'retry',
         LEDGER_STANDBY: 'none',
+        INSTALLATION_NAME: '',
         KEY_ON_FAILURE: 'continue',
         CAPTURE_WINDOW: '1000',
         PAYLOAD_MAX_BYTES: '1000000',

@@ -8,7 +8,9 @@ import { consoleErrorMessage } from '../console/errors.ts'
 import { readConsoleAccess, type SignInMethod } from '../console/guard/access.ts'
 import { hashPassword } from '../console/guard/passwordHash.ts'
 import { isLoopback } from '../console/guard/refuseForeign.ts'
+import type { Installation } from '../console/html/layout.ts'
 import { openLazily } from '../console/parts.ts'
+import { readSettings } from '../ledger/settings.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { askServiceForTransaction, type TransactionAnswer } from '../operations/askForTransaction.ts'
@@ -68,15 +70,21 @@ Examples:
     if (options.hashPassword) return printHash(context)
     const { host, port } = options
     const config = readDatabaseConfig(context.env)
-    const read = readConsoleAccess(host, readConsoleConfig(context.env))
+    const consoleConfig = readConsoleConfig(context.env)
+    const read = readConsoleAccess(host, consoleConfig)
     const problems = ['problems' in read ? read.problems : [], findActorProblems(options)].flat()
     if ('problems' in read || problems.length > 0) return printUsageErrors(context, problems)
     const { who } = actorFromOptions(context, options)
     const say = (line: string) => void context.stderr.write(`outboxd: ${escapeControlInLines(line)}\n`)
-    await using opened = openLazily(() => openDatabasesOf(config, sessions))
+    const installation: Installation = { name: '', colour: consoleConfig.colour }
+    await using opened = openLazily(async () => {
+      const databases = await openDatabasesOf(config, sessions)
+      installation.name = (await readSettings(databases.ledger))?.INSTALLATION_NAME ?? ''
+      return databases
+    })
     await using app = await createConsole(
       {
-        ...{ databases: opened.get, config, clock: systemClock, say },
+        ...{ databases: opened.get, config, installation, clock: systemClock, say },
         searches: createConcurrencyLimit(searchesAtOnce),
         askService: (asked) => askService(context, asked),
       },

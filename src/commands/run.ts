@@ -56,7 +56,7 @@ with 0. If the database does not answer for ten minutes, it exits with 1. A seco
 export async function run(context: CommandContext): Promise<number> {
   for (const mistyped of findMistypedVariables(context.env)) context.stderr.write(`outboxd: warning: ${mistyped}\n`)
   const config = readConfig(context.env)
-  const metrics = createMetrics({ version, clock: systemClock })
+  const metrics = createMetrics({ version, installation: config.shared.INSTALLATION_NAME ?? '', clock: systemClock })
   const log = createLog(config.logLevel, openStdout(config.logFormat, context.env.JOURNAL_STREAM))
   using _ = { [Symbol.dispose]: log.flush }
   for (const detail of findUnsafeNodeOptions(context.env)) log.warn('Node option endangers secrets', { detail })

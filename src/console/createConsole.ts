@@ -36,6 +36,7 @@ const limits = {
 /** Returns a server that does not listen yet. */
 export async function createConsole(parts: ConsoleParts, guard: GuardOptions): Promise<FastifyInstance> {
   const app = fastify({ ...limits, trustProxy: guard.isProxy, frameworkErrors: refuseUnreadableAddress })
+  app.decorate('installation', parts.installation)
   closeOldestConnectionsBeyond(app.server, connectionsMax)
   app.addHook('preClose', async () => {
     setTimeout(() => app.server.closeAllConnections(), closeWithinMs).unref()

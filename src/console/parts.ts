@@ -6,10 +6,12 @@ import type { TransactionAnswer } from '../operations/askForTransaction.ts'
 import type { Databases } from '../operations/databases.ts'
 import { explainError } from '../operations/explainError.ts'
 import type { ConcurrencyLimit } from './bounds.ts'
+import type { Installation } from './html/layout.ts'
 
 export interface ConsoleParts {
   databases(): Promise<Databases>
   config: DatabaseConfig
+  installation: Installation
   clock: Clock
   searches: ConcurrencyLimit
   /** Asks within the budget. Never throws. */

@@ -29,7 +29,7 @@ import {
   untrustedTextHtml,
 } from './html/elements.ts'
 import { checkbox, formHtml, hiddenField, trimmedFieldText } from './html/form.ts'
-import { renderPage, sendPage } from './html/layout.ts'
+import { type Page, renderPage, sendPage } from './html/layout.ts'
 import type { ConsoleParts } from './parts.ts'
 
 /** @param onChanged lets the page Now show the change at once */
@@ -102,7 +102,7 @@ function renderPausePreview(
   { reason, forMs, duration, standing, reach }: PauseForm,
   viewer: Viewer,
   nowMs: number,
-): string {
+): Page {
   return page('Pause', viewer, [
     standing === null ? '' : notice('bad', untrustedParagraphHtml(colleaguesPauseMessage(standing, nowMs))),
     notice('attention', [
@@ -121,7 +121,7 @@ function renderPausePreview(
   ])
 }
 
-function renderResumePreview(would: readonly string[], terms: ResumeTerms, viewer: Viewer): string {
+function renderResumePreview(would: readonly string[], terms: ResumeTerms, viewer: Viewer): Page {
   const chosen = (['all', 'believeRefusals'] as const)
     .filter((name) => terms[name])
     .map((name) => hiddenField(name, 'on'))
@@ -143,7 +143,7 @@ const readOnlyNotice = ({ canChange }: Viewer): HtmlValue =>
         untrustedParagraphHtml('This console was started with --read-only: you cannot change anything here.'),
       )
 
-const page = (title: string, viewer: Viewer, main: HtmlValue): string =>
+const page = (title: string, viewer: Viewer, main: HtmlValue): Page =>
   renderPage({ title, current: '/', viewer }, html`<section>${main}</section>`)
 
 type Pause = LedgerSnapshot['pauses'][number]

@@ -35,8 +35,16 @@ export type Metrics = {
   render(): Promise<string>
 }
 
-export function createMetrics({ version, clock }: { version: string; clock: Pick<Clock, 'stopwatch'> }): Metrics {
+interface MetricsOptions {
+  version: string
+  /** A label of each metric, so that alerts name the installation; '' if it has no name. */
+  installation?: string
+  clock: Pick<Clock, 'stopwatch'>
+}
+
+export function createMetrics({ version, installation = '', clock }: MetricsOptions): Metrics {
   const registry = new Registry()
+  if (installation !== '') registry.setDefaultLabels({ installation })
   const rows = Object.entries<MetricRow>(metricRows)
   const instruments = Object.fromEntries(rows.map(([name, row]) => [name, createInstrument(row, registry, clock)]))
   const metrics = instruments as unknown as Metrics

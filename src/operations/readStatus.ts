@@ -4,6 +4,7 @@ import { isStandbyAwaited } from '../ledger/history/history.ts'
 import { findReadOnlyCause, type ReadOnlyCause } from '../ledger/operator/readServer.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { type RecentRequestCounts, readRecentRequestCounts } from '../ledger/requestCounts.ts'
+import { readSettings } from '../ledger/settings.ts'
 import { type DaemonActivity, type LedgerSnapshot, readDaemonActivity, readLedgerSnapshot } from '../ledger/snapshot.ts'
 import type { Problem } from '../model/problem.ts'
 import { type OutboxBacklog, readBacklog } from '../outbox/backlog.ts'
@@ -16,6 +17,8 @@ import { type Databases, readSessionsBlockingOutboxReads, withOutbox } from './d
 import { explainError } from './explainError.ts'
 
 export interface LedgerStatus extends LedgerSnapshot, DaemonActivity {
+  /** The name of the installation; '' if it has none. */
+  installation: string
   standing: Problem[]
   start: StartPosition
   /** Null if the database takes writes. */
@@ -46,7 +49,8 @@ export interface CombinedStatus extends LedgerStatus {
 }
 
 export async function readLedgerStatus({ ledger }: Pick<Databases, 'ledger'>): Promise<LedgerStatus> {
-  const [snapshot, activity, standing, { start }, readOnly, recent, standbyAwaited] = await Promise.all([
+  const [settings, snapshot, activity, standing, { start }, readOnly, recent, standbyAwaited] = await Promise.all([
+    readSettings(ledger),
     readLedgerSnapshot(ledger),
     readDaemonActivity(ledger),
     readProblems(ledger),
@@ -56,7 +60,8 @@ export async function readLedgerStatus({ ledger }: Pick<Databases, 'ledger'>): P
     isStandbyAwaited(ledger),
   ])
   const heldUpBy = await readSessionsHoldingUpDaemons(ledger, snapshot)
-  const facts = { standing, start, readOnly, recent, heldUpBy, isStandbyAwaited: standbyAwaited }
+  const installation = settings?.INSTALLATION_NAME ?? ''
+  const facts = { installation, standing, start, readOnly, recent, heldUpBy, isStandbyAwaited: standbyAwaited }
   return { ...activity, ...snapshot, ...facts }
 }
 

@@ -16,7 +16,7 @@ export function renderStatus(report: StatusReport, terminal: Terminal | null = n
     first.message,
     ...others.map(({ message }) => `Also: ${message}`),
     '',
-    ...[...recordRows(report), ...ledgerRows(report)].map(line),
+    ...[...installationRows(report), ...recordRows(report), ...ledgerRows(report)].map(line),
   ].map(escapeControl)
   return [terminal?.style(colourOf(first), verdict) ?? verdict, ...text].map((each) => `${each}\n`).join('')
 }
@@ -32,6 +32,7 @@ export function renderStatusLine({
   submissions,
   ...report
 }: StatusReport): string {
+  const name = report.installation === '' ? '' : `${report.installation}: `
   const more = others.length > 0 ? ` (and ${others.length} more)` : ''
   const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : '?'
   const figures = [
@@ -40,10 +41,13 @@ export function renderStatusLine({
     `need attention ${submissions.uncertain + submissions.failed + submissions.rejected}`,
     budgetClause(report),
   ].join(', ')
-  return `${escapeControl(`${formatInstant(report.nowMs)} ${first.message} | ${figures}${more}`)}\n`
+  return `${escapeControl(`${formatInstant(report.nowMs)} ${name}${first.message} | ${figures}${more}`)}\n`
 }
 
 const line = ([name, message]: Row): string => `${name.padEnd(15)} ${message}`
+
+const installationRows = ({ installation }: StatusReport): Row[] =>
+  installation === '' ? [] : [['installation', installation]]
 
 /** Leaves out what has nothing to say, so that all is well in twelve lines. */
 function recordRows(report: StatusReport): Row[] {

@@ -9,6 +9,7 @@ import { isPasswordCorrect, type PasswordHash, readPasswordHash } from '../../sr
 import { type OpenedConsole, openConsole, visit } from '../console/openConsole.ts'
 import { testContext } from '../support/context.ts'
 import { dropRole, grantRole } from '../support/grantRole.ts'
+import { setSettings } from '../support/ledger.ts'
 import { startProgram } from '../support/program.ts'
 import { type Fixture, failedE003, mappingFiles, openFixture, payloadOf } from './fixture.ts'
 
@@ -115,6 +116,17 @@ test('on SIGTERM the console exits with 0 within 8 s, even with open pages and h
   await Promise.all(looks)
   expect(performance.now() - beganMs).toBeLessThan(8_000)
   half.destroy()
+})
+
+test('each page shows the installation’s name, which the ledger has, and its colour', async () => {
+  await fixture.reset()
+  await setSettings(fixture.ledger.pool, { INSTALLATION_NAME: 'Test <2>' })
+  await using served = await openConsole(fixture.context(null, { CONSOLE_COLOUR: 'violet' }))
+  await served.get('/records')
+  const { text } = await served.get('/records')
+  expect(text).toContain('<title>Records · outboxd · Test &lt;2&gt;</title>')
+  expect(text).toContain('outboxd</a> <strong>Test &lt;2&gt;</strong></p>')
+  expect(text).toMatch(/<body[^>]* data-colour="violet"/)
 })
 
 test('a pause from the console is logged with the name given by --as', async () => {

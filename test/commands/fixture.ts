@@ -52,7 +52,7 @@ export async function openFixture(): Promise<Fixture> {
       await work.writeOutcomes(outcomeBatch({ transitions: [transition(sending, change)] }))
       // as if it had been sent a while ago, and written back
       await ledger.pool.query(
-        `update outboxd.submission set report_due = false, sent_at = sent_at - interval '1 h' where id = $1`,
+        `update outboxd.submission set report_due = false, sent_at = sent_at - interval '1 min' where id = $1`,
         [id],
       )
       return id

@@ -9,7 +9,7 @@ import { replaceProblems } from '../../src/ledger/problems.ts'
 import { findStuckSubmissionProblems } from '../../src/ledger/transactions.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { daemonSessionNames } from '../../src/postgres/sessionSettings.ts'
-import { claim, setKeyOnFailure, setLimit } from '../support/ledger.ts'
+import { claim, setKeyOnFailure, setLimit, setSettings } from '../support/ledger.ts'
 import { startProgram } from '../support/program.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { runStatus } from '../support/statusSays.ts'
@@ -38,6 +38,12 @@ test('all is well with a daemon and nothing to do, in at most twelve lines', asy
   expect(printed.trimEnd().split('\n').length).toBeLessThanOrEqual(12)
   expect(printed).toMatch(/budget +100 of 100 requests free\n/)
   expect(printed).toMatch(/instance +\w{8} on erp-1, version 1/)
+})
+
+test('the installation’s name is that of the ledger, whatever the shell says', async () => {
+  await setSettings(fixture.ledger.pool, { INSTALLATION_NAME: 'Test 2' })
+  const { printed } = await run(false, { INSTALLATION_NAME: 'Production' })
+  expect(printed).toMatch(/^installation {4}Test 2$/m)
 })
 
 test('--exit-code is 0 only if all is well; without it the exit code says only whether status could look', async () => {

@@ -12,6 +12,12 @@ import { until } from '../support/until.ts'
 
 const finishes = ['completed', 'failed', 'rejected', 'uncertain', 'discarded']
 
+test('each metric names the installation, if it has a name', async () => {
+  const { value } = await scrape(createMetrics({ version: '1.2.3', installation: 'TEST', clock: systemClock }))
+  expect(value('outboxd_outbox_waiting{installation="TEST"}')).toBe('0')
+  expect(value('outboxd_build_info{version="1.2.3",installation="TEST"}')).toBe('1')
+})
+
 test('every metric is there from the start, with every label value at 0', async () => {
   const { value } = await scrape(createMetrics({ version: '1.2.3', clock: systemClock }))
   const zeros = [

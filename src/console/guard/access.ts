@@ -14,7 +14,10 @@ export interface ConsoleAccess {
   names: readonly string[]
 }
 
-export function readConsoleAccess(host: string, config: ConsoleConfig): ConsoleAccess | { problems: string[] } {
+export function readConsoleAccess(
+  host: string,
+  config: Omit<ConsoleConfig, 'colour'>,
+): ConsoleAccess | { problems: string[] } {
   const { password, trustHeader, trustProxy } = config
   const hash = password === null ? null : readPasswordHash(password)
   const problems: string[] = []

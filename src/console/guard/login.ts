@@ -4,7 +4,7 @@ import { normalizePersonName } from '../../operations/actor.ts'
 import { formatDuration } from '../../time.ts'
 import { notice } from '../html/elements.ts'
 import { fieldTextAsTyped, formHtml, hiddenField } from '../html/form.ts'
-import { renderPage, sendPage } from '../html/layout.ts'
+import { type Page, renderPage, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { createLoginAttemptLimit } from './attempts.ts'
 import { isPasswordCorrect, type PasswordHash } from './passwordHash.ts'
@@ -92,7 +92,7 @@ interface LoginView {
   says?: string | undefined
 }
 
-function renderLogin({ csrf, to, name = '', says }: LoginView): string {
+function renderLogin({ csrf, to, name = '', says }: LoginView): Page {
   const fields = html`${hiddenField('to', to)}
 <label>Your name <input name="name" value="${name}" autocomplete="username" required maxlength="100"></label>
 <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
@@ -107,7 +107,7 @@ ${formHtml({ action: '/login', viewer: { csrf, canChange: true } }, fields)}
   )
 }
 
-function renderGoOn(url: string): string {
+function renderGoOn(url: string): Page {
   return renderPage(
     { title: 'One moment', current: null, viewer: null },
     html`<p><a href="${ownPath(url)}">Go on</a></p>`,

@@ -25,22 +25,40 @@ export interface PageHead {
   live?: { path: string; version?: string }
 }
 
-export function renderPage({ title, current, viewer, live }: PageHead, main: HtmlValue): string {
-  return html`<!doctype html>
+/** What tells this installation from others. */
+export interface Installation {
+  /** '' if it has none, or while the ledger was never read. */
+  name: string
+  colour: string | null
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    installation: Installation
+  }
+}
+
+/** A page that `sendPage` completes with the name of the installation. */
+export type Page = (installation: Installation) => string
+
+export const renderPage =
+  ({ title, current, viewer, live }: PageHead, main: HtmlValue): Page =>
+  ({ name, colour }) =>
+    html`<!doctype html>
 <html lang="en">
 <head>
   <meta charset="utf-8">
   <meta name="viewport" content="width=device-width, initial-scale=1">
   <meta name="color-scheme" content="light dark">
-  <title>${title} · outboxd</title>
+  <title>${title} · outboxd${name && ` · ${name}`}</title>
   <link rel="icon" href="/assets/console.svg">
   <link rel="stylesheet" href="/assets/console.css">
   <script src="/assets/console.js" defer></script>
 </head>
-<body${attributes(live)}>
+<body${attributes(live)}${colour === null ? '' : html` data-colour="${colour}"`}>
 <a class="skip" href="#main">Skip to the content</a>
 <header>
-  <p class="name"><a href="/">outboxd</a></p>
+  <p class="name"><a href="/">outboxd</a>${name && html` <strong>${name}</strong>`}</p>
   ${viewer === null ? '' : navigation(current)}
   ${viewer === null ? '' : search}
   ${age(systemClock.nowMs())}
@@ -55,7 +73,6 @@ ${main}
 </body>
 </html>
 `.toString()
-}
 
 function attributes(live: PageHead['live']): HtmlValue {
   if (live === undefined) return ''
@@ -91,5 +108,5 @@ function who(viewer: Viewer): HtmlSafeString {
   return html`<div class="who"><span>${viewer.who}</span>${viewer.canChange ? '' : html` <strong>read only</strong>`}${leave}</div>`
 }
 
-export const sendPage = (reply: FastifyReply, page: string): FastifyReply =>
-  reply.type('text/html; charset=utf-8').send(page)
+export const sendPage = (reply: FastifyReply, page: Page): FastifyReply =>
+  reply.type('text/html; charset=utf-8').send(page(reply.server.installation))

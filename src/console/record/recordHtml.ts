@@ -22,18 +22,13 @@ import {
   untrustedParagraphHtml,
   untrustedTextHtml,
 } from '../html/elements.ts'
-import { renderPage } from '../html/layout.ts'
+import { type Page, renderPage } from '../html/layout.ts'
 import { recordTable } from '../records/recordsPage.ts'
 import type { RecordPageData } from './readRecord.ts'
 import { actionsSection } from './resolvePage.ts'
 import { maskText, valuesSection } from './valuesHtml.ts'
 
-export function renderRecordPage(
-  view: RecordPageData,
-  viewer: Viewer,
-  version: string,
-  areValuesShown: boolean,
-): string {
+export function renderRecordPage(view: RecordPageData, viewer: Viewer, version: string, areValuesShown: boolean): Page {
   const { detail } = view
   const live = { path: `/records/${detail.id}/version`, version }
   return renderPage(
@@ -117,14 +112,14 @@ export function renderMatchingRecords(
   isCut: boolean,
   viewer: Viewer,
   nowMs: number,
-): string {
+): Page {
   return renderPage({ title: `Several records match`, current: '/records', viewer }, [
     html`<p>These match ${untrustedTextHtml(name, 100)}${isCut ? ', and there are more' : ''}. Choose one.</p>`,
     html`<section>${recordTable('Records', submissions, nowMs)}</section>`,
   ])
 }
 
-export function renderMissingRecord(word: string, message: string, viewer: Viewer): string {
+export function renderMissingRecord(word: string, message: string, viewer: Viewer): Page {
   const text = encodeURIComponent(word.replace(/^(outbox|transaction|key):/, ''))
   const mapping = html`<p><a href="/mapping?outbox=${text}">Mapping</a>: the request that the row would become</p>`
   return renderPage({ title: 'No such record', current: '/records', viewer }, [

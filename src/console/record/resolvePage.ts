@@ -16,7 +16,7 @@ import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { notice, section, untrustedParagraphHtml } from '../html/elements.ts'
 import { checkbox, formHtml, hiddenField, optionalHiddenField, optionLabel, trimmedFieldText } from '../html/form.ts'
-import { renderPage, sendPage } from '../html/layout.ts'
+import { type Page, renderPage, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { FormFields } from '../records/recordsQuery.ts'
 import type { RecordPageData } from './readRecord.ts'
@@ -73,7 +73,7 @@ interface Preview {
   question: ConfirmationQuestion | null
 }
 
-function renderPreview({ id, answer, fields, message, question }: Preview, viewer: Viewer): string {
+function renderPreview({ id, answer, fields, message, question }: Preview, viewer: Viewer): Page {
   const asked = question === null ? '' : notice('attention', untrustedParagraphHtml(question.text))
   const carried = ['revision', 'answer', 'transaction', 'unchecked', 'new-key']
   return renderPage({ title: 'Confirm', current: '/records', viewer }, [

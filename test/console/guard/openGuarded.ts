@@ -4,7 +4,7 @@ import { createConcurrencyLimit } from '../../../src/console/bounds.ts'
 import { createConsole } from '../../../src/console/createConsole.ts'
 import { readConsoleAccess } from '../../../src/console/guard/access.ts'
 import { formHtml } from '../../../src/console/html/form.ts'
-import { renderPage } from '../../../src/console/html/layout.ts'
+import { renderPage, sendPage } from '../../../src/console/html/layout.ts'
 import type { ConsoleParts } from '../../../src/console/parts.ts'
 import { type Visitor, visit } from '../openConsole.ts'
 
@@ -37,6 +37,7 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
   const parts: ConsoleParts = {
     databases: () => Promise.reject(new Error('this console has no database')),
     config: readDatabaseConfig({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }),
+    installation: { name: '', colour: null },
     clock: systemClock,
     searches: createConcurrencyLimit(2),
     askService: () => Promise.reject(new Error('this console asks nobody')),
@@ -44,14 +45,13 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
   }
   const app = await createConsole(parts, { ...access, host, whoWithoutSignIn: 'operator test', isReadOnly })
   app.get('/change', ({ viewer }, reply) =>
-    reply
-      .type('text/html; charset=utf-8')
-      .send(
-        renderPage(
-          { title: 'Change', current: null, viewer },
-          formHtml({ action: '/change', viewer, changes: false }, ''),
-        ),
+    sendPage(
+      reply,
+      renderPage(
+        { title: 'Change', current: null, viewer },
+        formHtml({ action: '/change', viewer, changes: false }, ''),
       ),
+    ),
   )
   app.post('/change', ({ viewer }, reply) => {
     changes.push(viewer.who)
