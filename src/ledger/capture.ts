@@ -1,13 +1,6 @@
 import type pg from 'pg'
 import { boundText, escapeNonAsciiFields, textCharsMax } from '../boundText.ts'
-import type {
-  CapturedRecord,
-  DueCaptureWork,
-  FailedRow,
-  InsertResult,
-  SkippedRow,
-  WaitingKey,
-} from '../model/outbox.ts'
+import type { CapturedRecord, FailedRow, InsertResult, SkippedRow, WaitingKey } from '../model/outbox.ts'
 import { beginTransaction, type Database, type DatabasePool, inTransaction } from '../postgres/database.ts'
 import { committedToDiskSql } from '../postgres/sessionPool.ts'
 import { readCurrency } from './audit/currency.ts'
@@ -326,7 +319,11 @@ export const resumeCaptureOfTypes = (db: Database, types: readonly string[]): Pr
   clearProblems(db, 'source_failing', types)
 
 /** The capture work that is due besides new rows. */
-export interface DueCaptureRetries extends Pick<DueCaptureWork, 'dueId' | 'hasHeldTypes'> {
+interface DueCaptureRetries {
+  /** A row that was skipped. */
+  dueId: string | null
+  /** True if the query of a type failed, so that its rows have to be tried. */
+  hasHeldTypes: boolean
   served: ServedOutbox
 }
 

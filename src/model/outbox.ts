@@ -35,8 +35,6 @@ export interface RowsRequest {
   heldTypes: readonly string[]
 }
 
-export type RowOrder = Pick<RowsRequest, 'exceptKeys' | 'skipped'>
-
 export interface RowStatus {
   outboxId: string
   /** Null if any row with the id may be written. */
@@ -119,13 +117,6 @@ export interface ChangeCaptureFault {
   reason: string
   /** True if reading the faults would run code of another role. */
   insecure: boolean
-}
-
-export interface DueCaptureWork {
-  dueId: string | null
-  /** True if the query of a type failed, so that its rows have to be tried. */
-  hasHeldTypes: boolean
-  hasNewRows(): Promise<boolean>
 }
 
 /** The report's text is read when the row is written, because the record may change before. */

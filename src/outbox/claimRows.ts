@@ -1,5 +1,5 @@
 import { boundText } from '../boundText.ts'
-import type { OutboxRecord, RowOrder, RowStatus, RowsRequest } from '../model/outbox.ts'
+import type { OutboxRecord, RowStatus, RowsRequest } from '../model/outbox.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import { assertIdsAreComparable } from './comparableIds.ts'
@@ -19,11 +19,6 @@ export interface ClaimedRows {
   readonly stablePosition: StablePosition | null
 }
 
-/** No row, or one. */
-export interface ClaimedRow extends ClaimedRows {
-  readonly key: string | null
-}
-
 /**
  * @param db the transaction that holds the capture lock, because two claims at once would break the order of a key
  */
@@ -33,21 +28,27 @@ export async function claimRows(outbox: Outbox, db: Database, request: RowsReque
     const meant = { ...request, skipped: [...request.skipped, ...failing] }
     await assertIdsAreComparable(outbox.ledger, table)
     const stablePosition = await readStablePosition(db, table)
-    return withSavepoint(db, async () => {
-      await makeReportsOfRowsSetBackDue(db, table)
-      return {
-        table,
-        outboxIds: await lockRows(db, table, meant),
-        stablePosition,
-      }
-    })
+    await db.query('savepoint before_claim')
+    try {
+      // A row of the form end only that waits although its outcome was written gets the outcome again.
+      if (table.form === 'end only') await db.query(claimStatements(table).reportAgain)
+      return { table, outboxIds: await lockRows(db, table, meant), stablePosition }
+    } catch (error) {
+      // If the filter fails for a row, the claim is tried again without that row, in the same transaction.
+      await db.query('rollback to savepoint before_claim').catch(() => {}) // a broken session reports `error`
+      throw error
+    }
   })
 }
 
 /** Returns no row if the row no longer waits. @throws an error with code 55P03 if another session has locked the row */
-export async function claimRow(outbox: Outbox, db: Database, outboxId: string): Promise<ClaimedRow> {
+export async function claimRow(
+  outbox: Outbox,
+  db: Database,
+  outboxId: string,
+): Promise<ClaimedRows & { key: string | null }> {
   const table = await outbox.open()
-  const rows = await withSavepoint(db, () => readRow(db, claimStatements(table).lockById, outboxId))
+  const rows = await readRow(db, claimStatements(table).lockById, outboxId)
   return { table, outboxIds: idsOf(rows), stablePosition: null, key: rows[0]?.key ?? null }
 }
 
@@ -56,7 +57,11 @@ export const readClaimedRows = (outbox: Outbox, db: Database, rows: ClaimedRows)
   readWaitingRowsThatFit(outbox, rows.table.locksRows ? db : rows.table.db, rows.table, rows.outboxIds)
 
 /** Locks nothing. */
-export async function hasToWaitForKey(outbox: Outbox, outboxId: string, order: RowOrder): Promise<boolean> {
+export async function hasToWaitForKey(
+  outbox: Outbox,
+  outboxId: string,
+  order: Pick<RowsRequest, 'exceptKeys' | 'skipped'>,
+): Promise<boolean> {
   return outbox.queryTable(async (table) => {
     const sql = claimStatements(table)
     const rows = await readRow(table.db, sql.keyById, outboxId)
@@ -64,22 +69,6 @@ export async function hasToWaitForKey(outbox: Outbox, outboxId: string, order: R
     if (rows.some(({ key, isAhead }) => isAhead && key !== null && order.exceptKeys.includes(key))) return true
     return (await findOvertaking(table.db, sql, rows, order.skipped)).size > 0
   })
-}
-
-/** If the filter fails for a row, the claim is tried again without that row, in the same transaction. */
-async function withSavepoint<T>(db: Database, work: () => Promise<T>): Promise<T> {
-  await db.query('savepoint before_claim')
-  try {
-    return await work()
-  } catch (error) {
-    await db.query('rollback to savepoint before_claim').catch(() => {}) // a broken session reports `error`
-    throw error
-  }
-}
-
-/** A row of the form end only that waits although its outcome was written gets the outcome again. */
-async function makeReportsOfRowsSetBackDue(db: Database, table: OpenTable): Promise<void> {
-  if (table.form === 'end only') await db.query(claimStatements(table).reportAgain)
 }
 
 /**
@@ -144,15 +133,15 @@ export function claimStatements({ rows, locksRows }: OpenTable) {
     idText,
     shortenedId,
   } = rows
-  const [first, second] = sort
+  const [first, second = null] = sort
   // Postgres reads the last row's sort value itself, because a value sent as text may lose digits. NULL sorts last and
   // needs a case of its own.
-  const last = `(select ${first?.expression} from ${from} where ${id} = $4::${idType} limit 1)`
+  const last = `(select ${first} from ${from} where ${id} = $4::${idType} limit 1)`
   const upToLast =
-    second === undefined || first === undefined
+    second === null
       ? `${id} <= $4::${idType}`
-      : `((${first.expression}, ${second.expression}) <= (${last}, $4::${idType})
-          or (${last} is null and (${first.expression} is not null or ${id} <= $4::${idType})))`
+      : `((${first}, ${id}) <= (${last}, $4::${idType})
+          or (${last} is null and (${first} is not null or ${id} <= $4::${idType})))`
   const keyById = `select ${idText} as "outboxId", ${key} as key, ${keyHash} as "keyHash", ${isAhead} as "isAhead" from ${from} where ${hasNoRecord} and ${id} = $1::${idType}`
   return {
     // `for no key update`, because `for update` would block inserts that refer to these rows.

@@ -8,7 +8,7 @@ import {
 } from '../ledger/binding.ts'
 import { canBeCausedByRow, FailingRows } from './failingRows.ts'
 import { type OpenTable, openTable, readTableShapeAndIdentity, type TableShapeAndIdentity } from './openTable.ts'
-import { isMarkedOnCapture, type OutboxTable, qualifiedNameSql, toOutboxTable } from './outboxTable.ts'
+import { type OutboxTable, qualifiedNameSql, toOutboxTable } from './outboxTable.ts'
 import { addTableSchemaIfFound, OutboxTableUnusable } from './readTableShape.ts'
 import { findStartQuestion, readStartPosition } from './startPosition.ts'
 
@@ -20,9 +20,6 @@ export class Outbox {
   /** Rows with larger payloads are captured, but their payload is not read. */
   readonly bytesMax: number
   readonly channel: string | null
-  /** The table's name in SQL, quoted, with its schema if `outbox.yaml` names one. */
-  readonly describedNameSql: string
-  readonly isMarkedOnCapture: boolean
   readonly failingRows: FailingRows
   #inspected: Promise<TableShapeAndIdentity> | undefined
   #opened: { table: OpenTable; key: string } | undefined
@@ -34,8 +31,6 @@ export class Outbox {
     this.described = toOutboxTable(table)
     this.bytesMax = bytesMax
     this.channel = this.described.channel
-    this.describedNameSql = qualifiedNameSql(this.described)
-    this.isMarkedOnCapture = isMarkedOnCapture(this.described)
     this.failingRows = new FailingRows(ledger)
   }
 

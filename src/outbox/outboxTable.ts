@@ -144,5 +144,3 @@ export function tableFormOf({ state }: Pick<OutboxTable, 'state'>): TableForm {
   if (form === null) return 'append-only'
   return form.isMarkedOnCapture ? 'marked' : 'end only'
 }
-
-export const isMarkedOnCapture = (table: Pick<OutboxTable, 'state'>): boolean => tableFormOf(table) === 'marked'

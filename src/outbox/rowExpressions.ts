@@ -16,11 +16,6 @@ import { type CreatedAt, type OutboxTable, tableFormOf } from './outboxTable.ts'
 import { OutboxTableUnusable } from './readTableShape.ts'
 import { stateExpressions } from './stateForms.ts'
 
-interface SortValue {
-  readonly expression: string
-  readonly type: string
-}
-
 /** The ledger cuts a row's id to this length when it records a problem, so only this part of an id is compared. */
 export const idCharsMax = 500
 
@@ -41,7 +36,7 @@ export function rowExpressions(
   const createdAt = createdAtExpression(table, shape)
   const type = typeExpression(table)
   const created = createdExpression(table, shape)
-  const sort = sortExpressions(table, shape)
+  const sort = sortExpressions(table)
   const idText = `(${prefixedColumnSql(table.id)})::text`
   const rawRowColumns = `${idText} as "outboxId", ${type} as type, ${key} as key,
       ${createdAt} as "createdAt", ${created} as created, octet_length(${payload}) as bytes,
@@ -106,7 +101,7 @@ export function rowExpressions(
     shortenedId: `left(${idText}, ${idCharsMax})`,
     /** The values by which rows are ordered. The last one is always the id. */
     sort,
-    order: sort.map(({ expression }) => expression).join(', '),
+    order: sort.join(', '),
     seen: `${idText} as "outboxId", ${created} as created, ${createdAt} as "createdAt"`,
   }
 }
@@ -155,10 +150,9 @@ function payloadText({ payload }: OutboxTable, shape: TableShape): string {
   return `(select row_to_json(built.*)::text from (select ${named.join(', ')}) built)`
 }
 
-function sortExpressions({ sequence, order, id }: OutboxTable, shape: TableShape): SortValue[] {
-  const byColumn = (name: string) => ({ expression: prefixedColumnSql(name), type: columnOf(shape, name).type })
+function sortExpressions({ sequence, order, id }: OutboxTable): string[] {
   const first = sequence ?? order ?? id
-  return first === id ? [byColumn(id)] : [byColumn(first), byColumn(id)]
+  return first === id ? [prefixedColumnSql(id)] : [prefixedColumnSql(first), prefixedColumnSql(id)]
 }
 
 /**

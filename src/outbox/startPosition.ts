@@ -7,7 +7,7 @@ import { columnOf, prefixedColumnSql, type TableShape, tableAndPartitionOidsSql 
 import { ourColumns } from './migrateOutbox.ts'
 import { withSearchPathIfNeeded } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
+import { type OutboxTable, tableFormOf } from './outboxTable.ts'
 import { OutboxTableUnusable } from './readTableShape.ts'
 import { notBeforeStartSql, rowExpressions } from './rowExpressions.ts'
 import { stateExpressions } from './stateForms.ts'
@@ -24,7 +24,7 @@ export async function countRowsBeforeStart(outbox: Outbox): Promise<RowsBeforeSt
   const { start: position } = await readServedOutbox(outbox.ledger)
   const { described } = outbox
   const { shape } = await outbox.inspect()
-  if (!isMarkedOnCapture(described) || (position.id === null && position.at === null)) return null
+  if (tableFormOf(described) !== 'marked' || (position.id === null && position.at === null)) return null
   const { waits, createdAt, from } = rowExpressions(described, shape, { id: null, at: null })
   const { rows } = await withSearchPathIfNeeded(outbox.pool, shape).query<RowsBeforeStart>(
     `select count(*)::int as rows, min(at) as oldest from (
@@ -79,7 +79,7 @@ If a former ledger knew these rows, some may have been sent: restore it, or run 
 
 function isOwnTable({ described }: Outbox, { columns }: TableShape): boolean {
   const hasOurColumns = columns.size === ourColumns.length && ourColumns.every((name) => columns.has(name))
-  return hasOurColumns && isMarkedOnCapture(described)
+  return hasOurColumns && tableFormOf(described) === 'marked'
 }
 
 async function hasMarkedRow({ described, pool }: Outbox, shape: TableShape): Promise<boolean> {
