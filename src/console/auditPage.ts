@@ -46,7 +46,7 @@ export function addAuditRoutes(app: FastifyInstance, parts: ConsoleParts): void 
   app.get('/audit', async ({ viewer, query, url }, reply) => {
     const { given, entries, next } = await readActs(query)
     const live = { path: url.replace('/audit', '/audit/version'), version: versionOf(entries) }
-    const head = { title: 'Audit', current: '/audit', viewer, live } as const
+    const head = { title: 'Activity', current: '/audit', viewer, live } as const
     return sendPage(reply, renderPage(head, auditHtml(given, entries, next)))
   })
   app.get('/audit.csv', async ({ query, viewer }, reply) => {

@@ -32,7 +32,7 @@ import { checkbox, formHtml, hiddenField, trimmedFieldText } from './html/form.t
 import { type Page, renderPage, sendPage } from './html/layout.ts'
 import type { ConsoleParts } from './parts.ts'
 
-/** @param onChanged lets the page Now show the change at once */
+/** @param onChanged lets the Overview show the change at once */
 export function addPauseRoutes(app: FastifyInstance, { databases, clock }: ConsoleParts, onChanged: () => void): void {
   app.get('/pause', async ({ viewer, query }, reply) => {
     const { ledger } = await databases()

@@ -27,7 +27,7 @@ test.each([
   expect(text).toContain('href="/records"')
 })
 
-test('the page Now has the first message of status', async () => {
+test('the Overview has the first message of status', async () => {
   await fixture.ledger.capture([{ error: 'x' }])
   // The page of the test before may still be shared.
   await expect.poll(async () => (await served.get('/')).text).toContain('No daemon is running, so nothing is sent')

@@ -80,7 +80,7 @@ test('if the ledger was not migrated, each page says what to do, and works after
   for (const path of pages) {
     const { status, text } = await served.get(path)
     expect({ path, status }).toEqual({ path, status: 503 })
-    expect(text).toContain('Run `outboxd migrate` first')
+    expect(text).toContain('Run <code>outboxd migrate</code> first')
     expect(text).toContain('data-watch="/now/version"')
   }
   await isTold(served.url, 503)
@@ -131,7 +131,7 @@ test.skipIf(lacksBrowser('a page that a database kept away'))(
     expect(await page.textContent('h1')).toBe('A database cannot be used')
     await isTold(served.url, 503)
     await proxy.setFault(null)
-    await page.getByRole('heading', { name: 'Audit' }).waitFor()
+    await page.getByRole('heading', { name: 'Activity' }).waitFor()
     expect(page.url()).toBe(`${served.url}/audit`)
   },
 )

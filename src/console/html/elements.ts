@@ -1,13 +1,44 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
+import type { State } from '../../model/submission.ts'
 import { escapeControl, truncateToOneLine } from '../../plainText.ts'
 import { formatDuration, formatInstant, formatIsoInstant } from '../../time.ts'
 
-export const untrustedParagraphHtml = (text: string): HtmlSafeString =>
-  html`<p class="foreign">${cutAndEscapeText(text, 2_000)}</p>`
+/** What stands between backticks is shown as code. */
+export function untrustedParagraphHtml(text: string): HtmlSafeString {
+  const parts = cutAndEscapeText(text, 2_000).split('`')
+  const isPaired = parts.length % 2 === 1
+  const content = isPaired ? parts.map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part)) : parts.join('`')
+  return html`<p class="foreign">${content}</p>`
+}
 
 export const section = (headingIdPrefix: string, title: HtmlValue, content: HtmlValue): HtmlSafeString =>
   html`<section aria-labelledby="${headingIdPrefix}-head"><h2 id="${headingIdPrefix}-head">${title}</h2>
 ${content}</section>`
+
+const circle = 'M8 1.8a6.2 6.2 0 1 1 0 12.4a6.2 6.2 0 0 1 0-12.4z'
+const iconPaths: Readonly<Record<State | 'outbox', string>> = {
+  outbox: 'M8 10V2.5M5 5.2l3-2.7 3 2.7M2.5 9.5v4h11v-4',
+  queued: `${circle}M8 4.8V8l2.2 1.4`,
+  sending: 'M2.5 8h10.5M9 4l4 4-4 4',
+  accepted: `${circle}M5.2 8h.01M8 8h.01M10.8 8h.01`,
+  completed: `${circle}m-2.7 6.4 1.9 1.9 3.6-3.9`,
+  uncertain: 'M8 2.4 14.2 13.2H1.8zM8 6.4v3.2M8 11.4h.01',
+  failed: `${circle}M6 6l4 4m0-4-4 4`,
+  rejected: 'M5.5 1.9h5l3.6 3.6v5l-3.6 3.6h-5l-3.6-3.6v-5zM5.3 8h5.4',
+  discarded: 'M3 4.6h10M6.4 4.6V3h3.2v1.6M4.4 4.6l.7 8.6h5.8l.7-8.6',
+}
+
+/** Once on each page. */
+export const iconSheet: HtmlSafeString = html`<svg class="icons">${Object.entries(iconPaths).map(
+  ([name, path]) => html`<symbol id="icon-${name}" viewBox="0 0 16 16"><path d="${path}"/></symbol>`,
+)}</svg>`
+
+export const stateIcon = (name: State | 'outbox'): HtmlSafeString =>
+  html`<svg class="icon ${name}" aria-hidden="true"><use href="#icon-${name}"/></svg>`
+
+/** Colours alone do not tell states apart, so an icon and the word always stand. */
+export const stateBadge = (state: State): HtmlSafeString =>
+  html`<span class="state ${state}">${stateIcon(state)}${state}</span>`
 
 export type Tone = 'good' | 'attention' | 'bad' | 'quiet'
 

@@ -4,13 +4,14 @@ import type { FastifyReply } from 'fastify'
 import { systemClock } from '../../clock.ts'
 import { formatInstant, formatIsoInstant } from '../../time.ts'
 import type { Viewer } from '../guard/viewer.ts'
+import { iconSheet } from './elements.ts'
 import { formHtml } from './form.ts'
 
 const pages = [
-  { path: '/', words: 'Now' },
+  { path: '/', words: 'Overview' },
   { path: '/records', words: 'Records' },
   { path: '/mapping', words: 'Mapping' },
-  { path: '/audit', words: 'Audit' },
+  { path: '/audit', words: 'Activity' },
 ] as const
 
 export interface PageHead {
@@ -56,9 +57,10 @@ export const renderPage =
   <script src="/assets/console.js" defer></script>
 </head>
 <body${attributes(live)}${colour === null ? '' : html` data-colour="${colour}"`}>
+${iconSheet}
 <a class="skip" href="#main">Skip to the content</a>
 <header>
-  <p class="name"><a href="/">outboxd</a>${name && html` <strong>${name}</strong>`}</p>
+  <p class="name"><a href="/"><img src="/assets/console.svg" alt="">outboxd</a>${name && html` <strong>${name}</strong>`}</p>
   ${viewer === null ? '' : navigation(current)}
   ${viewer === null ? '' : search}
   ${age(systemClock.nowMs())}

@@ -2,11 +2,14 @@ import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
 import type { FailureCause } from '../../ledger/operator/search.ts'
 import type { RecentRequestCounts } from '../../ledger/requestCounts.ts'
+import type { BudgetUse } from '../../ledger/snapshot.ts'
+import type { State } from '../../model/submission.ts'
 import {
   countNeedingAttention,
   type Diagnosis,
   type HealthCondition,
   type StatusReport,
+  stopsSending,
 } from '../../operations/diagnose.ts'
 import { countProblems } from '../../operations/problemMessages.ts'
 import { backlogClause, dueReportsClause, heldRecordsSuffix, noInstanceClause } from '../../operations/renderStatus.ts'
@@ -24,6 +27,7 @@ import {
   nothingToShow,
   notice,
   relativeTimeHtml,
+  stateIcon,
   table,
   untrustedParagraphHtml,
   untrustedTextHtml,
@@ -33,6 +37,7 @@ import { type ConsoleParts, nowPageVersionPath, shareRecentRead } from '../parts
 import { addPauseRoutes, pauseForms, pausesSection } from '../pausePage.ts'
 import { causesTable } from '../records/recordsPage.ts'
 import { budgetSection } from './budgetHtml.ts'
+import { chartsHtml } from './charts.ts'
 import { createNowPageReader, type NowPageData } from './readNow.ts'
 
 /** With the script's look every 0.5 s, a daemon that is silent for 5 s shows within 6 s. */
@@ -53,7 +58,7 @@ export function addNowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.get(nowPageVersionPath, { config: { isPolled: true } }, async () => ({ version: (await readPage()).version }))
   app.get('/', async ({ viewer }, reply) => {
     const { view, version } = await readPage()
-    const head = { title: 'Now', current: '/', viewer, live: { path: nowPageVersionPath, version } } as const
+    const head = { title: 'Overview', current: '/', viewer, live: { path: nowPageVersionPath, version } } as const
     return sendPage(reply, renderPage(head, renderView(view, pauseForms(viewer))))
   })
   addPauseRoutes(app, parts, () => {
@@ -65,13 +70,16 @@ const live = (id: string, content: HtmlValue) => html`<div id="${id}" data-live>
 
 /** The same for all viewers, except for the forms. */
 function renderView(data: NowPageData, forms: HtmlValue): HtmlSafeString {
-  const { report, budget, needingAttention } = data
+  const { report, budget, needingAttention, lastHour } = data
   const { nowMs, standing } = report
   const isNew = Object.values(report.submissions).every((count) => count === 0)
   const unlessNew = (content: HtmlValue) => (isNew ? '' : html`<section>${content}</section>`)
   return html`${live('sentences', isNew ? newInstallation(data) : report.diagnoses.map(sentence))}
+<div class="wide-and-narrow">
 ${live('person', unlessNew(attentionSection(needingAttention, countNeedingAttention(report), nowMs)))}
-${live('flow', unlessNew(flowSection(report)))}
+${live('records', unlessNew(recordsSection(report)))}
+</div>
+${live('charts', isNew ? '' : chartsHtml(lastHour, limitAMinute(budget)))}
 <div class="side-by-side">
 ${live('budget', unlessNew(budgetSection(budget)))}
 <section>${live('pauses', pausesSection(report.pauses, nowMs))}${forms}</section>
@@ -82,6 +90,9 @@ ${live('daemons', unlessNew(instancesSection(report)))}
 </div>
 ${live('problems', standing.length === 0 ? '' : html`<section>${problemsSection(report)}</section>`)}`
 }
+
+/** Null if the limit is not one of a minute: a line would mislead. */
+const limitAMinute = ({ limit, windowMs }: BudgetUse) => (limit > 0 && windowMs === 60_000 ? limit : null)
 
 /** What is left to do until the first record. What the checklist does not say stands above it. */
 function newInstallation({ report, mappingFiles }: NowPageData): HtmlValue {
@@ -129,7 +140,7 @@ function sentence(diagnosis: Diagnosis): HtmlSafeString {
   if (diagnosis.isWell) return notice('good', untrustedParagraphHtml(diagnosis.message))
   const page = pageOf[diagnosis.condition]
   const link = page === undefined ? '' : html`<p><a href="${page.path}">${page.words}</a></p>`
-  return notice('bad', [untrustedParagraphHtml(diagnosis.message), link])
+  return notice(stopsSending(diagnosis) ? 'bad' : 'attention', [untrustedParagraphHtml(diagnosis.message), link])
 }
 
 const causesShown = 8
@@ -214,48 +225,50 @@ ${table(
 )}`
 }
 
-function flowSection(report: StatusReport): HtmlSafeString {
+function recordsSection(report: StatusReport): HtmlSafeString {
   const { submissions, outbox, probing, nowMs } = report
   const waiting = outbox.kind === 'read' ? outbox.outbox : { waiting: null, oldestMs: null }
-  const atService = submissions.accepted + probing
-  const ended = (state: 'completed' | 'uncertain' | 'failed' | 'rejected' | 'discarded', tone: Step['tone'] = '') =>
-    stepHtml({ name: state, count: submissions[state], state, tone }, nowMs)
+  const ended = (['completed', 'uncertain', 'failed', 'rejected', 'discarded'] as const).map((state) =>
+    lineHtml({ name: state, icon: state, count: submissions[state], filter: state }, nowMs),
+  )
   const held = heldRecordsSuffix(report.heldForPerson).replace(/^; /, '')
   return html`<h2>Records</h2>
-<ol class="flow">
-${stepHtml({ name: 'in the outbox', count: waiting.waiting, oldestMs: waiting.oldestMs }, nowMs)}
-${stepHtml({ name: 'queued', count: submissions.queued, oldestMs: report.oldestUnsentMs, state: 'queued' }, nowMs)}
-${stepHtml({ name: 'sending', count: submissions.sending - probing, state: 'sending' }, nowMs)}
-${stepHtml(
+<ul class="counts">
+${lineHtml({ name: 'in the outbox', icon: 'outbox', count: waiting.waiting, oldestMs: waiting.oldestMs }, nowMs)}
+${lineHtml({ name: 'queued', icon: 'queued', count: submissions.queued, oldestMs: report.oldestUnsentMs, filter: 'queued' }, nowMs)}
+${lineHtml({ name: 'sending', icon: 'sending', count: submissions.sending - probing, filter: 'sending' }, nowMs)}
+${lineHtml(
   {
-    ...{ name: 'at the service', count: atService, oldestMs: report.oldestAcceptedMs },
-    state: probing > 0 ? 'sending,accepted' : 'accepted',
+    ...{ name: 'at the service', icon: 'accepted', count: submissions.accepted + probing },
+    ...{ oldestMs: report.oldestAcceptedMs, filter: probing > 0 ? 'sending,accepted' : 'accepted' },
   },
   nowMs,
 )}
-</ol>
-<ul class="flow ends">${ended('completed', 'good')}${ended('uncertain', 'bad')}${ended('failed', 'bad')}${ended('rejected', 'bad')}${ended('discarded')}</ul>
+${ended}
+</ul>
 ${descriptionListHtml([
   ['Outbox', outbox.kind === 'unreadable' ? cutAndEscapeText(outbox.problem, 400) : null],
-  ['Backlog', backlogClause(report)],
+  ['Backlog', report.backlog?.records === 0 ? null : backlogClause(report)],
   ['Held', held || null],
-  ['To write back', dueReportsClause(report)],
+  ['To write back', report.reportsDue === 0 ? null : dueReportsClause(report)],
 ])}`
 }
 
-interface Step {
+interface Line {
   name: string
+  icon: State | 'outbox'
+  /** Null if it is not known. */
   count: number | null
   oldestMs?: number | null
   /** The list's filter; undefined for rows that are not captured. */
-  state?: string
-  tone?: 'good' | 'bad' | ''
+  filter?: string
 }
 
-function stepHtml({ name, count, oldestMs = null, state, tone = '' }: Step, nowMs: number): HtmlSafeString {
-  const number: HtmlValue = count === null ? 'not known' : count.toLocaleString('en')
-  const figure = html`<span class="figure number ${count === 0 && tone === 'bad' ? '' : tone}">${number}</span> <span class="step">${name}</span>`
+function lineHtml({ name, icon, count, oldestMs = null, filter }: Line, nowMs: number): HtmlSafeString {
+  const figure: HtmlValue = count === null ? 'not known' : count.toLocaleString('en')
   const oldest =
-    oldestMs === null || count === 0 ? '' : html`<small>oldest ${relativeTimeHtml(oldestMs, nowMs)}</small>`
-  return html`<li>${state === undefined ? html`<span>${figure}</span>` : html`<a href="/records?state=${state}">${figure}</a>`}${oldest}</li>\n`
+    oldestMs === null || count === 0 ? '' : html` <small>oldest ${relativeTimeHtml(oldestMs, nowMs)}</small>`
+  const words = html`${stateIcon(icon)}<span class="step">${name}${oldest}</span>`
+  const content = filter === undefined ? words : html`<a href="/records?state=${filter}">${words}</a>`
+  return html`<li class="${count === 0 ? 'none' : ''}">${content}<span class="number">${figure}</span></li>\n`
 }

@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
+import { type MinuteOfLastHour, readLastHour } from '../../ledger/lastHour.ts'
 import { countFailureCauses } from '../../ledger/operator/search.ts'
 import { anySubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { type BudgetUse, readBudgetUse, readLedgerSnapshot } from '../../ledger/snapshot.ts'
@@ -14,7 +15,7 @@ import {
 import { type ConsoleParts, type MappingFiles, readMappingFiles, shareRecentRead } from '../parts.ts'
 
 /** The longest age of each part, so that viewers, however many, cost under five statements a second. */
-const agesMs = { budget: 1_900, ledger: 7_900, causes: 9_900 }
+const agesMs = { budget: 1_900, ledger: 7_900, causes: 9_900, lastHour: 14_900 }
 
 const causesOfMax = 1_000
 
@@ -22,6 +23,7 @@ export interface NowPageData {
   report: StatusReport
   budget: BudgetUse
   needingAttention: Awaited<ReturnType<typeof countFailureCauses>>
+  lastHour: MinuteOfLastHour[]
   mappingFiles: MappingFiles
 }
 
@@ -41,22 +43,24 @@ export function createNowPageReader({
       causesOfMax,
     ),
   )
+  const readMinutes = shareRecentRead(clock, agesMs.lastHour, async () => readLastHour((await databases()).ledger))
   const readPresent = async () => {
     const { ledger } = await databases()
     const snapshot = await readLedgerSnapshot(ledger)
     return { ...snapshot, heldUpBy: await readSessionsHoldingUpDaemons(ledger, snapshot) }
   }
   return async () => {
-    const [ledger, present, outbox, budget, needingAttention, mappingFiles] = await Promise.all([
+    const [ledger, present, outbox, budget, needingAttention, lastHour, mappingFiles] = await Promise.all([
       readLedger(),
       readPresent(),
       readOutbox(),
       readBudget(),
       readCauses(),
+      readMinutes(),
       readFiles(),
     ])
     const report = createStatusReport({ ...ledger, ...present }, outbox)
-    return { report, budget, needingAttention, mappingFiles }
+    return { report, budget, needingAttention, lastHour, mappingFiles }
   }
 }
 

@@ -18,6 +18,8 @@ import {
   notice,
   relativeTimeHtml,
   section,
+  stateBadge,
+  stateIcon,
   type Tone,
   untrustedParagraphHtml,
   untrustedTextHtml,
@@ -61,7 +63,7 @@ function standing({ detail, explanation, rowIfConflict }: RecordPageData): HtmlV
   })
   return [
     notice(tones[detail.state], [
-      html`<p><strong>${detail.state}</strong>: <span class="foreign">${escapeControl(explanation.why)}</span></p>`,
+      html`<p>${stateBadge(detail.state)} <span class="foreign">${escapeControl(explanation.why)}</span></p>`,
       next,
       detail.held && detail.blocker !== null ? blockerLink(detail.blocker) : '',
     ]),
@@ -98,7 +100,7 @@ function step(event: LoggedEvent, former: LoggedEvent | null, isShown: boolean):
     isShown || !isOfRecord(name) ? untrustedTextHtml(value, 2_000) : maskText,
   ])
   return html`<li><p>${instantHtml(atMs)} ${after}</p>
-<p><strong>${states}</strong> ${untrustedTextHtml(eventText(event), 500)} <span class="quiet">(${untrustedTextHtml(who, 100)}, attempt ${attempt})</span></p>
+<p>${stateIcon(to)} <strong>${states}</strong> ${untrustedTextHtml(eventText(event), 500)} <span class="quiet">(${untrustedTextHtml(who, 100)}, attempt ${attempt})</span></p>
 ${details.length > 0 ? descriptionListHtml(details) : ''}</li>\n`
 }
 

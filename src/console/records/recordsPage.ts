@@ -22,6 +22,7 @@ import {
   notice,
   relativeTimeHtml,
   section,
+  stateBadge,
   table,
   untrustedParagraphHtml,
   untrustedTextHtml,
@@ -144,7 +145,7 @@ function listHtml({ page, total }: List, query: RecordsQuery, viewer: Viewer, no
   return section('listed', words, viewer.canChange ? change : rows)
 }
 
-const columns: readonly Column[] = ['Record', 'Type', 'Key', 'State', 'Code', 'Since', 'Note', 'Error']
+const columns: readonly Column[] = ['Record', 'Key', 'State', 'Since', 'Code', 'Reason', 'Note', 'Type']
 
 export function recordTable(
   ariaLabel: string,
@@ -170,13 +171,13 @@ function recordCells(submission: ListedSubmission, nowMs: number): HtmlValue[] {
   const { id, outboxId, type, key, state, code, sinceMs, error } = submission
   return [
     html`<a href="/records/${id}">${untrustedTextHtml(outboxId, 36)}</a>`,
-    untrustedTextHtml(type, 24),
     key === null ? '–' : untrustedTextHtml(key, 24),
-    state,
-    code === null ? '–' : untrustedTextHtml(code, 16),
+    stateBadge(state),
     relativeTimeHtml(sinceMs, nowMs),
-    submission.mayHaveArrived ? html`<strong class="attention">${mayHaveArrivedCell(submission)}</strong>` : '',
+    code === null ? '–' : untrustedTextHtml(code, 16),
     error === null ? '' : untrustedTextHtml(error, 160),
+    submission.mayHaveArrived ? html`<strong class="attention">${mayHaveArrivedCell(submission)}</strong>` : '',
+    untrustedTextHtml(type, 24),
   ]
 }
 
@@ -225,14 +226,16 @@ export const causesTable = (
 ): HtmlSafeString =>
   table(
     'Causes',
-    ['Records', 'State', 'Code', 'First', 'Last', 'Type', 'Reason'],
+    ['Records', 'State', 'Reason', 'Code', 'First', 'Last', 'Type'],
     causes.map((cause) => [
       html`<a href="${pathOf(cause)}">${pluralize(cause.count, 'record')}</a>`,
-      cause.mayHaveArrived ? html`${cause.state}, <strong class="attention">may have arrived</strong>` : cause.state,
+      cause.mayHaveArrived
+        ? html`${stateBadge(cause.state)} <strong class="attention">may have arrived</strong>`
+        : stateBadge(cause.state),
+      untrustedTextHtml(cause.shape, 300),
       cause.code === null ? '–' : untrustedTextHtml(cause.code, 16),
       relativeTimeHtml(cause.firstMs, nowMs),
       relativeTimeHtml(cause.lastMs, nowMs),
       untrustedTextHtml(cause.types.join(', '), 24),
-      untrustedTextHtml(cause.shape, 300),
     ]),
   )

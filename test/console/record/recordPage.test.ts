@@ -60,7 +60,7 @@ describe('a record', () => {
 
   test('shows its state, the reason, the next step, and its events with times', async () => {
     const text = await page(await fixture.end(failedE003, { outboxId: '1' }))
-    expect(text).toContain('<strong>failed</strong>: <span class="foreign">the service was down</span>')
+    expect(text).toContain('failed</span> <span class="foreign">the service was down</span>')
     expect(text).toContain('Next: needs attention: remove the cause. Choose below.')
     expect(text).toContain('map it and send it again; --refresh reads the row again')
     expect(text).toContain('Read the row again <code>--refresh</code>')
