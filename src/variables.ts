@@ -217,7 +217,7 @@ export const variables = {
     instances: 'same: reported',
     schema: integerSchema(1, 1_000_000).default(1000),
     about:
-      'most records queued at once; of one key at most a 40th. Records that wait behind one that needs attention do not count',
+      'most records queued at once; new rows wait until a quarter of it is free. Of one key at most a 40th. Records that wait behind one that needs attention do not count',
   },
   PAYLOAD_MAX_BYTES: {
     instances: 'same: reported',

@@ -2,7 +2,6 @@ import { readProblemSubjects, replaceProblems, shortenProblemSubject } from '../
 import { beginTransaction, type DatabasePool } from '../postgres/database.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { lockHolderSql } from './writeBack.ts'
 
 interface LockedRow {
   outboxId: string
@@ -20,6 +19,9 @@ interface LockHolder {
 /** Enough, because rows are captured in order, so that locked rows soon stand first. */
 const lookedAtMax = 2_000
 const markedMax = 100
+
+/** Selects the session that locks a row. If several sessions lock the row, xmax names no transaction. */
+const lockHolderSql = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
 
 export function lockedRowStatements({ rows, shape: { hasSystemColumns } }: OpenTable) {
   const { from, uncaptured, id, idType, idText, order } = rows

@@ -102,9 +102,6 @@ export function writeBackStatements({ table, shape, rows }: OpenTable) {
 export const toMarkedState = ({ state }: OutboxTable, at: State): State =>
   stateExpressions(state)?.isWrittenAt(at) === false ? 'queued' : at
 
-/** Selects the session that locks a row. If several sessions lock the row, xmax names no transaction. */
-export const lockHolderSql = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
-
 function matters({ state, write }: OutboxTable, at: State): boolean {
   return stateExpressions(state)?.isWrittenAt(at) || write.some(({ on }) => on === null || on.includes(at) || isEnd(at))
 }
