@@ -2,7 +2,7 @@ import { cpus, loadavg } from 'node:os'
 
 export { percentile } from './workloads.ts'
 
-/** Prints a table in Markdown, which is readable on a terminal and goes unchanged into docs/why/performance.md. */
+/** Prints a table in Markdown, which is readable on a terminal and can be pasted into docs/why/performance.md. */
 export function printTable(columns: readonly string[], rows: readonly (readonly string[])[]): void {
   const widths = columns.map((column, i) => Math.max(3, column.length, ...rows.map((row) => (row[i] ?? '').length)))
   const line = (cells: readonly string[]) => `| ${cells.map((cell, i) => pad(cell, widths[i] ?? 0, i)).join(' | ')} |`
