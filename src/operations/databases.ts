@@ -58,7 +58,7 @@ export async function openDatabases(
   outboxTable: () => OutboxTable | string,
   { connections = 2, lockMs }: LedgerPoolOptions = {},
 ): Promise<Databases> {
-  const { databaseUrl, payloadMaxBytes } = config
+  const { databaseUrl } = config
   const onIdleError = () => {} // the next statement reports the error
   const settings =
     lockMs === undefined ? catalogSearchPathSettings : { ...catalogSearchPathSettings, lock_timeout: String(lockMs) }
@@ -76,6 +76,7 @@ export async function openDatabases(
     settings: catalogSearchPathSettings,
   })
   let outbox: Outbox | undefined
+  let { payloadMaxBytes } = config
   const databases: Databases = {
     ...{ config, account, ledger, erp, locks },
     outboxTable() {
@@ -88,7 +89,10 @@ export async function openDatabases(
     },
   }
   try {
-    await withConnectionErrorsExplained(databaseUrl, () => assertMigrated(ledger, databaseUrl))
+    await withConnectionErrorsExplained(databaseUrl, async () => {
+      await assertMigrated(ledger, databaseUrl)
+      payloadMaxBytes = Number((await readSettings(ledger))?.PAYLOAD_MAX_BYTES ?? payloadMaxBytes)
+    })
     return databases
   } catch (error) {
     await databases[Symbol.asyncDispose]()

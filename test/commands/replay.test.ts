@@ -4,7 +4,7 @@ import { command as list } from '../../src/commands/list.ts'
 import { command as replay } from '../../src/commands/replay.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import type { GivenChange } from '../support/change.ts'
-import { setKeyOnFailure, setLimit } from '../support/ledger.ts'
+import { setKeyOnFailure, setLimit, setSettings } from '../support/ledger.ts'
 import { type Fixture, failedE003, mappingFiles, openFixture, payloadOf, uncertain } from './fixture.ts'
 
 let fixture: Fixture
@@ -183,6 +183,14 @@ describe('--refresh', () => {
       { held: true },
     ])
     expect((await fixture.ledger.row(behind)).state).toBe('queued')
+  })
+
+  test('a payload may be as large as the ledger says, whatever the shell says', async () => {
+    await setSettings(fixture.ledger.pool, { PAYLOAD_MAX_BYTES: '20' })
+    const id = await fixture.end(failedE003, { outboxId: await fixture.row(payloadOf()) })
+    const { messages } = await run([id], { refresh: true }, { env: { PAYLOAD_MAX_BYTES: '1000' } })
+    expect(messages).toContain('94 bytes, more than the 20 that PAYLOAD_MAX_BYTES allows')
+    expect((await fixture.ledger.row(id)).state).toBe('failed')
   })
 
   test('if the row is gone, the record does not change', async () => {
