@@ -210,7 +210,10 @@ test('the answer to a poll comes too late if a person decided about the record m
   const [polled] = (await claim(ledger.dispatch(), { polls: 1 })).polls
   if (polled === undefined) throw new Error('nothing was fetched')
   expect(await discard.action(fixture.context(), [id], { reason: 'test', yes: true })).toBe(0)
-  await ledger.pool.query(`update outboxd.submission set state = 'accepted', ended_at = null where id = $1`, [id])
+  await ledger.pool.query(
+    `update outboxd.submission set state = 'accepted', ended_at = null, may_have_arrived = false where id = $1`,
+    [id],
+  )
   const late = transition(polled.submission, { state: 'completed' }, polled.poll)
   expect((await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions: [late] }))).written).toEqual([])
 })
