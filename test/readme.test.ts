@@ -1,9 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
+import { loadMappings } from '../src/mapping/loadMappings.ts'
+import { mapOutboxRecord } from '../src/mapping/mapRecord.ts'
+import { temporaryFolder } from './deploy/files.ts'
 import { createDatabase } from './support/database.ts'
 import { freePort } from './support/freePort.ts'
 import { checkout } from './support/program.ts'
@@ -47,6 +50,16 @@ test.runIf(hasTools)(
     expect(rows).toEqual([])
   },
 )
+
+test('README.md’s mapping file makes README.md’s request of README.md’s row', () => {
+  const [row = '', request = ''] = [...readme.matchAll(/^```json\n(.*?)^```$/gms)].map(([, block = '']) => block.trim())
+  const [, file = ''] = /^```yaml\n(.*?)^```$/ms.exec(readme) ?? []
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'data.yaml'), file)
+  const record = { type: 'data', payload: row, unreadable: null }
+  const mapped = mapOutboxRecord(loadMappings(folder), record, 'x')
+  expect(mapped).toMatchObject({ kind: 'mapped', body: request })
+})
 
 /** Ends the sandbox and the daemon of a test that failed midway. */
 function endGroup(pid: number | undefined): void {

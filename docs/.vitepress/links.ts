@@ -18,7 +18,10 @@ export function anchorOf(heading: string): string {
  */
 export function keepLinksInside(md: MarkdownRenderer): void {
   md.core.ruler.push('keep-links-inside', ({ tokens, env }) => {
-    for (const { children } of tokens) {
+    for (const block of tokens) {
+      // README's picture: its address begins in the root.
+      if (block.type === 'html_block') block.content = block.content.replaceAll('"docs/pictures/', '"./pictures/')
+      const { children } = block
       const open = [] as boolean[]
       for (const token of children ?? []) {
         if (token.type === 'link_open') {

@@ -67,16 +67,18 @@ export async function readOverflow(page: Page): Promise<string[]> {
 
 const docsPictures = join(checkout, 'docs', 'pictures')
 
-/** Takes the picture of a page again if docs/pictures has one. */
-export async function takeDocsPicture(page: Page, name: string): Promise<void> {
-  const path = join(docsPictures, `${name}.png`)
-  if (!existsSync(path)) return
-  await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
-  await page.setViewportSize({ width: 1200, height: 600 })
-  const height = Math.min(950, await page.evaluate<number>('document.documentElement.scrollHeight'))
-  await page.setViewportSize({ width: 1200, height })
-  await readOverflow(page)
-  await page.screenshot({ path, animations: 'disabled' })
+/** Takes the pictures of a page again that docs/pictures has: NAME.png, and NAME-dark.png. */
+export async function takeDocsPictures(page: Page, name: string): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const path = join(docsPictures, `${name}${colorScheme === 'dark' ? '-dark' : ''}.png`)
+    if (!existsSync(path)) continue
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    await page.setViewportSize({ width: 1200, height: 600 })
+    const height = Math.min(950, await page.evaluate<number>('document.documentElement.scrollHeight'))
+    await page.setViewportSize({ width: 1200, height })
+    await readOverflow(page)
+    await page.screenshot({ path, animations: 'disabled' })
+  }
 }
 
 /** Lists the violations that axe-core finds on a page, with their elements. */

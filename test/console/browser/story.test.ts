@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lacksBrowser, type Window } from '../../support/browser.ts'
 import { hostile, longText, readHarm } from './hostile.ts'
-import { createPicturesFolder, readLook, readOverflow, takeDocsPicture } from './lookAt.ts'
+import { createPicturesFolder, readLook, readOverflow, takeDocsPictures } from './lookAt.ts'
 import { type Night, startNight } from './night.ts'
 
 /** The night of an operator on call. The tests run in order, on the same processes. */
@@ -163,7 +163,7 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
       if (process.env.PICTURES) {
         // The causes may be up to 10 s older than the counts.
         if (name === 'now') await looked.locator('#person table').waitFor()
-        await takeDocsPicture(looked, name)
+        await takeDocsPictures(looked, name)
       }
       await looked.close()
     })
