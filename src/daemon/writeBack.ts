@@ -65,9 +65,7 @@ export class WriteBack implements LoopPart {
 
   /** @throws Error if no row can be written: the database is away, a column is missing, or the table is locked */
   async runOnce(): Promise<number> {
-    const { databases } = this.#context
-    if (!(await databases.hasOwnSettings())) return idleMs
-    return databases.raiseForeign(() => this.#writeDue())
+    return this.#context.databases.raiseForeign(() => this.#writeDue())
   }
 
   /** Begins a round in `gatherMs`, so that one round writes back all steps that are written until then. */
@@ -147,7 +145,7 @@ export class WriteBack implements LoopPart {
     await using transaction = await beginTransaction(table.db, { openingSql: writeBackOpeningSql })
     const { db } = transaction
     const reports = await onLedger(db, async () => {
-      // Another daemon may have set its settings since the round began.
+      // A daemon with other settings than the ledger's writes nothing back.
       if (!(await tryLockWriteBack(db)) || !(await hasOwnSettings(db))) return null
       return readReportsToWriteBack({ ledger: db, history }, due)
     })
