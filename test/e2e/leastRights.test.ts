@@ -251,6 +251,8 @@ test('every command runs with the rights that are printed for it', async () => {
   const uncertain = await harness.insert('lost-')
   await harness.becomes('lost-', 'uncertain')
   await daemon.stop()
+  // Its request can no longer arrive.
+  await harness.pool.query(`update outboxd.submission set sent_at = sent_at - interval '1 min'`)
   const named = (word: string) =>
     word.replace('REJECTED', `outbox:${rejected}`).replace('UNCERTAIN', `outbox:${uncertain}`).replace('ROW', rejected)
   for (const [env, commands] of [
