@@ -82,15 +82,11 @@ create table outboxd.submission (
   -- The transaction id is an operator's word (resolve --arrived), not the service's.
   id_by_person       boolean     not null default false,
 
-  -- The pause that a record's own answers called for, how often in a row while others got through, and what had passed by
-  -- then: a record that alone keeps meeting it is itself the cause.
-  met_pause          text        check (met_pause in ('throttled', 'unavailable', 'unauthorized', 'unreachable')),
-  met_times          integer     not null default 0,
-  met_passages       bigint,
-  -- How often in a row the polls of a transaction were refused with a pause while others got through, and the last event by
-  -- then: a transaction whose polls alone are refused backs off alone.
-  refused_polls      integer     not null default 0,
-  refused_event      bigint,
+  answered_unavailable boolean   not null default false,  -- a POST got 503 or E003, and the service may have stored it nevertheless
+  -- How often in a row its answers opened the breaker while submissions of others got through in between, and the last event by then:
+  -- at the third time the record itself is the cause.
+  opened_times       integer     not null default 0,
+  opened_event       bigint,
 
   emptied_at         timestamptz,                         -- null: its payload, body and result are as they were
   erased_at          timestamptz,                         -- a person's data is erased on demand, in one step with its events
@@ -111,9 +107,7 @@ create table outboxd.submission (
   check ((state in ('completed', 'failed', 'rejected', 'uncertain', 'discarded')) = (ended_at is not null)),
   check (not may_have_arrived or state in ('failed', 'rejected', 'discarded')),
   check (not id_by_person or transaction_id is not null),
-  check ((met_pause is null) = (met_times = 0)),
-  check (met_pause is null or met_passages is not null),
-  check (refused_polls = 0 or refused_event is not null),
+  check (opened_times = 0 or opened_event is not null),
   check (emptied_at is null or state in ('completed', 'discarded')),
   check (erased_at is null or (emptied_at is not null and num_nonnulls(key, payload, body, result, error) = 0))
 ) with (
@@ -239,7 +233,7 @@ create table outboxd.submission_event (
     -- a request
     'claimed', 'never_sent', 'never_asked',
     -- what the answer to a submission means
-    'accepted', 'rejected', 'uncertain', 'new_key', 'retried', 'resent', 'probed', 'duplicate_id', 'mass_refusal',
+    'accepted', 'rejected', 'uncertain', 'new_key', 'retried', 'resent', 'probed', 'duplicate_id',
     -- to a poll
     'pending', 'completed', 'lost', 'asked_again', 'resubmitted', 'had_arrived', 'had_not_arrived', 'overtaken',
     -- to either
@@ -294,7 +288,7 @@ create table outboxd.operator_act (
   id      bigint      generated always as identity primary key,
   at      timestamptz not null default clock_timestamp(),
   act     text        not null check (act in   -- the command, or what somebody did in the console
-            ('pause', 'resume', 'resume --all', 'resume --believe-refusals', 'adopt', 'capture', 'prune', 'erase',
+            ('pause', 'resume', 'resume --all', 'adopt', 'capture', 'prune', 'erase',
              'recover', 'show', 'search', 'download',
              'settings')),   -- a daemon set the ledger's settings; the reason says why
   who     text        not null,
@@ -347,53 +341,49 @@ create table outboxd.clock (
   jumped_at  timestamptz
 );
 
--- A pause that a trial has ended stays until a record has got through as well: brought back by the first record after the
--- trial, it goes on to its next step. For `history` everybody pauses until a person says `recover`.
+-- Why all instances send nothing: the breaker (src/daemon/dispatch/breaker.ts says how it works), an operator, or a ledger that may have
+-- lost data. For `history` everybody pauses until a person says `recover`.
 create table outboxd.pause (
-  reason      text        primary key check (reason in
-                ('throttled', 'unavailable', 'unauthorized', 'unreachable', 'operator', 'history', 'standby')),
-  since       timestamptz not null default clock_timestamp(),
-  until       timestamptz,                      -- null: until an operator resumes
-  level       integer     not null default 0,   -- step of the backoff, from 0
-  detail      text        not null,
-  probe_until timestamptz,                      -- until then the trial is somebody's
-  cleared_at  timestamptz,
-  set_at      timestamptz not null default clock_timestamp(),   -- when until or probe_until was set
-  constraint pause_check check (until is not null or reason in ('operator', 'history', 'standby'))
+  reason      text        primary key check (reason in ('breaker', 'operator', 'history', 'standby')),
+  since       timestamptz not null default clock_timestamp(),   -- of a closed breaker: since when it is closed
+  until       timestamptz,                      -- null: until a person acts. Then the breaker is open for one request, the trial
+  detail      text        not null,             -- for people: what was seen
+  set_at      timestamptz not null default clock_timestamp(),   -- when until or trial_until was set
+  -- The breaker's. It has no row before it opens for the first time.
+  state       text        check (state in ('closed', 'open', 'half_open')),
+  cause       text        check (cause in ('throttled', 'unavailable', 'unauthorized', 'unreachable')),
+  level       integer,                          -- step of the backoff, from 0: trials in a row that failed
+  opened_by   uuid,                             -- the record whose answer opened it; null: no record can be the cause
+  is_of_submission boolean,                     -- an answer to a submission opened it since it was closed: a GET proves too little
+  is_in_doubt boolean,                          -- it left a record in doubt since then, so that the next submission is a risk
+  has_get_worked boolean,                       -- half-open: polls go on, and the next trial is a submission
+  doubts      integer,                          -- trials of submissions that ended in doubt
+  trial       bigint,                           -- half-open: the request that is the trial,
+  trial_until timestamptz,                      -- and when it is over at the latest: then another may be
+  check ((reason = 'breaker') = (state is not null)),
+  check (state is null or num_nulls(level, is_of_submission, is_in_doubt, has_get_worked, doubts) = 0),
+  check (state is null or (cause is null) = (state = 'closed')),
+  check ((trial is null) = (trial_until is null)),
+  check (trial is null or state = 'half_open'),
+  check (not has_get_worked or state = 'half_open')
 );
 create function outboxd.note_set_at() returns trigger language plpgsql as $$
 begin
   new.set_at := clock_timestamp();
   return new;
 end $$;
-create trigger note_set_at before insert or update of until, probe_until on outboxd.pause
+create trigger note_set_at before insert or update of until, trial_until on outboxd.pause
   for each row execute function outboxd.note_set_at();
 
--- How many records the service itself has answered, by what they had met before: a pause, or nothing ('').
-create table outboxd.passage (
-  resource text   not null check (resource in ('data', 'orders')),
-  met      text   not null,
-  count    bigint not null,
-  at       bigint not null,   -- of all passages of the resource, the number of its last
-  primary key (resource, met)
-) with (fillfactor = 50);
-
--- Refusals in a row of one status and body, none of them the service's judgement under a code: ten records that share no
--- key are not all wrong in the same way, so it is taken for something in between, or for our configuration.
-create table outboxd.refusal_run (
-  resource    text    primary key check (resource in ('data', 'orders')),
-  fingerprint text collate "C" not null,
-  said        text    not null,
-  submissions uuid[]  not null,                -- whose refusals make the run
-  is_mass     boolean not null default false   -- it was taken so: the next refusal like it says so at once
-);
-
--- Refusals that an operator takes at their word for a while.
-create table outboxd.believed_refusal (
-  fingerprint text collate "C" primary key,
-  said        text        not null,
-  until       timestamptz not null
-);
+-- The pauses that stand. An operator's ends by itself. The breaker's ends when its trial has worked; if only a submission is missing,
+-- it holds nothing up.
+create view outboxd.standing_pause as
+select coalesce(cause, reason) as reason, since, greatest(until, trial_until) as until, detail, set_at from outboxd.pause
+where case reason
+  when 'breaker' then state = 'open' or state = 'half_open' and (trial is not null or until is null or not has_get_worked)
+  when 'operator' then until is null or until > clock_timestamp()
+  else true
+end;
 
 -- What is wrong and stays so until somebody, or time, mends it: `outboxd status` and the metrics say each of these.
 create table outboxd.problem (

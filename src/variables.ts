@@ -146,12 +146,12 @@ export const variables = {
   UNAVAILABLE_PAUSE_SECONDS: {
     instances: 'same: reported',
     schema: secondsAsMsSchema(86_400).default(300_000),
-    about: 'pause after E003 or a 503: the service or the token issuer is unavailable',
+    about: 'pause after E003, or a 503 without Retry-After: the service or the token issuer is unavailable',
   },
   UNAUTHORIZED_PAUSE_SECONDS: {
     instances: 'same: reported',
     schema: secondsAsMsSchema(86_400).default(60_000),
-    about: 'pause after a refused sign-in, a 401 for a new token, a 403, 407 or redirect, or a mass refusal',
+    about: 'pause after a refused sign-in, a 401 for a new token, a 403, 407 or redirect',
   },
   STUCK_AFTER_SECONDS: {
     instances: 'same: reported',

@@ -15,27 +15,22 @@ import { actorNameOption, dryRunOption, reasonOption, withOperator } from './ter
 export const command = defineCommand({
   description: "end the operator's pause",
   options: [
-    ['--all', "also send one request now; if it succeeds, the daemon's pauses end"],
-    ['--believe-refusals', 'a mass refusal is correct: reject its records'],
+    ['--all', "also send one request now; if it succeeds, the daemon's pause ends"],
     actorNameOption,
     reasonOption,
     dryRunOption,
     ['--json', 'print JSON'],
   ],
-  help: `Pauses that the daemon began (throttled, unavailable, unauthorized, unreachable) end by themselves. --all does not
-wait for that: if its request succeeds, all sending resumes.
-
-If 10 records in a row get the same refusal, all sending pauses, because the data is probably not the cause. If the data is
-the cause, use --believe-refusals: for a day such records are rejected, and you can replay them after you fix the mapping or
-the data.
+  help: `A pause that the daemon began (throttled, unavailable, unauthorized, unreachable) ends when one request succeeds. The
+daemon tries by itself, unless three submissions were left in doubt one after the other: then only --all sends the next.
 
 Examples:
   outboxd resume
   outboxd resume --all   after you corrected the credentials`,
   async action(context, options): Promise<number> {
     return withOperator(context, options, [], async ({ ledger }, operator) => {
-      const { all = false, believeRefusals = false, dryRun = false } = options
-      const terms = { all, believeRefusals }
+      const { all = false, dryRun = false } = options
+      const terms = { all }
       const resumed = await (dryRun ? previewResume(ledger, terms) : resumeSending(operator, terms))
       if (options.json) printJson(context, jsonOf(resumed, options))
       for (const line of resumeMessages(resumed, { ...terms, dryRun, nowMs: systemClock.nowMs() }))
@@ -49,16 +44,15 @@ Examples:
 type ResumeOptions = OptionsOf<typeof command>
 
 const jsonOf = (
-  { endedOperatorPause, believedRefusals, pausesTriedNow, remaining }: ResumeOutcome,
+  { endedOperatorPause, pauseTriedNow, remaining }: ResumeOutcome,
   { dryRun = false }: ResumeOptions,
 ) => ({
   dryRun,
   ended: endedOperatorPause,
-  believed: believedRefusals,
   remaining: remaining.map(({ reason, untilMs, detail }) => ({
     reason,
     until: formatIsoInstantOrNull(untilMs),
     detail,
-    isTriedNow: pausesTriedNow.includes(reason),
+    isTriedNow: reason === pauseTriedNow,
   })),
 })

@@ -86,7 +86,6 @@ function readPauseForm(fields: unknown): Extract<ParsedPauseRequest, { kind: 'va
 
 const resumeTerms = (fields: unknown): ResumeTerms => ({
   all: trimmedFieldText(fields, 'all') !== undefined,
-  believeRefusals: trimmedFieldText(fields, 'believeRefusals') !== undefined,
 })
 
 interface PauseForm extends Extract<ParsedPauseRequest, { kind: 'value' }> {
@@ -122,9 +121,7 @@ function renderPausePreview(
 }
 
 function renderResumePreview(would: readonly string[], terms: ResumeTerms, viewer: Viewer): Page {
-  const chosen = (['all', 'believeRefusals'] as const)
-    .filter((name) => terms[name])
-    .map((name) => hiddenField(name, 'on'))
+  const chosen = terms.all ? hiddenField('all', 'on') : ''
   return page('Resume', viewer, [
     notice('attention', would.map(untrustedParagraphHtml)),
     formHtml({ action: '/resume', viewer }, [
@@ -176,8 +173,7 @@ export function pauseForms({ canChange }: Viewer): HtmlValue {
 <button>Pause…</button>
 </form>
 <form class="line" action="/resume">
-${checkbox('all', 'also end the other pauses, because their cause is gone')}
-${checkbox('believeRefusals', 'the repeated refusal is right: reject these records, and for a day all that get the same refusal')}
+${checkbox('all', 'also send one request now: if it succeeds, the daemon’s pause ends')}
 <button>Resume…</button>
 </form>`
 }

@@ -2,24 +2,17 @@ import { randomUUID } from 'node:crypto'
 import { Claims } from '../ledger/claims.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
 import { readPollLoad, readRequestDemand } from '../ledger/snapshot.ts'
-import { firstMappedResource } from '../mapping/loadMappings.ts'
-import type { CurrentPause, PollLoad, RequestDemand } from '../model/dispatch.ts'
+import type { ClaimedQuestion, CurrentPause, PollLoad, RequestDemand } from '../model/dispatch.ts'
 import { type Answer, isHostFault } from '../model/service.ts'
 import type { Submission } from '../model/submission.ts'
 import type { SendingReadiness } from '../observe/httpServer.ts'
 import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
 import { classifyDatabaseError } from '../postgres/database.ts'
-import {
-  createHarmlessRequest,
-  judgeTrialAnswer,
-  readGetAnswer,
-  readSubmitAnswer,
-  requestOutcomeOf,
-} from '../service/readAnswer.ts'
-import { findCodelessRefusalFingerprint } from '../service/responses.ts'
+import { serviceResources } from '../resources.ts'
+import { findPauseForGetAnswer, readGetAnswer, readSubmitAnswer, requestOutcomeOf } from '../service/readAnswer.ts'
 import { createTokenCache, type TokenCache } from '../service/tokens.ts'
 import type { DaemonContext } from './context.ts'
-import { createDispatcher, type JudgedAnswer, readyRecordsCountedMax } from './dispatch/dispatcher.ts'
+import { type AnsweredQuestion, createDispatcher, readyRecordsCountedMax } from './dispatch/dispatcher.ts'
 import { HostWatch } from './dispatch/hostWatch.ts'
 import { createOutcomeWriter, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
 import { TokenRequests } from './dispatch/tokenRequests.ts'
@@ -95,8 +88,8 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
       return submit(stages.submit, submission, accessToken, isValid)
     },
     poll: (submission, accessToken, isValid) => track(stages.track, submission, accessToken, isValid),
-    sendHarmlessTrial: (accessToken, isValid) => askHarmlessly(daemon, tokens, send, accessToken, isValid),
-    judgeAnswer: (answer, accessToken) => judgeAnswer(answer, accessToken, tokens),
+    ask: (question, accessToken, isValid) => askForLast(daemon, tokens, send, { question, accessToken, isValid }),
+    outcomeOf: requestOutcomeOf,
     writeOutcome: outcomeWriter.add,
     newId: randomUUID,
     onAttempted(submission, attempted, accessToken) {
@@ -138,8 +131,8 @@ function createWriter(
     nowMs: clock.nowMs,
     writeOutcomes: (batch) => writeOutcomes(databases, batch),
     classifyDatabaseError: (error) => classifyDatabaseError(error, 'outcome'),
-    onWritten(outcomes, { pauses }) {
-      pauseLog.raised(pauses)
+    onWritten(outcomes, { answers }) {
+      pauseLog.raised(answers.flatMap(({ sign }) => (sign.kind === 'fails' ? [sign.pause] : [])))
       onWritten(outcomes)
     },
     onFailed: (error, { transitions }) =>
@@ -212,29 +205,24 @@ function stageDeps(
   }
 }
 
-function judgeAnswer(answer: Answer, accessToken: string, tokens: TokenCache): JudgedAnswer {
-  const verdict = judgeTrialAnswer(answer)
-  const hasTokenExpired = verdict.kind === 'token-refused' && tokens.isRefusedForAge(accessToken, answer)
-  return {
-    fingerprint: findCodelessRefusalFingerprint(answer),
-    outcome: requestOutcomeOf(answer),
-    judged: { verdict, hasTokenExpired },
-  }
-}
-
-async function askHarmlessly(
-  { telemetry, mappings }: DaemonContext,
+async function askForLast(
+  { telemetry }: DaemonContext,
   tokens: TokenCache,
   send: Send,
-  accessToken: string,
-  isValid: () => boolean,
-): Promise<Answer | null> {
-  const question = createHarmlessRequest(firstMappedResource(mappings))
-  const answer = await send(question, accessToken, isValid)
-  if (answer === null || isHostFault(answer)) return null
+  request: { question: ClaimedQuestion; accessToken: string; isValid: () => boolean },
+): Promise<AnsweredQuestion> {
+  const { question, accessToken, isValid } = request
+  const { resource, transactionId } = question
+  const endpoint = serviceResources[resource].ask
+  const answer = await send({ endpoint, body: transactionId, idempotencyKey: null }, accessToken, isValid)
+  if (answer === null || isHostFault(answer)) return { answer: null, pause: null, mayTokenBeOld: false }
   tokens.used(accessToken, answer)
-  telemetry.requestDone(question.endpoint, answer)
-  return answer
+  telemetry.requestDone(endpoint, answer)
+  return {
+    answer,
+    pause: findPauseForGetAnswer(answer),
+    mayTokenBeOld: !tokens.isRefusedAgain(accessToken, answer, 'GET', transactionId),
+  }
 }
 
 /**

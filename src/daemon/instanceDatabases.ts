@@ -7,7 +7,6 @@ import type { Instance } from '../ledger/instances.ts'
 import { openHeartbeatPool, openLedgerPool } from '../ledger/ledgerSessions.ts'
 import { assertMigrated, assertSequencesAreAhead } from '../ledger/migrations.ts'
 import type { InstanceLedger } from '../ledger/outcomes.ts'
-import { createPauseBackoff } from '../ledger/pauses.ts'
 import { BindingMismatch, raiseProblems } from '../ledger/problems.ts'
 import { PollQueue } from '../ledger/queue.ts'
 import { describeDifferences, hasSettings, readOrSetSettings, type Settings } from '../ledger/settings.ts'
@@ -20,7 +19,8 @@ import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { openListener } from '../postgres/listener.ts'
 import { assertEncodingIsUsable } from '../postgres/migrationSession.ts'
 import { connectionsMax, daemonSessionNames } from '../postgres/sessionSettings.ts'
-import { requestOverAfterMs, trialLostAfterMs } from '../requestDurations.ts'
+import { requestOverAfterMs } from '../requestDurations.ts'
+import { createPauseBackoff } from './dispatch/breaker.ts'
 
 type Pool = InstanceLedger['ledger']
 
@@ -97,7 +97,6 @@ async function connect(
     }),
     backoff: createPauseBackoff(config),
     requestOverAfterMs: requestOverAfterMs(requestTimeoutMs),
-    trialLostAfterMs: trialLostAfterMs(requestTimeoutMs),
     async close(): Promise<void> {
       await withinGoodbye(closeAll())
     },

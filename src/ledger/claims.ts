@@ -4,10 +4,17 @@ import type { Submission } from '../model/submission.ts'
 import { beginTransaction, type Database } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { sendDeadlineMs } from '../requestDurations.ts'
+import {
+  beginTrial,
+  type DueBreaker,
+  lockDueBreaker,
+  lockTrialSubmission,
+  readClaimable,
+  readLastTransaction,
+} from './breaker.ts'
 import { beginClaimSql, countFreeForSubmissions, insertRequests, lockBudget, type NewRequest } from './budget.ts'
 import type { LedgerHistory } from './history/history.ts'
 import type { InstanceLedger } from './outcomes.ts'
-import * as pauses from './pauses.ts'
 import { resetColumnsByLifetimeSql, submissionColumnsSql } from './submissions.ts'
 
 /**
@@ -15,7 +22,7 @@ import { resetColumnsByLifetimeSql, submissionColumnsSql } from './submissions.t
  *
  *     due polls        skips those that are locked
  *     outboxd.ledger   waits for an instance that claims, 2 s at most if that one stops
- *     pauses           waits for an instance that raises or ends one
+ *     the breaker      waits for an instance whose answer opens or closes it
  *     records          skips those that are locked
  *
  * Bodies are read after the COMMIT: a process that stopped while it received megabytes would hold the locks for ever,
@@ -36,21 +43,35 @@ export class Claims {
    * @param onCommit called just before the COMMIT. If an error comes earlier, nothing was claimed.
    * @throws Error after that call if the COMMIT may have happened. Then call `requeueUnsentClaim`.
    */
-  async claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim> {
+  claim(request: ClaimRequest, onCommit: OnCommit): Promise<Claim> {
+    return this.#claim(request.id, onCommit, (db) => this.#claimUpTo(db, request))
+  }
+
+  /**
+   * Claims the one request that may end the breaker's pause: a poll, a submission, or a question.
+   *
+   * @throws Error as `claim` does
+   */
+  claimTrial(id: string, onCommit: OnCommit): Promise<Claim> {
+    return this.#claim(id, onCommit, (db) => this.#takeTrial(db, id))
+  }
+
+  async #claim(id: string, onCommit: OnCommit, take: (db: Database) => Promise<CommittedClaim | null>): Promise<Claim> {
     const claimed = await this.#take(async (db) => {
-      const taken = await this.#claimUpTo(db, request)
+      const taken = await take(db)
       if (taken === null) return null
       const xid = taken.submissions[0]?.xid
-      if (xid !== undefined) this.#committing.set(request.id, xid)
+      if (xid !== undefined) this.#committing.set(id, xid)
       onCommit(taken.submissions)
       return taken
     })
-    if (claimed === null) return { submissions: [], polls: [], mayLeave: () => false, isFirstAfterTrial: false }
+    if (claimed === null) return { submissions: [], polls: [], question: null, mayLeave: () => false }
     for (const { requestId } of claimed.submissions) this.#on.history.rememberRequest(requestId)
     for (const { poll } of claimed.polls) this.#on.history.rememberRequest(poll.requestId)
+    if (claimed.question !== null) this.#on.history.rememberRequest(claimed.question.requestId)
     if (claimed.submissions.length > 0) await this.#on.history.assertCommitIsCertain()
-    const submissions = await withBodies(this.#on.ledger, request.id, claimed.submissions)
-    this.#committing.delete(request.id)
+    const submissions = await withBodies(this.#on.ledger, id, claimed.submissions)
+    this.#committing.delete(id)
     return { ...claimed, submissions }
   }
 
@@ -61,15 +82,6 @@ export class Claims {
     await requeueUnsentClaim(this.#on.ledger, claimId, this.#on.instance.who)
     this.#committing.delete(claimId)
     return true
-  }
-
-  /** @returns null if another instance has the trial, or no request is free */
-  claimTrialRequest(): Promise<ClaimedRequest | null> {
-    return this.#takeRequest(async (db) => {
-      if ((await lockBudget(db)) === 0) return null
-      const { trialLostAfterMs } = this.#on
-      return (await pauses.claimTrialRequest(db, trialLostAfterMs)) ? this.#insertRequest(db, 'question') : null
-    })
   }
 
   /** @returns null if fewer than `freeMin` requests are free */
@@ -97,30 +109,86 @@ export class Claims {
 
   /** @returns null if nothing is to be sent, or other instances took the requests for the polls that were fetched */
   async #claimUpTo(db: Database, request: ClaimRequest): Promise<CommittedClaim | null> {
-    const { queue, trialLostAfterMs } = this.#on
+    const { queue } = this.#on
     const fetched = request.polls > 0 ? await queue.fetch(db, request.polls, { rarely: false }) : []
     const rare = request.rarePolls > 0 ? await queue.fetch(db, request.rarePolls, { rarely: true }) : []
     const due = await this.#readPolls(db, [...fetched, ...rare])
     const free = await lockBudget(db)
-    const granted = free === 0 ? null : await grant(db, request, trialLostAfterMs)
-    if (granted === null) return null
-    const wanted = countFreeForSubmissions({ submissions: granted.submissions, polls: due.length }, free)
+    const claimable = free === 0 ? 'nothing' : await readClaimable(db)
+    if (claimable === 'nothing') return null
+    const most = claimable === 'polls' ? 0 : request.submissions
+    const wanted = countFreeForSubmissions({ submissions: most, polls: due.length }, free)
     const submissions = wanted === 0 ? [] : await this.#claimQueued(db, request.id, wanted)
     if (submissions.length + due.length > free) return null
-    const isUnused = submissions.length === 0 && (granted.isFirstAfterTrial || due.length === 0)
-    if ((request.trial || granted.isFirstAfterTrial) && isUnused) await pauses.giveBackTrialRequest(db)
+    return this.#withRequests(db, { id: request.id, submissions, due })
+  }
+
+  /** @returns null if the breaker is not due, or nothing can be its trial */
+  async #takeTrial(db: Database, claimId: string): Promise<CommittedClaim | null> {
+    const { queue } = this.#on
+    // One of them may be for the record that opened the breaker.
+    const due = await this.#readPolls(db, await queue.fetch(db, 2, { rarely: false }))
+    const free = await lockBudget(db)
+    const breaker = free === 0 ? null : await lockDueBreaker(db)
+    if (breaker === null) return null
+    const claim = await this.#chooseTrial(db, { claimId, breaker, due })
+    if (claim === null) return null
+    const polled = claim.polls.map(({ submission }) => submission.id)
+    const unused = due.flatMap(({ id }) => (polled.includes(id) ? [] : [{ submissionId: id, inMs: 0, rarely: false }]))
+    await queue.replace(
+      db,
+      unused.map(({ submissionId }) => submissionId),
+      unused,
+    )
+    const trial = claim.question?.requestId ?? claim.submissions[0]?.requestId ?? claim.polls[0]?.poll.requestId
+    if (trial !== undefined) await beginTrial(db, trial)
+    return claim
+  }
+
+  async #chooseTrial(
+    db: Database,
+    { claimId, breaker, due }: { claimId: string; breaker: DueBreaker; due: readonly Submission[] },
+  ): Promise<CommittedClaim | null> {
+    const { openedBy, isOfSubmission, isInDoubt, hasGetWorked } = breaker
+    const polls = hasGetWorked ? [] : due
+    const poll = polls.find(({ id }) => id !== openedBy)
+    if (poll !== undefined) return this.#withRequests(db, { id: claimId, submissions: [], due: [poll] })
+    const ready = await lockTrialSubmission(db, openedBy)
+    const isReadyForAll = ready !== null && ready !== openedBy
+    if (isOfSubmission && !hasGetWorked && (isInDoubt || !isReadyForAll)) {
+      const asked = await this.#askForLast(db)
+      if (asked !== null) return asked
+    }
+    if (!isReadyForAll && polls.length > 0)
+      return this.#withRequests(db, { id: claimId, submissions: [], due: polls.slice(0, 1) })
+    if (ready === null) return hasGetWorked ? null : this.#askForLast(db)
+    const submissions = await this.#claimQueued(db, claimId, 1, ready)
+    return submissions.length === 0 ? null : this.#withRequests(db, { id: claimId, submissions, due: [] })
+  }
+
+  async #askForLast(db: Database): Promise<CommittedClaim | null> {
+    const last = await readLastTransaction(db)
+    if (last === null) return null
+    const { requestId, mayLeave } = await this.#insertRequest(db, 'question')
+    return { submissions: [], polls: [], question: { ...last, requestId }, mayLeave }
+  }
+
+  async #withRequests(
+    db: Database,
+    { id, submissions, due }: { id: string; submissions: readonly QueuedSubmission[]; due: readonly Submission[] },
+  ): Promise<CommittedClaim> {
     const { ids, mayLeave } = await this.#insertRequests(db, [
       ...submissions.map(() => ({ purpose: 'submission' as const })),
-      ...due.map(({ id }) => ({ purpose: 'poll' as const, submissionId: id, claimId: request.id })),
+      ...due.map(({ id: submissionId }) => ({ purpose: 'poll' as const, submissionId, claimId: id })),
     ])
     return {
       submissions: submissions.map((each, nth) => ({ ...each, requestId: ids[nth] as string })),
       polls: due.map((submission, nth) => ({
         submission,
-        poll: { requestId: ids[submissions.length + nth] as string, claimId: request.id },
+        poll: { requestId: ids[submissions.length + nth] as string, claimId: id },
       })),
+      question: null,
       mayLeave,
-      isFirstAfterTrial: granted.isFirstAfterTrial && !isUnused,
     }
   }
 
@@ -138,9 +206,9 @@ export class Claims {
     return rows
   }
 
-  #claimQueued(db: Database, claimId: string, limit: number) {
+  #claimQueued(db: Database, claimId: string, limit: number, only: string | null = null) {
     const { id: instanceId, who } = this.#on.instance
-    return claimQueuedSubmissions(db, { id: claimId, instanceId, limit, who })
+    return claimQueuedSubmissions(db, { id: claimId, instanceId, limit, only, who })
   }
 
   async #insertRequest(db: Database, purpose: RequestPurpose): Promise<ClaimedRequest> {
@@ -162,7 +230,7 @@ export class Claims {
   }
 }
 
-type ClaimLedger = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'requestOverAfterMs' | 'trialLostAfterMs'> & {
+type ClaimLedger = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'requestOverAfterMs'> & {
   history: Pick<LedgerHistory, 'mayClaim' | 'rememberRequest' | 'assertCommitIsCertain'>
 }
 
@@ -170,44 +238,28 @@ interface CommittedClaim extends Omit<Claim, 'submissions'> {
   submissions: CommittedSubmission[]
 }
 
-interface Grant {
-  submissions: number
-  isFirstAfterTrial: boolean
-}
+type OnCommit = (submissions: readonly Submission[]) => void
 
-/**
- * After a successful trial, records are sent one at a time until one has proven that the pauses are over.
- *
- * @returns null if a pause keeps everything from being sent
- */
-async function grant(
-  db: Database,
-  { trial, submissions }: ClaimRequest,
-  trialLostAfterMs: number,
-): Promise<Grant | null> {
-  const allowed = { submissions, isFirstAfterTrial: false }
-  if (trial) return (await pauses.claimTrialRequest(db, trialLostAfterMs)) ? allowed : null
-  const sending = await pauses.readSendingState(db)
-  if (sending === 'paused') return null
-  if (sending === 'open' || submissions === 0) return allowed
-  const isFirstAfterTrial = await pauses.claimFirstRecordAfterTrial(db, trialLostAfterMs)
-  return { submissions: isFirstAfterTrial ? 1 : 0, isFirstAfterTrial }
-}
+type QueuedSubmission = Omit<CommittedSubmission, 'requestId'>
 
 interface CommittedSubmission extends Omit<ClaimedSubmission, 'body'> {
   /** Postgres transaction id for `isPostgresTransactionOver`, in case the answer to the COMMIT is lost. */
   xid: string
 }
 
-/** Makes up to `limit` due submissions `sending`. The caller sends them only after the COMMIT. */
+/**
+ * Makes up to `limit` due submissions `sending`. The caller sends them only after the COMMIT.
+ *
+ * @param claim.only the only submission to claim; null for any
+ */
 export async function claimQueuedSubmissions(
   db: Database,
-  claim: { id: string; instanceId: string; limit: number; who: string },
-): Promise<Omit<CommittedSubmission, 'requestId'>[]> {
-  const { rows } = await db.query<Omit<CommittedSubmission, 'requestId'>>(
+  claim: { id: string; instanceId: string; limit: number; only?: string | null; who: string },
+): Promise<QueuedSubmission[]> {
+  const { rows } = await db.query<QueuedSubmission>(
     `with ready as (
        select id, due_at from outboxd.submission
-       where state = 'queued' and not held and due_at <= clock_timestamp()
+       where state = 'queued' and not held and due_at <= clock_timestamp() and ($5::uuid is null or id = $5)
        order by due_at, seq limit $3 for update skip locked
      ), s as (
        update outboxd.submission s set state = 'sending', revision = revision + 1, due_at = null, attempt = attempt + 1,
@@ -219,7 +271,7 @@ export async function claimQueuedSubmissions(
        select id, 'queued', 'sending', attempt, 'claimed', 'daemon', $4 from s order by seq
      )
      select ${submissionColumnsSql}, s.waited_ms as "waitedMs", pg_current_xact_id()::text as xid from s order by s.seq`,
-    [claim.id, claim.instanceId, claim.limit, claim.who],
+    [claim.id, claim.instanceId, claim.limit, claim.who, claim.only ?? null],
   )
   return rows
 }

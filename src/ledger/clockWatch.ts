@@ -90,7 +90,7 @@ async function moveTimes(db: Database, backMs: number): Promise<void> {
        else ${column} - ${back} end`
   await db.query(
     `update outboxd.pause set until = until + (clock_timestamp() - set_at),
-       probe_until = probe_until + (clock_timestamp() - set_at), since = least(since, clock_timestamp())
+       trial_until = trial_until + (clock_timestamp() - set_at), since = least(since, clock_timestamp())
      where set_at > clock_timestamp()`,
   )
   for (const statement of [
@@ -101,7 +101,6 @@ async function moveTimes(db: Database, backMs: number): Promise<void> {
     `update outboxd.submission set ${later('report_not_before')} where report_due`,
     `update outboxd.skipped_row set ${later('retry_at')}`,
     `update outboxd.problem set ${later('retry_at')}`,
-    `update outboxd.believed_refusal set ${later('until')}`,
     `update outboxd.instance set beat_at = least(beat_at, clock_timestamp()), started_at = started_at - ${back}
      where greatest(beat_at, started_at) > clock_timestamp()`,
     `update outboxd.poll set due_at = due_at - ${back}, priority = priority + floor($1::float8 / 1000)::int

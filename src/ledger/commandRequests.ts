@@ -22,7 +22,7 @@ import {
   lockBudget,
 } from './budget.ts'
 import { findHistoryProblem, isStandbyAwaited } from './history/history.ts'
-import { readActivePauses } from './pauses.ts'
+import { readStandingPauses } from './pauses.ts'
 
 export type CommandRequest =
   /** Call `end` after the answer. */
@@ -61,7 +61,7 @@ export class CommandRequests implements AsyncDisposable {
 
   /** The pause that was raised last. */
   async readPause(): Promise<{ reason: string; detail: string } | null> {
-    const [pause] = await readActivePauses(this.#pool)
+    const [pause] = await readStandingPauses(this.#pool)
     return pause ?? null
   }
 

@@ -185,7 +185,7 @@ export async function failResubmissionsOfOvertakenDocuments<T extends Transition
     const { submission, change } = transition
     const overtakenBy = newer.get(submission.id)
     if (overtakenBy === undefined || change.state !== 'queued') return transition
-    const { polls, refusedPolls } = change
+    const { polls, openedTimes } = change
     const code = 'errorCode' in change ? change.errorCode : null
     const why = transition.message === null ? '' : `${transition.message}; `
     const error = `${why}not submitted again, because outbox:${overtakenBy} has a newer version of the document`
@@ -201,7 +201,7 @@ export async function failResubmissionsOfOvertakenDocuments<T extends Transition
       change: {
         ...failed,
         ...(polls !== undefined && { polls }),
-        ...(refusedPolls !== undefined && { refusedPolls }),
+        ...(openedTimes !== undefined && { openedTimes }),
         // The service does not know the id that it was asked for.
         ...(submission.probing && { transactionId: null }),
       },

@@ -1,15 +1,15 @@
 import type pg from 'pg'
 import { boundText, escapeNonAscii, textCharsMax } from '../boundText.ts'
+import type { PauseBackoff } from '../daemon/dispatch/breaker.ts'
 import type { OutcomeBatch, WrittenStep } from '../model/dispatch.ts'
 import { endStates, type Transition } from '../model/submission.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
+import { applyAnswers, lastEventIdSql, moveOpenersBehind } from './breaker.ts'
 import { beginClaimSql, countRequestsOfOtherClient, endAnsweredRequests, endUnsentRequests } from './budget.ts'
 import { failResubmissionsOfOvertakenDocuments } from './documents.ts'
 import type { LedgerHistory } from './history/history.ts'
 import { withKeysLockedThenReleased } from './keyOrder.ts'
-import * as pauses from './pauses.ts'
 import { endPolls, type PollQueue } from './queue.ts'
-import { endRefusalRuns, type MassRefusal, noteRefusal } from './refusals.ts'
 import { addRequestCounts } from './requestCounts.ts'
 import {
   assignColumnsSql,
@@ -30,9 +30,8 @@ export interface InstanceLedger {
   queue: PollQueue
   instance: { id: string; who: string }
   history: LedgerHistory
-  backoff: pauses.PauseBackoff
+  backoff: PauseBackoff
   requestOverAfterMs: number
-  trialLostAfterMs: number
 }
 
 type LedgerWriterDeps = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance'>
@@ -51,7 +50,7 @@ export async function writeOutcomes(
   const { remaining } = batch
   if (remaining === null) return { written, heldBack: 0 }
   const others = { remaining: remaining.requests, sinceRequestMs: remaining.ageMs() }
-  // Not in the same transaction, because a claim that has locked the budget may wait for a pause that the batch raised.
+  // Not in the same transaction, because a claim that has locked the budget may wait for the breaker that the batch opened.
   // If this fails, the next answer reports the difference again.
   const heldBack = await inTransaction(deps.ledger, (db) => countRequestsOfOtherClient(db, deps.instance.id, others), {
     openingSql: beginClaimSql,
@@ -64,40 +63,19 @@ async function writeBatch(
   db: Database,
   batch: OutcomeBatch,
 ): Promise<WrittenStep[]> {
-  const written = await writeUnderFence(deps, db, batch.transitions)
-  const mass = await noteRefusals(deps, db, batch, written)
-  await releaseBehind(db, batch.transitions, written)
+  // First, as a claim locks the breaker before records.
+  const openers = await applyAnswers(db, batch.answers, deps.backoff)
+  const transitions = await moveOpenersBehind(db, batch.transitions, openers)
+  const written = await writeUnderFence(deps, db, transitions)
+  await releaseBehind(db, transitions, written)
   if (batch.answeredRequests.length > 0) await endAnsweredRequests(db, deps.instance.id, batch.answeredRequests)
   if (batch.unsentRequests.length > 0) await endUnsentRequests(db, deps.instance.id, batch.unsentRequests)
-  if (batch.trialSucceeded) await pauses.endPausesAfterTrial(db)
-  else if (batch.trialEnded) await pauses.giveBackTrialRequest(db)
-  if (batch.answeredRecords.length > 0) await pauses.addAnswerCountsAndDropEndedPauses(db, batch.answeredRecords)
-  for (const pause of [...batch.pauses, ...mass.map((each) => each.pause)])
-    await pauses.raisePause(db, pause, deps.backoff)
   const stepped = new Set(written.map(({ submissionId }) => submissionId))
-  const requests = batch.transitions.flatMap(({ submission, request }) =>
+  const requests = transitions.flatMap(({ submission, request }) =>
     request !== null && stepped.has(submission.id) ? [request] : [],
   )
   await addRequestCounts(db, deps.instance.id, requests)
-  const queued = new Set(mass.flatMap((each) => each.queued))
-  return written.filter(({ submissionId }) => !queued.has(submissionId))
-}
-
-async function noteRefusals(
-  { instance: { who } }: LedgerWriterDeps,
-  db: Database,
-  { answeredRecords, refusals }: OutcomeBatch,
-  written: readonly WrittenStep[],
-): Promise<MassRefusal[]> {
-  const judged = answeredRecords.flatMap((passage) => (passage.hasServiceVerdict ? [passage.resource] : []))
-  if (judged.length > 0) await endRefusalRuns(db, judged)
-  const ours = new Set(written.map(({ submissionId }) => submissionId))
-  const mass: MassRefusal[] = []
-  for (const refusal of refusals.filter(({ submissionId }) => ours.has(submissionId))) {
-    const heard = await noteRefusal(db, refusal, who)
-    if (heard !== null) mass.push(heard)
-  }
-  return mass
+  return written
 }
 
 export function writeStepsAndReleaseKeys(
@@ -179,8 +157,8 @@ export async function writeTransitions(
   const { rows } = await db.query<Omit<WrittenStep, 'breach'>>(
     `with step as (
        select * from json_to_recordset($1) as t(id uuid, "fromState" text, revision int, "claimId" uuid,
-         state text, "dueInMs" float8, "metPause" text, "metTimes" int,
-         "refusedPolls" int, "unknown" boolean, ended boolean, cause text, message text, report boolean, ${recordsetFieldsSql})
+         state text, "dueInMs" float8,
+         "openedTimes" int, "unknown" boolean, ended boolean, cause text, message text, report boolean, ${recordsetFieldsSql})
      ), written as (
        update outboxd.submission s set
          state = t.state, revision = s.revision + 1, claim_id = null, instance_id = null,
@@ -188,16 +166,13 @@ export async function writeTransitions(
          ${assignColumnsSql('t')},
          -- still on the wire: asks whether it arrived
          probing = t.state = 'sending',
-         -- counts from a pause just met
-         met_pause = coalesce(t."metPause", s.met_pause), met_times = coalesce(t."metTimes", s.met_times),
-         met_passages = case when t."metPause" is null then s.met_passages else ${pauses.answeredRecordCountOfResourceSql('s')} end,
          accepted_at = case when t.state = 'queued' then null
                             when t.state in ('accepted', 'completed')
                               -- the service has had a probed record since it was sent
                               then coalesce(s.accepted_at, case when s.probing then s.sent_at end, clock_timestamp())
                             else s.accepted_at end,
-         refused_polls = coalesce(t."refusedPolls", s.refused_polls),
-         refused_event = case when t."refusedPolls" > 0 then ${pauses.lastEventIdSql} else s.refused_event end,
+         opened_times = coalesce(t."openedTimes", s.opened_times),
+         opened_event = case when t."openedTimes" > 0 then ${lastEventIdSql} else s.opened_event end,
          unknown_since = case when t."unknown" then coalesce(s.unknown_since, clock_timestamp()) end,
          id_by_person = s.id_by_person and t."transactionId" is not distinct from s.transaction_id,
          ended_at = case when t.ended then clock_timestamp() end,
@@ -205,18 +180,16 @@ export async function writeTransitions(
        from step t
        where s.id = t.id and s.state = t."fromState" and s.revision = t.revision
          and s.claim_id is not distinct from t."claimId"
-       returning s.id, s.type, s.state, s.attempt, s.polls, s.fruitless, coalesce(t."refusedPolls", 0) as refusal,
-         t."fromState", t.cause, t.message, t."errorCode", t.error, t."transactionId", t."claimId",
+       returning s.id, s.type, s.state, s.attempt, s.polls, s.fruitless, t."fromState", t.cause, t.message, t."errorCode", t.error, t."transactionId", t."claimId",
          extract(epoch from clock_timestamp() - s.recorded_at)::float8 * 1000 as lifetime_ms
      ), event as (
-       -- Leaves out polls that found no change, so that the log stays readable. The second refusal is an event, because
-       -- the transaction itself may be the cause.
+       -- Leaves out polls that found no change, so that the log stays readable.
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who, detail)
        select id, "fromState", state, attempt, cause, message, 'daemon', $2,
          nullif(jsonb_strip_nulls(jsonb_build_object('transactionId', "transactionId", 'code', "errorCode", 'error', error,
            -- lets the claim's owner queue it again if nothing was sent
            'claim', case when "fromState" = 'sending' and state = 'uncertain' then "claimId" end)), '{}')
-       from written where not ("fromState" = state and (cause = 'pending' or fruitless > 1 and refusal <> 2))
+       from written where not ("fromState" = state and (cause = 'pending' or fruitless > 1))
      )
      select id as "submissionId", type, state, lifetime_ms as "lifetimeMs", polls from written`,
     [JSON.stringify(transitions.map(toStep)), who],
@@ -232,8 +205,6 @@ function toStep({ submission, change, cause, message }: WritableTransition) {
     ...emptyStepColumnValues,
     ...storable({ ...change, message }),
     cause,
-    metPause: change.met?.reason ?? null,
-    metTimes: change.met?.times ?? null,
     id: submission.id,
     fromState: submission.state,
     revision: submission.revision,

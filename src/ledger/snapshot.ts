@@ -8,7 +8,6 @@ import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { type Resource, resourceNames } from '../resources.ts'
 import { heartbeatSilenceMaxMs, isInstanceAliveSql } from './instances.ts'
 import { blocksKeySql } from './keyOrder.ts'
-import { isActivePauseSql, wasPauseClearedInLastHourSql } from './pauses.ts'
 
 export interface LedgerSnapshot {
   /** The database's clock. */
@@ -66,7 +65,7 @@ export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> 
           where state in ('failed', 'rejected')) as "oldestForPersonMs",
        (select coalesce(json_agg(json_build_object('reason', reason, 'detail', detail,
           'sinceMs', extract(epoch from since) * 1000, 'untilMs', extract(epoch from until) * 1000) order by set_at desc), '[]')
-        from outboxd.pause where ${isActivePauseSql}) as pauses,
+        from outboxd.standing_pause) as pauses,
        (select coalesce(json_object_agg(kind, n), '{}') from
           (select kind, count(*) as n from outboxd.problem group by kind) counted) as problems,
        coalesce(budget.rate_limit, 0) as "rateCapacity", coalesce(budget.window_ms, 0)::float8 as "rateWindowMs",
@@ -171,11 +170,12 @@ export async function readRequestDemand(db: Database, countMax: number): Promise
              where not is_under_way and is_rare and due_at > now() order by priority desc limit 1)
         ) - now())::float8 * 1000) as "nextDueMs",
        (select coalesce(json_agg(json_build_object('reason', reason,
-          'leftMs', extract(epoch from greatest(until, probe_until) - now()) * 1000,
+          'leftMs', extract(epoch from until - now()) * 1000,
           'forMs', extract(epoch from now() - since) * 1000)), '[]')
-        from outboxd.pause where ${isActivePauseSql}) as pauses,
-       (select case when count(*) = 0 then 'none' when bool_or(probe_until > now()) then 'under way' else 'wanted' end
-        from outboxd.pause where ${wasPauseClearedInLastHourSql}) as proof
+        from outboxd.standing_pause) as pauses,
+       (select json_build_object('leftMs', extract(epoch from case when until is not null then greatest(until, trial_until) end - now()) * 1000,
+          'hasGetWorked', has_get_worked)
+        from outboxd.pause where reason = 'breaker' and state <> 'closed') as breaker
      from outboxd.budget`,
     [countMax],
   )
@@ -248,8 +248,8 @@ const idleSinceSql = (lastSql: string): string => `(select extract(epoch from si
 /** Daemons claim due records at least once a `gap`, even after timeouts. */
 const calmSql = `select
     greatest((select min(started_at) from outboxd.instance i where ${isInstanceAliveSql('i')}),
-      (select at from outboxd.operator_act where act in ('resume', 'resume --all', 'resume --believe-refusals', 'recover') order by id desc limit 1),
-      (select max(coalesce(cleared_at, until)) from outboxd.pause)) as begun,
+      (select at from outboxd.operator_act where act in ('resume', 'resume --all', 'recover') order by id desc limit 1),
+      (select max(coalesce(until, since)) from outboxd.pause)) as begun,
     greatest(interval '60 s',
       (select (settings ->> 'REQUEST_TIMEOUT_SECONDS')::float8 * 2 from outboxd.ledger) * interval '1 s',
       (select window_ms * 2.0 / rate_limit from outboxd.ledger) * interval '1 ms') as gap,

@@ -5,7 +5,6 @@ import {
   submissionColumns,
 } from '../model/submission.ts'
 import type { Database } from '../postgres/database.ts'
-import { pauseStreakJsonSql, refusedPollsJsonSql } from './pauses.ts'
 
 const sqlTypes = { count: 'int', flag: 'boolean', uuid: 'uuid', text: 'text', ms: 'float8' }
 const empty = { count: 0, flag: false, text: null, ms: null }
@@ -30,7 +29,7 @@ export const selectColumnsSql = (submissionAlias: string, columnNames: readonly 
 export const submissionColumnsSql = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.tracked, s.sends_own_id as "sendsOwnId",
   extract(epoch from s.recorded_at)::float8 * 1000 as "recordedMs", s.state, s.revision, s.attempt, s.claim_id as "claimId",
-  ${selectColumnsSql('s', columnsKeptAcrossSteps)}, ${pauseStreakJsonSql('s')} as met, ${refusedPollsJsonSql('s')} as "refusedPolls",
+  ${selectColumnsSql('s', columnsKeptAcrossSteps)},
   s.id_by_person as "idByPerson", s.probing,
   coalesce(extract(epoch from clock_timestamp() - coalesce(s.accepted_at, s.sent_at)), 0)::float8 * 1000 as "ageMs",
   extract(epoch from clock_timestamp() - s.unknown_since)::float8 * 1000 as "unknownForMs"`
@@ -53,7 +52,7 @@ export function resetColumnsByLifetimeSql(
   const own = namesOf(...(['step', 'transaction', 'start'] as const).slice(0, upTo + 1))
   return [
     ...own.map((name) => `${columnOf(name)} = ${replacements[name] ?? emptyOf(name)}`),
-    ...['', 'unknown_since = null, refused_polls = 0', 'met_pause = null, met_times = 0'].slice(1, upTo + 1),
+    ...(upTo > 0 ? ['unknown_since = null, opened_times = 0'] : []),
   ].join(', ')
 }
 

@@ -5,21 +5,32 @@ import type { PollClaim, State, Submission, Transition } from './submission.ts'
 /** What a request is made for. A question asks for no transaction of ours: a trial, or a request of a command. */
 export type RequestPurpose = 'submission' | 'poll' | 'token' | 'question'
 
-/** A record that the service accepted, or refused in JSON. */
-export interface AnsweredRecord {
-  resource: Resource
-  /** The pause that the record's former attempt met. */
-  met: PauseReason | null
-  /** False if the refusal has no error code of the service. */
-  hasServiceVerdict: boolean
-}
+/** What an answer says about the service, for the breaker (src/daemon/dispatch/breaker.ts). */
+export type BreakerSign =
+  | { kind: 'works' }
+  /** The request did not leave, or this process was suspended: nothing is known. */
+  | { kind: 'unknown' }
+  | {
+      kind: 'fails'
+      pause: PauseToRaise
+      code: string | null
+      /** False if no record can be the cause: no connection, a 429, no token. */
+      isOfRecord: boolean
+      /** True if submissions failed, so that a GET that works proves too little. */
+      isOfSubmission: boolean
+      /** True if the record is left in doubt. */
+      isInDoubt: boolean
+      /** True after 403 to a GET: the service works, and may refuse only what was asked for. */
+      isForbiddenGet: boolean
+    }
 
-/** A rejection without the service's own error code. Other records may get the same answer. */
-export interface Refusal {
-  submissionId: string
-  resource: Resource
-  fingerprint: string
-  summary: string
+/** The answer to a request that failed, or that was a trial of the breaker. */
+export interface BreakerAnswer {
+  request: RequestPurpose
+  /** Null for a token. */
+  requestId: string | null
+  submissionId: string | null
+  sign: BreakerSign
 }
 
 export interface RemainingRequests {
@@ -34,11 +45,7 @@ export interface OutcomeBatch {
   answeredRequests: string[]
   /** Ids of requests that were claimed but never left. */
   unsentRequests: string[]
-  pauses: PauseToRaise[]
-  answeredRecords: AnsweredRecord[]
-  refusals: Refusal[]
-  trialSucceeded: boolean
-  trialEnded: boolean
+  answers: BreakerAnswer[]
   /** The lowest X-RateLimit-Remaining, if the daemon expected more. */
   remaining: RemainingRequests | null
 }
@@ -57,8 +64,8 @@ export interface RequestDemand {
   /** Time until a request may be made; null if one may be made now. */
   nextFreeMs: number | null
   pauses: CurrentPause[]
-  /** After a trial, one record must get through before sending resumes. */
-  proof: 'none' | 'wanted' | 'under way'
+  /** Null if the breaker is closed. */
+  breaker: BreakerDemand | null
 }
 
 /** What polls are planned by. Counts stop at 10,000. */
@@ -69,9 +76,16 @@ export interface PollLoad {
   submissionsSent: number
 }
 
+export interface BreakerDemand {
+  /** Time until a trial may begin; null if only a person ends the pause. */
+  leftMs: number | null
+  /** True if polls go on, and the next trial has to be a submission. */
+  hasGetWorked: boolean
+}
+
 export interface CurrentPause {
   reason: PauseReason
-  /** Negative if a trial may begin; null if only an operator ends the pause. */
+  /** Negative if a trial may begin; null if only a person ends the pause. */
   leftMs: number | null
   forMs: number
 }
@@ -84,17 +98,22 @@ export interface WantedRequests {
 
 export interface ClaimRequest extends WantedRequests {
   id: string
-  trial: boolean
 }
 
 /** Claimed records and polls, committed before any of them is sent. Each has the id of its request. */
 export interface Claim {
   submissions: ClaimedSubmission[]
   polls: ClaimedPoll[]
+  /** Set if a trial of the breaker asks for a transaction that the service knows. */
+  question: ClaimedQuestion | null
   /** False when the deadline for sending has passed. */
   mayLeave(): boolean
-  /** True if the claim's only record has to prove that the last pauses are over. */
-  isFirstAfterTrial: boolean
+}
+
+export interface ClaimedQuestion {
+  requestId: string
+  resource: Resource
+  transactionId: string
 }
 
 export interface ClaimedSubmission extends Submission {

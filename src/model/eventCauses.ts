@@ -15,7 +15,6 @@ export const eventCauses = [
   'resent',
   'probed',
   'duplicate_id',
-  'mass_refusal',
   // What the answer to a poll means.
   'pending',
   'completed',

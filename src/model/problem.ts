@@ -14,7 +14,6 @@ export const problemKinds = [
   'unknown_status',
   'foreign_status',
   'stuck_transaction',
-  'mass_refusal',
   'loop_failing',
   'claim_lost',
   'settings_differ',

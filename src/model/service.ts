@@ -112,27 +112,19 @@ export const pauseReasons = [
 ] as const
 export type PauseReason = (typeof pauseReasons)[number]
 
+type BreakerCause = Exclude<PauseReason, 'operator' | 'history' | 'standby'>
+
+export const isPauseOfBreaker = (reason: PauseReason): reason is BreakerCause =>
+  reason !== 'operator' && reason !== 'history' && reason !== 'standby'
+
 export interface PauseToRaise {
-  reason: Exclude<PauseReason, 'operator' | 'history' | 'standby'>
+  reason: BreakerCause
   /** How long the service asked us to wait. Null if it did not say: the pause then has the usual length. */
   askedMs: number | null
   detail: string
   /** `detail` without the service's words, for the log. */
   logDetail?: string
-  /** True if each trial risks a record, so that the waits grow longer than usual. */
-  hasLongBackoff?: boolean
-  /**
-   * True if something other than the service answered, such as a proxy. The first trials follow quickly, because a
-   * proxy may answer instead of the service only sometimes.
-   */
-  answeredByOther?: boolean
 }
-
-export type TrialVerdict =
-  | { kind: 'clear' }
-  | { kind: 'pause'; pause: PauseToRaise }
-  /** The token got a 401. The first one leads to a new token, the second one to the pause. */
-  | { kind: 'token-refused'; pause: PauseToRaise }
 
 export type TokenVerdict =
   | { kind: 'token'; accessToken: string }

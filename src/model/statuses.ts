@@ -17,7 +17,7 @@ export type PostAnswerMeaning =
   | 'nothing-there'
   /** Rejected, but the record may have arrived. */
   | 'refused-in-doubt'
-  /** Rejected; ten equal refusals in a row pause sending. */
+  /** Rejected. */
   | 'refused'
   | 'throttled'
   /** SERVER_ERRORS decides: sent again at most three times (docs/reference/interface.md, 7.1), or uncertain. */

@@ -1,6 +1,6 @@
 import type { Resource } from '../resources.ts'
 import type { EventCause } from './eventCauses.ts'
-import type { Answer, Breach, MadeRequest, PauseReason, PauseToRaise } from './service.ts'
+import type { Answer, Breach, MadeRequest, PauseToRaise } from './service.ts'
 
 export const states = [
   'queued',
@@ -59,6 +59,8 @@ export const submissionColumns = {
   transactionId: { holds: 'text', lasts: 'submission' },
   serverErrors: { holds: 'count', lasts: 'start' },
   renewedKeys: { holds: 'count', lasts: 'start' },
+  /** True if a POST got 503 or E003, because the service may have stored the record nevertheless. */
+  answeredUnavailable: { holds: 'flag', lasts: 'start' },
   resubmissions: { holds: 'count', lasts: 'start' },
   repeatedAfter401: { holds: 'flag', lasts: 'transaction' },
   polls: { holds: 'count', lasts: 'transaction' },
@@ -103,32 +105,13 @@ export interface Submission extends KeptColumnValues {
   revision: number
   attempt: number
   claimId: string | null
-  met: PauseStreak | null
   /** True if an operator gave the transaction id. */
   idByPerson: boolean
   probing: boolean
   /** Time since acceptance, or since probing began, by the database's clock. */
   ageMs: number
-  refusedPolls: RefusedPolls
   /** Time since the service first said that it does not know the transaction. */
   unknownForMs: number | null
-}
-
-export interface PauseStreak {
-  reason: PauseReason
-  /** How often in a row, while other records got through. */
-  times: number
-  othersThrough: boolean
-  /** Another record met the same pause and got through, so this record is not its cause. */
-  othersRecovered: boolean
-}
-
-/** True if the service last answered a POST of the record with 503 or E003, and so may have stored the record. */
-export const wasAnsweredUnavailable = ({ met }: Pick<Submission, 'met'>): boolean => met?.reason === 'unavailable'
-
-interface RefusedPolls {
-  times: number
-  othersThrough: boolean
 }
 
 export type UncertainPolicy = 'hold' | 'resend' | 'probe'
@@ -143,8 +126,8 @@ export type Change = Queued | Resubmitted | Probing | Accepted | Completed | Fai
 
 /** Omitted values stay. */
 interface Progress extends Partial<KeptColumnValues> {
-  met?: Pick<PauseStreak, 'reason' | 'times'>
-  refusedPolls?: number
+  /** How often its answers opened the breaker while submissions of others got through. */
+  openedTimes?: number
 }
 
 interface Queued extends Progress {

@@ -183,19 +183,16 @@ const explains: Record<PauseReason, string> = {
     'COMMITs in the database wait for no synchronous standby. Give its server the standby again, or remove LEDGER_STANDBY.',
 }
 
-const explainsMassRefusal =
-  'The service refuses record after record in the same words. `outboxd check` shows if it refuses other requests, too.'
+/** The breaker waits for a person. */
+const explainsDoubts =
+  'Submissions are left in doubt one after the other, although the service may answer other requests. `outboxd list --state uncertain` shows them. When the service takes submissions again, `outboxd resume --all` sends one.'
 
-function paused(
-  { pauses, standing, nowMs }: CombinedStatus,
-  of: (pause: CombinedStatus['pauses'][number]) => boolean,
-): string[] {
+function paused({ pauses, nowMs }: CombinedStatus, of: (pause: CombinedStatus['pauses'][number]) => boolean): string[] {
   const first = pauses.find(isForHistory) ?? pauses[0]
-  const isMassRefusal = standing.some(({ kind }) => kind === 'mass_refusal')
   return pauses.filter(of).map((pause) => {
-    const { reason, sinceMs } = pause
+    const { reason, sinceMs, untilMs } = pause
     const what = pause === first ? 'Nothing is sent: paused' : 'Paused'
-    const why = reason === 'unauthorized' && isMassRefusal ? explainsMassRefusal : explains[reason]
+    const why = reason === 'unreachable' && untilMs === null ? explainsDoubts : explains[reason]
     return `${what} (${reason}) since ${formatInstantAndDistance(sinceMs, nowMs)}. ${why}`
   })
 }

@@ -119,15 +119,15 @@ function uselessPolls(detail: SubmissionDetail): string[] {
 }
 
 function accepted(detail: SubmissionDetail): Explained {
-  const { transactionId, acceptedMs, nowMs, polls, refusedPolls, unknownSinceMs, pollMs, pauses } = detail
+  const { transactionId, acceptedMs, nowMs, polls, openedTimes, unknownSinceMs, pollMs, pauses } = detail
   const since = acceptedMs === null ? '' : ` ${formatDuration(nowMs - acceptedMs)} ago`
   const why = [
     `the service accepted it as ${transactionId}${since} and has not finished it (${pluralize(polls, 'poll')} so far)`,
     ...(unknownSinceMs === null
       ? []
       : [`since ${formatInstant(unknownSinceMs)} the service says that it does not know the transaction`]),
-    ...(refusedPolls > 1
-      ? [`${refusedPolls} polls were refused while those of other records were answered, so it is polled more rarely`]
+    ...(openedTimes > 0
+      ? [`its polls paused sending ${openedTimes === 1 ? 'once' : 'twice'}: after the third time it is uncertain`]
       : []),
     ...uselessPolls(detail),
   ]
@@ -255,7 +255,8 @@ const pauseMessage = ({ reason, detail }: ActivePause) => `paused (${reason}): $
 function pauseNext({ reason, untilMs }: ActivePause, nowMs: number, what: string): string {
   if (reason === 'standby') return `${what} when the ledger’s server has a synchronous standby`
   if (reason === 'history') return `${what} after \`outboxd recover\``
-  if (reason === 'operator' || untilMs === null)
+  if (reason !== 'operator' && untilMs === null) return `${what} after \`outboxd resume --all\``
+  if (reason === 'operator')
     return `${what} after \`outboxd resume\`${untilMs === null ? '' : `, or after ${formatInstantAndDistance(untilMs, nowMs)}`}`
-  return `${what} ${untilMs <= nowMs ? '' : `after ${formatInstantAndDistance(untilMs, nowMs)}, `}when one request has succeeded`
+  return `${what} ${untilMs === null || untilMs <= nowMs ? '' : `after ${formatInstantAndDistance(untilMs, nowMs)}, `}when one request has succeeded`
 }

@@ -1,10 +1,9 @@
+import { makeTrialDue } from '../ledger/breaker.ts'
 import { countLivingInstances } from '../ledger/instances.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
-import { endOperatorPause, makePauseTrialsDue, type OperatorPause, readOperatorPause } from '../ledger/pauses.ts'
-import { readProblems } from '../ledger/problems.ts'
-import { believeMassRefusals } from '../ledger/refusals.ts'
+import { endOperatorPause, type OperatorPause, readOperatorPause } from '../ledger/pauses.ts'
 import { type LedgerSnapshot, readLedgerSnapshot } from '../ledger/snapshot.ts'
-import type { PauseReason } from '../model/service.ts'
+import { isPauseOfBreaker, type PauseReason } from '../model/service.ts'
 import { pluralize, truncateToOneLine } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
 import { formatInstantAndDistance, parseDurationMs } from '../time.ts'
@@ -66,48 +65,39 @@ export function colleaguesPauseMessage(pause: OperatorPause, nowMs: number): str
 
 export interface ResumeTerms {
   all: boolean
-  believeRefusals: boolean
 }
-
-const believedMs = 86_400_000
 
 export interface ResumeOutcome {
   endedOperatorPause: string | null
-  believedRefusals: readonly string[]
-  /** Reasons of pauses that end if the next request succeeds. */
-  pausesTriedNow: readonly PauseReason[]
+  /** The pause that ends if the next request succeeds. */
+  pauseTriedNow: PauseReason | null
   remaining: LedgerSnapshot['pauses']
 }
 
-export async function resumeSending(operator: Operator, { all, believeRefusals }: ResumeTerms): Promise<ResumeOutcome> {
-  const ended = await endOperatorPause(operator)
-  const believed = believeRefusals ? await believeMassRefusals(operator, believedMs) : []
-  const shortened = all || believeRefusals ? await makePauseTrialsDue(operator) : []
+export async function resumeSending(operator: Operator, { all }: ResumeTerms): Promise<ResumeOutcome> {
+  const endedPause = await endOperatorPause(operator)
+  const pauseTriedNow = all ? await makeTrialDue(operator) : null
   const { pauses } = await readLedgerSnapshot(operator.ledger)
-  return { endedOperatorPause: ended, believedRefusals: believed, pausesTriedNow: shortened, remaining: pauses }
+  return { endedOperatorPause: endedPause, pauseTriedNow, remaining: pauses }
 }
 
-export async function previewResume(ledger: Database, { all, believeRefusals }: ResumeTerms): Promise<ResumeOutcome> {
+export async function previewResume(ledger: Database, { all }: ResumeTerms): Promise<ResumeOutcome> {
   const { pauses } = await readLedgerSnapshot(ledger)
-  const problems = await readProblems(ledger)
   const remaining = pauses.filter(({ reason }) => reason !== 'operator')
-  const refusals = problems.filter(({ kind }) => kind === 'mass_refusal')
   return {
     endedOperatorPause: pauses.find(({ reason }) => reason === 'operator')?.detail ?? null,
-    believedRefusals: believeRefusals ? refusals.map(({ detail }) => detail) : [],
-    pausesTriedNow:
-      all || believeRefusals ? remaining.flatMap(({ reason, untilMs }) => (untilMs === null ? [] : [reason])) : [],
+    pauseTriedNow: all ? (remaining.find(({ reason }) => isPauseOfBreaker(reason))?.reason ?? null) : null,
     remaining,
   }
 }
 
 export function resumeMessages(
-  { endedOperatorPause, believedRefusals, pausesTriedNow, remaining }: ResumeOutcome,
-  { all, believeRefusals, dryRun, nowMs }: ResumeTerms & { dryRun: boolean; nowMs: number },
+  { endedOperatorPause, pauseTriedNow, remaining }: ResumeOutcome,
+  { all, dryRun, nowMs }: ResumeTerms & { dryRun: boolean; nowMs: number },
 ): string[] {
-  const tried = remaining.filter(({ reason }) => pausesTriedNow.includes(reason))
-  const standing = remaining.filter(({ reason }) => !pausesTriedNow.includes(reason))
-  const mayBeTried = !all && !believeRefusals && standing.some(({ untilMs }) => untilMs !== null)
+  const tried = remaining.filter(({ reason }) => reason === pauseTriedNow)
+  const standing = remaining.filter(({ reason }) => reason !== pauseTriedNow)
+  const mayBeTried = !all && standing.some(({ reason }) => isPauseOfBreaker(reason))
   const none = remaining.length === 0 ? 'Nothing was paused.' : 'There is no operator’s pause to end.'
   return [
     ...(endedOperatorPause === null
@@ -116,10 +106,6 @@ export function resumeMessages(
           `${dryRun ? 'Would resume; the pause is' : 'Resumed; the pause was'}: ${truncateToOneLine(endedOperatorPause, 300)}`,
         ]),
     ...(endedOperatorPause === null && tried.length === 0 ? [none] : []),
-    ...believedRefusals.map(
-      (summary) => `For a day, records that get this refusal are rejected: ${truncateToOneLine(summary, 300)}`,
-    ),
-    ...(believeRefusals && believedRefusals.length === 0 ? ['There is no mass refusal.'] : []),
     ...tried.map(
       ({ reason, detail }) =>
         `${dryRun ? 'Would end' : 'Ending'} the pause (${reason}): ${truncateToOneLine(detail, 300)}`,
@@ -132,9 +118,7 @@ export function resumeMessages(
           : `at least until ${formatInstantAndDistance(untilMs, nowMs)}`
       return `Still paused (${reason}) ${until}: ${truncateToOneLine(detail, 300)}`
     }),
-    ...(mayBeTried
-      ? ['These pauses end by themselves. `outboxd resume --all` tests at once whether they can end.']
-      : []),
+    ...(mayBeTried ? ['`outboxd resume --all` tests at once whether this pause can end.'] : []),
   ]
 }
 

@@ -38,8 +38,6 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
     const states = all.map(({ subject }) => subject || 'accepted').join(',')
     return `For too long ${all.map(({ detail }) => detail).join('; ')}. \`outboxd list --state ${states}\` shows them. \`outboxd show ID\` says what to do.`
   },
-  mass_refusal: (halves) =>
-    `The service refused 10 records in a row (${first(halves)}) with the same words, so nothing is sent. \`outboxd check\` tests the connection. If the refusals are correct, run \`outboxd resume --believe-refusals\`.`,
   loop_failing: (loops) => `A part of the daemon keeps failing: ${firstDetails(loops)}. Look at the daemon’s log.`,
   claim_lost: () =>
     'The ledger’s database does not answer a COMMIT, so the records of that transaction wait. Check the connection to it (a pooler, the network), then its disk and its synchronous standbys. Do not restart the daemon: only it knows these records.',

@@ -146,7 +146,8 @@ function pauseRows({ pauses, nowMs }: StatusReport): Row[] {
 
 export function pauseEndText({ reason, untilMs }: Pick<ActivePause, 'reason' | 'untilMs'>, nowMs: number): string {
   if (reason === 'standby') return 'until the ledger’s server has a synchronous standby'
-  if (untilMs === null) return reason === 'history' ? 'until `outboxd recover`' : 'until `outboxd resume`'
+  if (reason === 'history') return 'until `outboxd recover`'
+  if (untilMs === null) return reason === 'operator' ? 'until `outboxd resume`' : 'until `outboxd resume --all`'
   return untilMs <= nowMs ? 'until one request succeeds' : `until ${formatInstantAndDistance(untilMs, nowMs)}`
 }
 

@@ -7,7 +7,6 @@ import {
   type Outcome,
   type PauseToRaise,
   type ServiceRequest,
-  type TrialVerdict,
 } from '../model/service.ts'
 import {
   type GetAnswerMeaning,
@@ -78,21 +77,6 @@ export function requestOutcomeOf(answer: Answer): Outcome {
 
 export function createHarmlessRequest(resource: Resource): ServiceRequest {
   return { endpoint: serviceResources[resource].ask, body: randomUUID(), idempotencyKey: null }
-}
-
-/**
- * Judges the answer to a trial.
- *
- * A success in JSON and a refusal both show that the service is back. A gateway may refuse, too: then the first record,
- * which is sent alone, gets that answer.
- */
-export function judgeTrialAnswer(answer: Answer): TrialVerdict {
-  const pause = findPauseForGetAnswer(answer)
-  if (answer.kind === 'no-answer') return { kind: 'pause', pause: pause ?? unanswered(`unanswered: ${answer.detail}`) }
-  if (pause !== null) return { kind: answer.status === 401 ? 'token-refused' : 'pause', pause }
-  const { get, outcome } = meaningOfHttpStatus(answer.status)
-  if (outcome === 'rejected' || (get === 'answered' && answer.json !== undefined)) return { kind: 'clear' }
-  return { kind: 'pause', pause: called(answer, { reason: 'unreachable' }) }
 }
 
 /**
@@ -191,15 +175,16 @@ function pauseFor(
 }
 
 /** A longer Retry-After is cut to this. */
-const throttledMaxMs = 300_000
+const retryAfterMaxMs = 300_000
 
 /** `logDetail` is for the log, which may not quote the service. */
 function called(answer: Answer & { kind: 'response' }, { reason, hint }: PauseRow, who = 'the service'): PauseToRaise {
   const { status, code, retryAfterMs } = answer
   const end = hint === undefined ? '' : `; ${hint}`
+  const hearsRetryAfter = reason === 'throttled' || reason === 'unavailable'
   return {
     reason,
-    askedMs: reason === 'throttled' && retryAfterMs !== null ? Math.min(retryAfterMs, throttledMaxMs) : null,
+    askedMs: hearsRetryAfter && retryAfterMs !== null ? Math.min(retryAfterMs, retryAfterMaxMs) : null,
     detail: `${describeAnswer(answer, who)}${end}`,
     logDetail: `${who} answered ${status}${code === null ? '' : ` ${code}`}${end}`,
   }

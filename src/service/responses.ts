@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { boundText, textCharsMax } from '../boundText.ts'
-import type { AcceptanceReading, Answer, TransactionStatus } from '../model/service.ts'
+import type { AcceptanceReading, TransactionStatus } from '../model/service.ts'
 import { makePerResource, type Resource, serviceResources } from '../resources.ts'
 import { textOrDigitsOf } from './readJson.ts'
 import { redactedMark } from './redactSecrets.ts'
@@ -156,19 +155,4 @@ function plausible(value: string): string[] {
 function typeCode(type: unknown): string[] {
   const last = typeof type === 'string' ? (type.split(/[/#:]/).at(-1) ?? '') : ''
   return shape.test(last) ? [last] : []
-}
-
-/** Ids, times and long numbers, which differ between otherwise equal answers. */
-const volatile =
-  /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]*|\b[0-9a-f]{12,}\b|\d{10,}/gi
-
-/**
- * Hashes a refusal's status and body, so that equal refusals are recognised. Null for other answers, and for a refusal
- * with the service's own code.
- */
-export function findCodelessRefusalFingerprint(answer: Answer): string | null {
-  if (answer.kind === 'no-answer' || answer.status < 400 || answer.status >= 500 || isServiceErrorCode(answer.code))
-    return null
-  const body = answer.excerpt.replace(volatile, '#').replace(/\s+/g, ' ').trim()
-  return createHash('sha256').update(`${answer.status} ${body}`).digest('base64url').slice(0, 22)
 }

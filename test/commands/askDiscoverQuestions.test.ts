@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Asked, ask } from '../discover/ask.ts'
 import { type Setup, setup } from '../sandbox/setup.ts'
+import { openBreaker } from '../support/breaker.ts'
 import { spendLimit } from '../support/ledger.ts'
 import { type Fixture, openFixture } from './fixture.ts'
 
@@ -29,9 +30,7 @@ test('each request counts', async () => {
 })
 
 test('while sending is paused, discover sends nothing', async () => {
-  await fixture.ledger.pool.query(
-    `insert into outboxd.pause (reason, until, detail) values ('throttled', now() + interval '1 hour', 'too many')`,
-  )
+  await openBreaker(fixture.ledger.pool, { cause: 'throttled', detail: 'too many' })
   const { requests, findings } = await askWithLedger('unknown-id')
   expect(requests).toBe(0)
   expect(findings['unknown-id']).toMatchObject({

@@ -13,6 +13,7 @@ import { digestFiles } from '../../src/outbox/digestFiles.ts'
 import { daemonConnectionsMax } from '../../src/postgres/sessionSettings.ts'
 import { type Setup, setup as startSandbox } from '../sandbox/setup.ts'
 import { noAnswer, response } from '../support/answers.ts'
+import { openBreaker } from '../support/breaker.ts'
 import { createDatabase } from '../support/database.ts'
 import { setSettings, spendLimit } from '../support/ledger.ts'
 import { listenOnLoopback } from '../support/listenOnLoopback.ts'
@@ -324,13 +325,10 @@ test('a part of the daemon that keeps failing is a problem', async () => {
 })
 
 test('a pause of all sending is a warning with its cause, the latest first', async () => {
-  for (const reason of ['unreachable', 'unauthorized'])
-    await fixture.ledger.pool.query(
-      `insert into outboxd.pause (reason, until, detail) values ($1, now() + interval '1 min', 'why ' || $1)`,
-      [reason],
-    )
+  await openBreaker(fixture.ledger.pool, { cause: 'unreachable', detail: 'why unreachable' })
+  await fixture.ledger.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'why operator')`)
   const { code, printed } = await run()
-  expect(printed).toMatch(/paused \(unauthorized\): why unauthorized\n.*paused \(unreachable\): why unreachable\n/)
+  expect(printed).toMatch(/paused \(operator\): why operator\n.*paused \(unreachable\): why unreachable\n/)
   expect(code).toBe(0)
 })
 

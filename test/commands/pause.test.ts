@@ -5,7 +5,8 @@ import { command as resume } from '../../src/commands/resume.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { readLedgerSnapshot, readRequestDemand } from '../../src/ledger/snapshot.ts'
-import { claim, outcomeBatch } from '../support/ledger.ts'
+import { openBreaker } from '../support/breaker.ts'
+import { claim, claimTrial } from '../support/ledger.ts'
 import { type Fixture, openFixture } from './fixture.ts'
 
 let fixture: Fixture
@@ -27,10 +28,7 @@ async function runResume(all = false) {
 
 const pauses = async () => (await readLedgerSnapshot(fixture.ledger.pool)).pauses
 const expire = () => fixture.ledger.pool.query(`update outboxd.pause set until = now() - interval '1 s'`)
-const unavailable = () =>
-  fixture.ledger.pool.query(
-    `insert into outboxd.pause values ('unavailable', now(), now() + interval '4 min', 0, 'E003')`,
-  )
+const unavailable = () => openBreaker(fixture.ledger.pool)
 
 test('a pause stops all sending until resume, and names its reason and operator', async () => {
   await fixture.end({ state: 'queued' })
@@ -85,10 +83,7 @@ test('a pause with an end ends without a trial request, and is not shown any mor
   await expire()
   expect(await pauses()).toEqual([])
   expect((await readRequestDemand(fixture.ledger.pool, 10)).pauses).toEqual([])
-  const work = fixture.ledger.dispatch()
-  expect((await claim(work, { submissions: 1 })).submissions).toHaveLength(1)
-  await work.writeOutcomes(outcomeBatch({ trialSucceeded: true, trialEnded: true }))
-  expect((await fixture.ledger.pool.query('select from outboxd.pause')).rowCount).toBe(0)
+  expect((await claim(fixture.ledger.dispatch(), { submissions: 1 })).submissions).toHaveLength(1)
 })
 
 test('resume after the end of a pause says that nothing was paused', async () => {
@@ -100,10 +95,7 @@ test('resume after the end of a pause says that nothing was paused', async () =>
 
 test('control characters from the reason and from the service do not reach the terminal', async () => {
   await run({ reason: 'a\u001b[31mred' })
-  await fixture.ledger.pool.query(
-    `insert into outboxd.pause values ('unavailable', now(), now() + interval '4 min', 0, $1)`,
-    ['no\u001b]0;title'],
-  )
+  await openBreaker(fixture.ledger.pool, { detail: 'no\u001b]0;title' })
   const { messages } = await runResume()
   expect(messages).toContain('a\\u001b[31mred')
   expect(messages).toContain('no\\u001b]0;title')
@@ -125,12 +117,22 @@ test('resume --all lets a trial request go now', async () => {
   await fixture.end({ state: 'queued' })
   await unavailable()
   const work = fixture.ledger.dispatch()
-  expect((await claim(work, { submissions: 1, trial: true })).submissions).toEqual([])
+  expect((await claimTrial(work)).submissions).toEqual([])
   expect((await runResume(true)).messages).toContain(
     'Ending the pause (unavailable): E003\nOne request goes first. If this request succeeds, all sending resumes. `outboxd status` shows it.\n',
   )
-  expect((await claim(work, { submissions: 1, trial: true })).submissions).toHaveLength(1)
-  expect((await claim(work, { submissions: 1, trial: true })).submissions).toEqual([])
+  expect((await claimTrial(work)).submissions).toHaveLength(1)
+  expect((await claimTrial(work)).submissions).toEqual([])
+})
+
+test('a breaker that waits for a person is tried only after resume --all', async () => {
+  await fixture.end({ state: 'queued' })
+  await openBreaker(fixture.ledger.pool, { cause: 'unreachable', forMs: null, detail: 'no answer' })
+  const work = fixture.ledger.dispatch()
+  expect((await runResume()).messages).toContain('Still paused (unreachable) until `outboxd resume --all`: no answer')
+  expect((await claimTrial(work)).submissions).toEqual([])
+  expect((await runResume(true)).messages).toContain('Ending the pause (unreachable)')
+  expect((await claimTrial(work)).submissions).toHaveLength(1)
 })
 
 test('pause and resume say how many daemons the database has, and warn if there is none', async () => {
@@ -170,7 +172,6 @@ test('--dry-run shows as JSON what pause and resume would do, and changes nothin
   }
   const both = {
     ended: expect.stringContaining('closing'),
-    believed: [],
     remaining: [{ reason: 'unavailable', until: expect.any(String), detail: 'E003', isTriedNow: true }],
   }
   expect(await resumption({ all: true, dryRun: true })).toEqual({ dryRun: true, ...both })

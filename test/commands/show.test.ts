@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { command as audit } from '../../src/commands/audit.ts'
 import { command as show } from '../../src/commands/show.ts'
+import { openBreaker } from '../support/breaker.ts'
 import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
 
 let fixture: Fixture
@@ -139,7 +140,7 @@ test('show says behind which record a record is held, and until when sending is 
     /^queued: held behind outbox:1, which is uncertain.*\nnext: settle that record/,
   )
   await fixture.end({ state: 'queued' }, { outboxId: '3' })
-  await pool.query(`insert into outboxd.pause values ('unavailable', now(), now() + interval '4 min', 0, 'E003')`)
+  await openBreaker(pool)
   expect((await run('outbox:3')).printed).toMatch(
     /^queued: paused \(unavailable\): E003\nnext: sent after .*\(in [34] min/,
   )

@@ -9,6 +9,7 @@ import { replaceProblems } from '../../src/ledger/problems.ts'
 import { findStuckSubmissionProblems } from '../../src/ledger/transactions.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { daemonSessionNames } from '../../src/postgres/sessionSettings.ts'
+import { openBreaker } from '../support/breaker.ts'
 import { claim, setKeyOnFailure, setLimit, setSettings } from '../support/ledger.ts'
 import { startProgram } from '../support/program.ts'
 import { readOnly } from '../support/readOnly.ts'
@@ -88,15 +89,13 @@ test('an instance that is silent for 5 s is not alive', async () => {
 })
 
 test('the pause after a restore is shown as lasting until recover', async () => {
-  await fixture.ledger.pool.query(`insert into outboxd.pause values ('history', now(), null, 0, 'it was restored')`)
+  await fixture.ledger.pool.query(`insert into outboxd.pause (reason, detail) values ('history', 'it was restored')`)
   expect((await run()).printed).toMatch(/paused +history since .*, until `outboxd recover`: it was restored/)
 })
 
 test('a pause is shown with its reason, beginning, end and detail', async () => {
   await alive()
-  await fixture.ledger.pool.query(
-    `insert into outboxd.pause values ('unavailable', now() - interval '2 min', now() + interval '180.4 s', 0, 'E003 it says')`,
-  )
+  await openBreaker(fixture.ledger.pool, { agoMs: 120_000, forMs: 180_400, detail: 'E003 it says' })
   const { printed } = await run()
   expect(printed).toMatch(/^Nothing is sent: paused \(unavailable\) since .* \(2 min( \d s)? ago\)\. /)
   expect(printed).toMatch(
@@ -271,7 +270,7 @@ test('a record was due, a request free, a daemon alive, and yet nothing was clai
   )
   expect((await run()).printed).toMatch(stalled)
   await pool.query(
-    `insert into outboxd.pause values ('operator', now(), now() - interval '1 s', 0, 'it has just ended')`,
+    `insert into outboxd.pause (reason, until, detail) values ('operator', now() - interval '1 s', 'it has just ended')`,
   )
   expect((await run()).printed).toMatch(/^All is well/)
   await pool.query('truncate outboxd.pause')
@@ -310,9 +309,7 @@ test('the backlog has an end time that includes pauses, but none if a pause has 
   }
   expect((await run()).printed).toMatch(/backlog +sent in about 20 min, at (\d{4}-\d\d-\d\d )?\d\d:\d\dZ \(estimated/)
   expect(await throughInMs()).toBe(20)
-  await pool.query(
-    `insert into outboxd.pause (reason, until, detail) values ('unavailable', now() + interval '5 min', '')`,
-  )
+  await openBreaker(pool, { forMs: 300_000 })
   expect(await throughInMs()).toBe(25)
   await pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'maintenance')`)
   expect(await throughInMs()).toBeNull()

@@ -12,7 +12,7 @@ const demand: RequestDemand = {
   nextDueMs: null,
   nextFreeMs: null,
   pauses: [],
-  proof: 'none',
+  breaker: null,
 }
 const waiting = (submissionsReady: number, captureWindow: number, outboxWaiting: number) =>
   toPollPlannerInput({ ...demand, submissionsReady }, { tracked: 7, submissionsSent: 4 }, captureWindow, outboxWaiting)

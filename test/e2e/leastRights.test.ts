@@ -227,7 +227,6 @@ const changes = [
   'check --contract',
   'pause --reason x',
   'resume --all',
-  'resume --believe-refusals',
   'discover --only token-unit --yes --yes-this-is-a-test-environment',
   'adopt --same --yes',
   'prune',

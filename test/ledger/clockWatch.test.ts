@@ -2,14 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { computeHostClockLeadMs, moveDueTimesIfClockSetBack } from '../../src/ledger/clockWatch.ts'
 import { readOrphanedSubmissions, writeHeartbeat } from '../../src/ledger/instances.ts'
-import {
-  claimFirstRecordAfterTrial,
-  claimTrialRequest,
-  endPausesAfterTrial,
-  raisePause,
-} from '../../src/ledger/pauses.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
-import { claim, type Ledger, openLedger, outcomeBatch, pauseBackoff, setLimit, transition } from '../support/ledger.ts'
+import { openBreaker } from '../support/breaker.ts'
+import { claim, claimTrial, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
 import { setClockBack } from '../support/setClock.ts'
 import { until } from '../support/until.ts'
 
@@ -96,7 +91,7 @@ describe('the database’s clock is set back by an hour:', () => {
           transitions: [transition(each, { state: 'accepted', transactionId: 'tx', pollInMs: 5_000 })],
         }),
       )
-    await raisePause(ledger.pool, { reason: 'unauthorized', askedMs: null, detail: 'said so' }, pauseBackoff)
+    await openBreaker(ledger.pool, { cause: 'unauthorized', forMs: 60_000 })
     await writeHeartbeat(ledger.pool, { id: randomUUID(), version: '1', host: 'dead', settings: {} })
     await look()
     await setClockBack(ledger.pool, hour)
@@ -111,34 +106,16 @@ describe('the database’s clock is set back by an hour:', () => {
 })
 
 describe('after the clock was set back, and before an instance notices it,', () => {
-  /** A pause that a trial ended, as its next trial finds it. */
-  async function clearedPause(): Promise<void> {
-    await raisePause(ledger.pool, { reason: 'throttled', askedMs: null, detail: '429' }, pauseBackoff)
-    await endWaiting('throttled')
-    await endPausesAfterTrial(ledger.pool)
-  }
-  const endWaiting = (reason: string) =>
-    ledger.pool.query(`update outboxd.pause set until = clock_timestamp() where reason = $1`, [reason])
-
-  test('a pause that a trial ended does not forbid a later trial', async () => {
-    await clearedPause()
-    await look()
-    await setClockBack(ledger.pool, hour)
-    expect(await claimFirstRecordAfterTrial(ledger.pool, 10_000)).toBe(true)
-    await look()
-    await raisePause(ledger.pool, { reason: 'unauthorized', askedMs: null, detail: '401' }, pauseBackoff)
-    await endWaiting('unauthorized')
-    expect(await claimTrialRequest(ledger.pool, 1_000)).toBe(true)
-  })
-
-  test('a pause that is raised again keeps its length', async () => {
-    await raisePause(ledger.pool, { reason: 'unauthorized', askedMs: null, detail: '401' }, pauseBackoff)
+  test('a trial that is due begins, and its deadline is its own', async () => {
+    await setLimit(ledger.pool, 10)
+    await ledger.capture([{}, {}])
+    await openBreaker(ledger.pool, { forMs: 0 })
     await look()
     await setClockBack(ledger.pool, hour)
     const sinceMs = performance.now()
-    await raisePause(ledger.pool, { reason: 'unauthorized', askedMs: null, detail: '401' }, pauseBackoff)
     await look()
-    await expectLeft('until', 'pause', 60, sinceMs)
+    expect((await claimTrial(ledger.dispatch())).submissions).toHaveLength(1)
+    await expectLeft('trial_until', 'pause', 33, sinceMs)
   })
 
   test('a record that is accepted keeps its age', async () => {

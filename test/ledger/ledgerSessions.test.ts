@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { shortReadPlannerOptions } from '../../src/ledger/ledgerSessions.ts'
-import { queueRejectedAgain } from '../../src/ledger/refusals.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import { readRequestDemand } from '../../src/ledger/snapshot.ts'
 import { createPool, type Database } from '../../src/postgres/database.ts'
@@ -49,15 +48,5 @@ describe('each frequent read uses its own index, whatever the statistics say:', 
     expect(plan).toContain('using submission_report on')
     expect(plan).toContain('using submission_report_again on')
     expect(plan).not.toMatch(/Seq Scan|Sort|Bitmap|submission_outbox_row/)
-  })
-
-  test('the later records of the keys of a mass refusal', async () => {
-    const given = { who: 'test', message: 'test' } as const
-    const plan = await plansOf((db) => queueRejectedAgain(db, ['00000000-0000-7000-8000-000000000001'], given), {
-      key: 'K',
-    })
-    expect(plan).toMatch(/using submission_key on submission l\n +Index Cond: \(hashtextextended/)
-    expect(plan).toMatch(/LockRows\n +-> +Index Scan using submission_ready on/)
-    expect(plan).not.toMatch(/using submission_pkey on submission\n +Filter/)
   })
 })

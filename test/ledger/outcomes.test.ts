@@ -8,6 +8,7 @@ import type { ClaimedPoll } from '../../src/model/dispatch.ts'
 import type { Submission } from '../../src/model/submission.ts'
 import { readSubmitAnswer } from '../../src/service/readAnswer.ts'
 import { response } from '../support/answers.ts'
+import { breakerAnswer, fails, openBreaker } from '../support/breaker.ts'
 import type { GivenChange } from '../support/change.ts'
 import {
   claim,
@@ -156,7 +157,7 @@ describe('a claim', () => {
   test('reads bodies only after its COMMIT, so that no lock waits until a daemon has received them', async () => {
     await ledger.capture([{ body: '{"a":1}' }])
     const committed: object[] = []
-    const request = { id: randomUUID(), submissions: 1, polls: 0, rarePolls: 0, trial: false }
+    const request = { id: randomUUID(), submissions: 1, polls: 0, rarePolls: 0 }
     const { submissions } = await dispatch.claim(request, (given) => committed.push(...given))
     expect(committed[0]).not.toHaveProperty('body')
     expect(submissions).toMatchObject([{ body: '{"a":1}' }])
@@ -191,22 +192,10 @@ describe('a claim', () => {
 
   test('takes nothing while a pause stands', async () => {
     await ledger.capture([{}])
-    await dispatch.writeOutcomes(outcomeBatch({ pauses: [{ reason: 'throttled', askedMs: null, detail: 'x' }] }))
-    expect(await claim(dispatch, { submissions: 1 })).toMatchObject({ submissions: [], polls: [] })
-  })
-
-  test('for a trial takes what it needs, and only one of several claims does', async () => {
-    await ledger.capture([{}, {}])
-    await pauseThatIsOver()
-    const claims = await Promise.all([1, 2, 3].map(() => claim(ledger.dispatch(), { submissions: 1, trial: true })))
-    expect(claims.map(({ submissions }) => submissions.length).sort()).toEqual([0, 0, 1])
-  })
-
-  test('for a trial leaves the trial to others if it finds nothing', async () => {
-    await pauseThatIsOver()
-    await claim(dispatch, { submissions: 1, trial: true })
-    await ledger.capture([{}])
-    expect((await claim(ledger.dispatch(), { submissions: 1, trial: true })).submissions).toHaveLength(1)
+    for (const forMs of [60_000, -1]) {
+      await openBreaker(ledger.pool, { forMs })
+      expect(await claim(dispatch, { submissions: 1 })).toMatchObject({ submissions: [], polls: [] })
+    }
   })
 
   test('takes nothing if any part of it fails', async () => {
@@ -215,7 +204,7 @@ describe('a claim', () => {
     const before = await everything()
     const queue = { fetch: () => Promise.reject(new Error('the queue is away')) }
     const commits: unknown[] = []
-    const request = { id: randomUUID(), submissions: 1, polls: 1, rarePolls: 0, trial: false }
+    const request = { id: randomUUID(), submissions: 1, polls: 1, rarePolls: 0 }
     await expect(ledger.dispatch({ queue } as object).claim(request, (taken) => commits.push(taken))).rejects.toThrow(
       'away',
     )
@@ -233,16 +222,11 @@ describe('a claim', () => {
   test('whose answer was lost is given back, and its record can be claimed again', async () => {
     await ledger.capture([{}])
     const id = randomUUID()
-    await dispatch.claim({ id, submissions: 1, polls: 0, rarePolls: 0, trial: false }, () => {})
+    await dispatch.claim({ id, submissions: 1, polls: 0, rarePolls: 0 }, () => {})
     await dispatch.requeueUnsentClaim(id)
     expect((await claim(dispatch, { submissions: 1 })).submissions).toHaveLength(1)
   })
 })
-
-async function pauseThatIsOver(): Promise<void> {
-  await dispatch.writeOutcomes(outcomeBatch({ pauses: [{ reason: 'throttled', askedMs: null, detail: 'x' }] }))
-  await ledger.pool.query(`update outboxd.pause set until = clock_timestamp()`)
-}
 
 describe('a batch of outcomes', () => {
   test('enqueues the first poll together with an acceptance', async () => {
@@ -308,7 +292,7 @@ describe('a batch of outcomes', () => {
         transition(submission, { state: 'completed' }, poll),
         transition(bad, { state: 'accepted', pollInMs: 0 }), // without an id
       ],
-      pauses: [{ reason: 'throttled', askedMs: null, detail: 'x' }],
+      answers: [breakerAnswer('token', null, fails())],
     })
     await expect(dispatch.writeOutcomes(refused)).rejects.toThrow('check constraint')
     expect(await everything()).toEqual(before)
@@ -334,70 +318,6 @@ describe('a batch of outcomes', () => {
       outcomeBatch({ transitions: [{ submission, poll: null, request: null, ...torn }] }),
     )
     expect(written).toMatchObject([{ state: 'rejected' }])
-  })
-
-  test('ends the pauses whose time is over if the trial succeeded', async () => {
-    await pauseThatIsOver()
-    await dispatch.writeOutcomes(outcomeBatch({ trialSucceeded: true }))
-    expect((await ledger.pool.query('select from outboxd.pause where cleared_at is null')).rowCount).toBe(0)
-  })
-
-  test('lets another trial begin if the trial proved nothing', async () => {
-    await due()
-    await pauseThatIsOver()
-    expect(await dispatch.claimTrialRequest()).not.toBe(null)
-    expect(await dispatch.claimTrialRequest()).toBe(null)
-    expect((await claim(dispatch, { polls: 1, trial: true })).polls).toEqual([])
-    await dispatch.writeOutcomes(outcomeBatch({ trialEnded: true }))
-    expect((await claim(dispatch, { polls: 1, trial: true })).polls).toHaveLength(1)
-  })
-
-  test('lets one record go after a trial, and all records once that one got through', async () => {
-    await ledger.capture([{}, {}, {}])
-    await pauseThatIsOver()
-    expect((await claim(dispatch, { submissions: 3 })).submissions).toEqual([])
-    await dispatch.writeOutcomes(outcomeBatch({ trialSucceeded: true, trialEnded: true }))
-    const first = await claim(dispatch, { submissions: 3 })
-    expect([first.submissions.length, first.isFirstAfterTrial]).toEqual([1, true])
-    expect((await claim(ledger.dispatch(), { submissions: 3 })).submissions).toEqual([])
-    await dispatch.writeOutcomes(
-      outcomeBatch({ answeredRecords: [{ resource: 'data', met: null, hasServiceVerdict: true }], trialEnded: true }),
-    )
-    expect(await claim(dispatch, { submissions: 3 })).toMatchObject({ submissions: [{}, {}], isFirstAfterTrial: false })
-  })
-
-  test('counts how often a record met a pause, and says whether others got through or recovered since', async () => {
-    const submission = await sending()
-    const meets = (times: number): GivenChange => ({
-      state: 'queued',
-      dueInMs: 0,
-      met: { reason: 'unauthorized', times },
-    })
-    await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, meets(1))] }))
-    const met = async () => (await ledger.read(submission.id)).met
-    expect(await met()).toEqual({ reason: 'unauthorized', times: 1, othersThrough: false, othersRecovered: false })
-    await dispatch.writeOutcomes(
-      outcomeBatch({ answeredRecords: [{ resource: 'orders', met: 'unauthorized', hasServiceVerdict: true }] }),
-    )
-    expect(await met()).toMatchObject({ othersThrough: false, othersRecovered: false })
-    await dispatch.writeOutcomes(
-      outcomeBatch({ answeredRecords: [{ resource: 'data', met: 'throttled', hasServiceVerdict: true }] }),
-    )
-    expect(await met()).toMatchObject({ othersThrough: true, othersRecovered: false })
-    await dispatch.writeOutcomes(
-      outcomeBatch({ answeredRecords: [{ resource: 'data', met: 'unauthorized', hasServiceVerdict: true }] }),
-    )
-    expect(await met()).toMatchObject({ times: 1, othersThrough: true, othersRecovered: true })
-    const again = (await claim(dispatch, { submissions: 1 })).submissions[0] as Submission
-    await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(again, meets(2))] }))
-    // A record that recovered a few records ago still shows that the pause passes by itself.
-    expect(await met()).toMatchObject({ times: 2, othersThrough: false, othersRecovered: true })
-    await dispatch.writeOutcomes(
-      outcomeBatch({
-        answeredRecords: Array.from({ length: 8 }, () => ({ resource: 'data', met: null, hasServiceVerdict: true })),
-      }),
-    )
-    expect(await met()).toMatchObject({ times: 2, othersThrough: true, othersRecovered: false })
   })
 
   test('counts requests of another client if the service reports fewer requests left than the ledger counts', async () => {

@@ -55,10 +55,7 @@ test('after any steps, merged or not, the counts by state equal those of the tab
           case 'claim': {
             const id = randomUUID()
             claims.push(id)
-            const { submissions } = await work.claim(
-              { id, submissions: each.most, polls: 0, rarePolls: 0, trial: false },
-              () => {},
-            )
+            const { submissions } = await work.claim({ id, submissions: each.most, polls: 0, rarePolls: 0 }, () => {})
             inHand.push(...submissions)
             break
           }

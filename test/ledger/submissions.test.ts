@@ -29,8 +29,8 @@ describe('the table of submissionColumns', () => {
 })
 
 describe('resetColumnsByLifetimeSql', () => {
-  const used = `update outboxd.submission set server_errors = 2, met_pause = 'throttled', met_times = 1, met_passages = 0,
-    polls = 3, refused_polls = 1, refused_event = 0, unknown_since = now(), not_done_ms = 5, repeated_after_401 = true,
+  const used = `update outboxd.submission set server_errors = 2, answered_unavailable = true,
+    polls = 3, opened_times = 1, opened_event = 0, unknown_since = now(), not_done_ms = 5, repeated_after_401 = true,
     done_ms = 9, error_code = 'E1', error = 'no', result = '{}', may_have_arrived = true, in_doubt = true,
     transaction_id = 'tx', state = 'failed', due_at = null, ended_at = now() where id = $1`
 
@@ -39,7 +39,7 @@ describe('resetColumnsByLifetimeSql', () => {
     await ledger.pool.query(used, [id])
     await ledger.pool.query(`update outboxd.submission set ${resetColumnsByLifetimeSql(lasting)} where id = $1`, [id])
     const { rows } = await ledger.pool.query(
-      `select ${selectColumnsSql('s', names)}, s.met_pause, s.met_times, s.refused_polls, s.unknown_since
+      `select ${selectColumnsSql('s', names)}, s.opened_times, s.unknown_since
        from outboxd.submission s where s.id = $1`,
       [id],
     )
@@ -47,15 +47,15 @@ describe('resetColumnsByLifetimeSql', () => {
   }
   const step = { doneMs: null, errorCode: null, error: null, result: null, mayHaveArrived: false }
   const transaction = { polls: 0, fruitless: 0, notDoneMs: null, repeatedAfter401: false }
-  const start = { serverErrors: 0, renewedKeys: 0, resubmissions: 0, met_pause: null, met_times: 0 }
+  const start = { serverErrors: 0, renewedKeys: 0, resubmissions: 0, answeredUnavailable: false }
   const kept = { inDoubt: true, transactionId: 'tx' }
 
   test('with `step` resets what belongs to a step', async () => {
-    expect(await rowAfter('step')).toMatchObject({ ...kept, ...step, polls: 3, refused_polls: 1, serverErrors: 2 })
+    expect(await rowAfter('step')).toMatchObject({ ...kept, ...step, polls: 3, opened_times: 1, serverErrors: 2 })
   })
 
-  test('with `transaction` also resets what its polls met', async () => {
-    const since = { refused_polls: 0, unknown_since: null }
+  test('with `transaction` also resets what its polls met, and how often it opened the breaker', async () => {
+    const since = { opened_times: 0, unknown_since: null }
     expect(await rowAfter('transaction')).toMatchObject({ ...kept, ...step, ...transaction, ...since, serverErrors: 2 })
   })
 

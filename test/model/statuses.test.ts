@@ -14,7 +14,6 @@ import {
 } from '../../src/model/statuses.ts'
 import { type Resource, resourceNames } from '../../src/resources.ts'
 import {
-  judgeTrialAnswer,
   readGetAnswer,
   readPauseFromTokenAnswer,
   readSubmitAnswer,
@@ -202,7 +201,6 @@ describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code 
       expect(pauseOf(submit(status, 'data', now, code))).toBe('unauthorized')
       expect(pauseOf(track(status, 'data', now, code))).toBe('unauthorized')
       expect(readPauseFromTokenAnswer(response(status, { code })).reason).toBe('unauthorized')
-      expect(judgeTrialAnswer(response(status, { code })).kind).toBe(status === 401 ? 'token-refused' : 'pause')
       expect(requestOutcomeOf(response(status, { code }))).toBe('unauthorized')
     }
   })
@@ -245,7 +243,7 @@ function submit(status: number, resource: Resource, more: { repeatedAfter401?: b
       renewedKeys: 0,
       earlierInDoubt: false,
       repeatedAfter401: false,
-      met: null,
+      answeredUnavailable: false,
       ...more,
     },
     policy: 'hold',
@@ -268,8 +266,7 @@ function track(status: number, resource: Resource, more: { repeatedAfter401?: bo
       repeatedAfter401: false,
       earlierInDoubt: false,
       idByPerson: false,
-      met: null,
-      refusedPolls: { times: 0, othersThrough: false },
+      answeredUnavailable: false,
       ...more,
     },
     hasTokenExpired: false,

@@ -7,6 +7,7 @@ import { command as replay } from '../../src/commands/replay.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import { command as resume } from '../../src/commands/resume.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from '../commands/fixture.ts'
+import { openBreaker } from '../support/breaker.ts'
 import type { TestContext } from '../support/context.ts'
 import { setSettings } from '../support/ledger.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
@@ -87,9 +88,7 @@ test('a pause and its end are logged with name, reason and end time, and a resum
 test('resume --all, adopt and prune are logged with name and reason', async () => {
   const id = await fixture.end({ state: 'rejected' })
   await discard.action(fixture.context(), [id], given)
-  await fixture.ledger.pool.query(
-    `insert into outboxd.pause values ('unavailable', now(), now() + interval '4 min', 0, 'E003')`,
-  )
+  await openBreaker(fixture.ledger.pool)
   const dave = { as: 'dave', reason: 'ticket 5' }
   await resume.action(fixture.context(), { ...dave, all: true })
   await adopt.action(fixture.context(null, serviceEnvironment('https://test.example')), {

@@ -46,7 +46,7 @@ interface SystemStatus
   silentDaemon: { lastHeardMs: number | null; heldUpBy: LockingSession[] } | null
   lastHour: RequestCounts
   readOnly: ReadOnlyCause | null
-  pauses: { reason: PauseReason; sinceMs: number; detail: string }[]
+  pauses: { reason: PauseReason; sinceMs: number; untilMs?: number | null; detail: string }[]
   problems: Problem[]
   rowsBeforeStart: RowsBeforeStart | null
   oldestUnsentMs: number | null
@@ -349,13 +349,10 @@ test('a COMMIT without an answer: the message names the connection to the databa
   expect(message).toMatch(/Check the connection to it \(a pooler, the network\), then its disk/)
 })
 
-test('the message about a mass refusal differs from the message about a refused sign-in', () => {
-  const pauses = [{ reason: 'unauthorized' as const, sinceMs: nowMs, detail: '' }]
-  expect(first({ pauses }).message).toMatch(/refuses our sign-in or address, or redirects us/)
-  const problems = [openProblem('mass_refusal')]
-  const { message } = first({ pauses, problems })
-  expect(message).toMatch(/refuses record after record in the same words/)
-  expect(message).not.toContain('sign-in')
+test('a breaker that waits for a person says which command goes on', () => {
+  const pause = { reason: 'unreachable' as const, sinceMs: nowMs, detail: '' }
+  expect(first({ pauses: [{ ...pause, untilMs: nowMs + 1_000 }] }).message).toMatch(/The service cannot be reached/)
+  expect(first({ pauses: [{ ...pause, untilMs: null }] }).message).toMatch(/left in doubt .*`outboxd resume --all`/)
 })
 
 test('of several pauses only the first says that nothing is sent', () => {

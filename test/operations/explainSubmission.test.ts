@@ -40,7 +40,7 @@ const detail: SubmissionDetail = {
   pollMs: null,
   polls: 0,
   fruitless: 0,
-  refusedPolls: 0,
+  openedTimes: 0,
   unknownSinceMs: null,
   reportDue: false,
   reportTrouble: null,

@@ -6,8 +6,7 @@ export interface GivenChange extends Partial<KeptColumnValues>, Partial<StepColu
   dueInMs?: number
   pollInMs?: number
   unknown?: boolean
-  met?: NonNullable<Change['met']>
-  refusedPolls?: number
+  openedTimes?: number
 }
 
 /** Casts a partial change: in the ledger, a missing field is empty or stays as it was. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { type Clock, systemClock } from '../../src/clock.ts'
+import type { PauseBackoff } from '../../src/daemon/dispatch/breaker.ts'
 import { emptyOutcome } from '../../src/daemon/dispatch/outcomeWriter.ts'
 import { beginClaimSql, insertRequests, lockBudget } from '../../src/ledger/budget.ts'
 import { type CaptureSession, withCaptureLock } from '../../src/ledger/capture.ts'
@@ -8,7 +9,6 @@ import { Claims } from '../../src/ledger/claims.ts'
 import { LedgerHistory } from '../../src/ledger/history/history.ts'
 import type { LedgerStandby } from '../../src/ledger/history/judgeHistory.ts'
 import { type InstanceLedger, type WrittenOutcomes, writeOutcomes } from '../../src/ledger/outcomes.ts'
-import type { PauseBackoff } from '../../src/ledger/pauses.ts'
 import { PollQueue } from '../../src/ledger/queue.ts'
 import { readSettings, type Settings } from '../../src/ledger/settings.ts'
 import { submissionColumnsSql } from '../../src/ledger/submissions.ts'
@@ -63,7 +63,6 @@ export const pauseBackoff: PauseBackoff = {
   unavailable: [300_000],
   unauthorized: [60_000],
   unreachable: [1_000, 2_000, 4_000],
-  patient: [1_000, 2_000, 4_000, 60_000, 1_800_000],
 }
 
 /** @param migratedUrl a migrated database to use instead of a new one */
@@ -82,8 +81,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         delete from outboxd.submission; delete from outboxd.submission_event; delete from outboxd.state_delta;
         delete from outboxd.request;
         delete from outboxd.pause; delete from outboxd.instance; delete from outboxd.problem;
-        delete from outboxd.passage; delete from outboxd.request_count; delete from outboxd.request_hour;
-        delete from outboxd.refusal_run; delete from outboxd.believed_refusal;
+        delete from outboxd.request_count; delete from outboxd.request_hour;
         delete from outboxd.skipped_row; delete from outboxd.document; delete from outboxd.outbox_cursor;
         delete from outboxd.operator_act; delete from outbox; delete from outboxd_jobs.job;
         update outboxd.ledger l set settings = null, settings_since = null, settings_by = null, spent_at = null,
@@ -108,7 +106,6 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         queue,
         instance,
         history: historyOf(pool, instance.id),
-        trialLostAfterMs: 60_000,
         requestOverAfterMs: 33_000,
         backoff: pauseBackoff,
         ...given,
@@ -161,11 +158,14 @@ function given(url: string): TestDatabase {
 /** Claims up to the wanted numbers of submissions and polls. */
 export async function claim(
   dispatch: TestDispatch,
-  wanted: { submissions?: number; polls?: number; rarePolls?: number; trial?: boolean },
+  wanted: { submissions?: number; polls?: number; rarePolls?: number },
 ) {
-  const { submissions = 0, polls = 0, rarePolls = 0, trial = false } = wanted
-  return dispatch.claim({ id: randomUUID(), submissions, polls, rarePolls, trial }, () => {})
+  const { submissions = 0, polls = 0, rarePolls = 0 } = wanted
+  return dispatch.claim({ id: randomUUID(), submissions, polls, rarePolls }, () => {})
 }
+
+/** Claims the breaker's trial. */
+export const claimTrial = (dispatch: TestDispatch) => dispatch.claimTrial(randomUUID(), () => {})
 
 export function transition(submission: Submission, change: GivenChange, poll: PollClaim | null = null): Transition {
   return { submission, poll, change: asChange(change), cause: 'asked_again', message: null, request: null }

@@ -46,7 +46,7 @@ export const ofAll = (what: string): Violation => ({ what, case: null })
 
 const whatIsLeftSql = `
   select 'a problem is left: ' || to_jsonb(p)::text as trace from outboxd.problem p
-  union all select 'a pause is left: ' || to_jsonb(p)::text from outboxd.pause p
+  union all select 'a pause is left: ' || to_jsonb(p)::text from outboxd.standing_pause p
   union all select 'the budget is ' || to_jsonb(b)::text from outboxd.budget b
   union all select 'unfinished: ' || left((to_jsonb(s) - array['payload', 'body'])::text, 1500) from outboxd.submission s
     where state in ('queued', 'sending', 'accepted')`

@@ -145,6 +145,31 @@ export const mutations = {
     ],
     idempotency: 'ignore',
   },
+  'trial-without-end': {
+    breaks:
+      'a trial of the breaker has no deadline, so that nobody sends after a daemon was killed in the middle of it',
+    patches: [
+      {
+        file: 'src/ledger/breaker.ts',
+        from: `trial = r.id, trial_until = r.over_at`,
+        to: `trial = r.id, trial_until = 'infinity'`,
+      },
+    ],
+    idempotency: 'ignore',
+  },
+  'trial-for-all': {
+    breaks:
+      'each daemon has a trial of its own, so that a service that is down gets as many requests as there are daemons',
+    patches: [
+      {
+        file: 'src/ledger/breaker.ts',
+        from: `and state <> 'closed' and until <= clock_timestamp()
+       and (trial_until is null or trial_until <= clock_timestamp())`,
+        to: `and state <> 'closed' and until <= clock_timestamp()`,
+      },
+    ],
+    idempotency: 'ignore',
+  },
 } as const satisfies Record<string, Mutation>
 
 export type MutationName = keyof typeof mutations

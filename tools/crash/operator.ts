@@ -1,4 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises'
+import { makeTrialDue } from '../../src/ledger/breaker.ts'
 import { LedgerMayHaveLostData } from '../../src/ledger/history/history.ts'
 import { discardSeenSubmissions } from '../../src/ledger/operator/decisions.ts'
 import { readHistoryPause } from '../../src/ledger/operator/recover.ts'
@@ -9,7 +10,6 @@ import {
   type SubmissionFilter,
   selectSubmissions,
 } from '../../src/ledger/operator/selectSubmissions.ts'
-import { makePauseTrialsDue } from '../../src/ledger/pauses.ts'
 import type { TransactionRef } from '../../src/ledger/transactions.ts'
 import { createOperator, openDatabases } from '../../src/operations/databases.ts'
 import type { Ended, Program } from '../../test/support/program.ts'
@@ -36,7 +36,7 @@ const resolvedMost = 2
 export async function settleBlockingRecords(environment: Surroundings, resume: boolean): Promise<Settled> {
   await using databases = await openDatabases(environment.config, 'crash@campaign', () => 'outbox')
   const operator = createOperator(databases, { who: 'operator crash', reason: 'crash campaign' })
-  if (resume) await makePauseTrialsDue(operator)
+  if (resume) await makeTrialDue(operator)
   const seen = (await selectSubmissions(databases.ledger, uncertainOnes, roundMost)).filter(({ key }) => key !== null)
   const settled: Settled = { discarded: 0, resolved: 0 }
   try {

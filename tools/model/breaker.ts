@@ -25,8 +25,9 @@ const newState = {
   daemons: repeat(2, { requests: [] as Request[], isDead: false }),
   breaker: 'closed' as 'closed' | 'open' | 'half-open',
   openedBy: null as Index | null,
-  /** A submission opened it; and a GET has worked since, so that the next trial is a submission. */
+  /** A submission opened it, and is in doubt; and a GET has worked since, so that the next trial is a submission. */
   isOfSubmission: false,
+  isInDoubt: false,
   hasGetWorked: false,
   isTried: false,
   silent: 0,
@@ -103,9 +104,9 @@ export class Breaker extends Model<State> {
 
   /** Closed, it lets all through; half-open one trial, if possible of a record that did not open it. */
   claim(state: State, d: Index): void {
-    const { records, queue, breaker, openedBy, isTried, hasGetWorked, isOfSubmission } = state
+    const { records, queue, breaker, openedBy, isTried, hasGetWorked, isOfSubmission, isInDoubt } = state
     const isTrial = breaker === 'half-open'
-    const take = (method: Request['method'], record: Index | undefined) => {
+    const take = (method: Request['method'], record: Index | undefined, isTrial = breaker === 'half-open') => {
       if (record === undefined) return
       const next = this.step(`daemon ${d}: ${method} of record ${record}${isTrial ? ' as a trial' : ''}`)
       next.daemons[d].requests.push({ method, record, isTrial })
@@ -118,13 +119,16 @@ export class Breaker extends Model<State> {
       take('POST', queue[0])
       for (const r of due) take('GET', r)
     }
+    if (isTrial && hasGetWorked && !this.is('polls wait for a submission')) for (const r of due) take('GET', r, false)
     if (!isTrial || isTried) return
     const isOther = (r: Index) => r !== openedBy || this.is('what opened it is tried first')
-    const poll = due.find((r) => isOther(r) || queue.length === 0)
+    const other = queue.find(isOther)
+    const poll = due.find((r) => isOther(r) || other === undefined)
     const last = this.records.find((r) => records[r].state === 'accepted' || records[r].state === 'done')
+    const asksFirst = (isOfSubmission && (isInDoubt || other === undefined)) || queue.length === 0
     if (poll !== undefined && !hasGetWorked) take('GET', poll)
-    else if (last !== undefined && !hasGetWorked && isOfSubmission && openedBy === null) take('GET of the last', last)
-    else take('POST', queue.find(isOther) ?? queue[0])
+    else if (last !== undefined && !hasGetWorked && asksFirst) take('GET of the last', last)
+    else take('POST', other ?? queue[0])
   }
 
   answer(next: State, request: Request): void {
@@ -152,17 +156,19 @@ export class Breaker extends Model<State> {
       for (const q of this.records) next.records[q].othersGotThrough ||= q !== r && next.records[q].opened > 0
     if (!isTrial) return
     const isProof = method === 'POST' || !next.isOfSubmission || this.is('a GET proves enough')
-    if (isProof) set(next, { breaker: 'closed', openedBy: null, isOfSubmission: false })
+    if (isProof) set(next, { breaker: 'closed', openedBy: null, isOfSubmission: false, isInDoubt: false })
     set(next, { hasGetWorked: !isProof, isTried: false })
   }
 
   fail(next: State, { method, record: r, isTrial }: Request, isSilent: boolean): void {
-    if (!isTrial && (next.breaker !== 'closed' || (isSilent && ++next.silent < SILENT))) return
+    const isHeard = isTrial || next.breaker === 'closed' || (next.hasGetWorked && method === 'GET')
+    if (!isHeard || (!isTrial && isSilent && ++next.silent < SILENT)) return
     const isOfSubmission = next.isOfSubmission || method !== 'GET'
     set(next, {
       breaker: 'open',
-      openedBy: isSilent || method === 'GET of the last' ? null : r,
+      openedBy: method === 'GET of the last' ? null : r,
       isOfSubmission,
+      isInDoubt: (next.isInDoubt && !this.is('a doubt is forgotten')) || (isSilent && method === 'POST'),
       hasGetWorked: false,
       isTried: false,
       silent: 0,
@@ -173,8 +179,12 @@ export class Breaker extends Model<State> {
       const most = q === 0 || this.isBad(0, 'GET') ? 3 : 1
       if (this.is('one record is bad') && pauses > most) throw new Broken(`record ${q} waits through ${pauses} pauses`)
     }
+    if (this.is('nothing ever works') && next.doubts > 1)
+      throw new Broken(
+        'one record after the other is left in doubt, although a GET would show that the service is down',
+      )
     const record = next.records[r]
-    if (isSilent || method === 'GET of the last') return
+    if (record.state === 'uncertain' || method === 'GET of the last') return
     if (record.opened === 0 || record.othersGotThrough)
       set(record, { opened: record.opened + 1, othersGotThrough: false })
     if (record.opened < 3 || this.is('a bad record is tried for ever')) return
@@ -203,6 +213,7 @@ export class Breaker extends Model<State> {
   }
 
   isEnd(state: State): boolean {
+    if (this.is('nothing ever works')) return state.breaker === 'open'
     const isOver = (r: Index) => ['done', 'rejected', 'uncertain'].includes(state.records[r].state)
     const isBad = (r: Index) =>
       this.isBad(r, 'POST') || this.isBad(r, 'GET') || (this.is('the poll is pending') && r === 0)

@@ -7,7 +7,7 @@ import {
   findStatementsForMissingTimeLimits,
   readServerVersion,
 } from '../../ledger/operator/readServer.ts'
-import { readActivePauses } from '../../ledger/pauses.ts'
+import { readStandingPauses } from '../../ledger/pauses.ts'
 import { countProblems, findTrialWriteRefusal } from '../../ledger/problems.ts'
 import type { ProblemKind } from '../../model/problem.ts'
 import { readOnlyMessage, standbyAwaitedMessage } from '../../operations/databaseMessages.ts'
@@ -37,7 +37,7 @@ export function checkLedger({ databaseUrl: url }: DatabaseConfig): Promise<Findi
       const limits = await findStatementsForMissingTimeLimits(db)
       if (limits.length > 0) return problem(missingTimeLimitsMessage(limits))
       const problems = await countProblems(db)
-      const pauses = await readActivePauses(db)
+      const pauses = await readStandingPauses(db)
       const collation = await findCollationChange(db)
       return [
         makeFinding('ledger', 'ok', `PostgreSQL ${await readServerVersion(db)}, all migrations are applied`),

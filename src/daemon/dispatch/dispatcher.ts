@@ -1,18 +1,17 @@
 import type { Clock } from '../../clock.ts'
 import type { Claims } from '../../ledger/claims.ts'
-import type { ClaimedSubmission, ClaimRequest, RequestDemand } from '../../model/dispatch.ts'
-import { type Answer, endOfRequest, type Outcome, type TokenVerdict, wasProcessSuspended } from '../../model/service.ts'
+import type { Claim, ClaimedQuestion, ClaimedSubmission, RequestDemand } from '../../model/dispatch.ts'
+import { type Answer, endOfRequest, type Outcome, type PauseToRaise, type TokenVerdict } from '../../model/service.ts'
 import type { AttemptResult, PollClaim, Submission } from '../../model/submission.ts'
-import { trialDeadlineMs } from '../../requestDurations.ts'
 import type { AllocationBalance } from './allocateRequests.ts'
 import { createInFlightTracker, createLostClaimStore } from './inFlight.ts'
 import {
   type AttemptInterpretation,
   interpretAttempt,
-  interpretTrialWithoutRecord,
-  type JudgedTrial,
-  noFailureStreaks,
-  resetUnansweredStreaks,
+  interpretQuestion,
+  noSilence,
+  refusedTokenAnswer,
+  unsentTrialAnswer,
 } from './interpretAttempt.ts'
 import { emptyOutcome, type OutcomeToWrite } from './outcomeWriter.ts'
 import {
@@ -31,7 +30,7 @@ export interface DispatcherDeps {
   maxInFlight: number
   countDueRequests(countedMax: number): Promise<RequestDemand>
   onDemand(demand: RequestDemand): void
-  claims: Pick<Claims, 'claim' | 'requeueUnsentClaim' | 'claimTrialRequest'>
+  claims: Pick<Claims, 'claim' | 'requeueUnsentClaim' | 'claimTrial'>
   mayClaim(): boolean
   /** Call it before the claim. The result says, until the request leaves, whether it may be sent. */
   watchHeartbeat(): () => boolean
@@ -39,9 +38,9 @@ export interface DispatcherDeps {
   onTokenRefused(accessToken: string): void
   submit(submission: ClaimedSubmission, accessToken: string, isValid: () => boolean): Promise<AttemptResult>
   poll(submission: Submission, accessToken: string, isValid: () => boolean): Promise<AttemptResult>
-  /** @returns null if the request never left */
-  sendHarmlessTrial(accessToken: string, isValid: () => boolean): Promise<Answer | null>
-  judgeAnswer(answer: Answer, accessToken: string): JudgedAnswer
+  /** Asks for a transaction that the service knows. */
+  ask(question: ClaimedQuestion, accessToken: string, isValid: () => boolean): Promise<AnsweredQuestion>
+  outcomeOf(answer: Answer): Outcome
   writeOutcome(work: OutcomeToWrite): Promise<void>
   newId(): string
   onAttempted(submission: Submission, attempted: AttemptResult, accessToken: string): void
@@ -49,10 +48,13 @@ export interface DispatcherDeps {
   onFailed(error: unknown): void
 }
 
-export interface JudgedAnswer {
-  fingerprint: string | null
-  outcome: Outcome
-  judged: JudgedTrial
+export interface AnsweredQuestion {
+  /** Null if the request never left. */
+  answer: Answer | null
+  /** The pause that the answer asks for. */
+  pause: PauseToRaise | null
+  /** True if a 401 may only mean that the token has to be renewed. */
+  mayTokenBeOld: boolean
 }
 
 export type Dispatcher = ReturnType<typeof createDispatcher>
@@ -66,7 +68,6 @@ export function createDispatcher(deps: DispatcherDeps) {
   const seen = { free: 0 }
   const answers = createAnswerHandling(deps, seen)
   let balance: AllocationBalance | null = null
-  let lastTrialWasPoll = false
 
   const own = (): InstanceState => ({
     nowMs: deps.clock.nowMs(),
@@ -77,7 +78,6 @@ export function createDispatcher(deps: DispatcherDeps) {
     isPausing: answers.isPausing(),
     mayClaim: deps.mayClaim(),
     silentRecords: answers.silentRecords(),
-    lastTrialWasPoll,
     balance,
   })
 
@@ -102,65 +102,62 @@ export function createDispatcher(deps: DispatcherDeps) {
     const token = await deps.token()
     if (token.kind === 'not-now') return untilFreeMs(nextFreeMs)
     if (token.kind === 'pause') {
-      void deps.writeOutcome({ ...emptyOutcome, pauses: [token.pause] })
+      void deps.writeOutcome({ ...emptyOutcome, answers: [refusedTokenAnswer(token.pause)] })
       return roundWaitMaxMs
     }
     if (isOutdated()) return retrySoonMs
-    if (plan.kind === 'trial') lastTrialWasPoll = plan.by === 'poll'
-    return (await begin(plan, token.accessToken)) === 0 ? retrySoonMs : 0
+    if ((await begin(plan, token.accessToken)) > 0) return 0
+    // Nothing can be the trial, or another instance has it.
+    return plan.kind === 'trial' ? roundWaitMaxMs : retrySoonMs
   }
 
-  function begin(plan: Exclude<RoundPlan, { kind: 'wait' }>, accessToken: string): Promise<number> {
-    if (plan.kind === 'send') {
-      const { submissions, polls, rarePolls } = plan
-      return claimAndSend({ submissions, polls, rarePolls, trial: false }, accessToken)
-    }
-    if (plan.by === 'question') return askAndFollow(accessToken)
-    return claimAndSend({ submissions: 0, polls: 1, rarePolls: 0, trial: true }, accessToken)
-  }
-
-  async function claimAndSend(wanted: Omit<ClaimRequest, 'id'>, accessToken: string): Promise<number> {
+  async function begin(plan: Exclude<RoundPlan, { kind: 'wait' }>, accessToken: string): Promise<number> {
     const ageMs = deps.clock.stopwatch()
-    const request = { id: deps.newId(), ...wanted }
+    const id = deps.newId()
     const maySend = deps.watchHeartbeat()
-    const claim = await deps.claims.claim(request, (taken) => lost.remember(request.id, taken))
-    seen.free -= claim.submissions.length + claim.polls.length
+    const isTrial = plan.kind === 'trial'
+    const onCommit = (taken: readonly Submission[]) => lost.remember(id, taken)
+    const claim = await (plan.kind === 'trial'
+      ? deps.claims.claimTrial(id, onCommit)
+      : deps.claims.claim(
+          { id, submissions: plan.submissions, polls: plan.polls, rarePolls: plan.rarePolls },
+          onCommit,
+        ))
+    seen.free -= claim.submissions.length + claim.polls.length + (claim.question === null ? 0 : 1)
     // A claim that took too long counts as lost: the next round requeues its records unsent.
     const isTimely = maySend()
-    if (isTimely) lost.forget(request.id)
+    if (isTimely) lost.forget(id)
     else if (claim.submissions.length > 0)
       void deps.writeOutcome({
         ...emptyOutcome,
         unsentRequests: claim.submissions.map(({ requestId }) => requestId),
-        trialEnded: claim.isFirstAfterTrial,
+        answers: isTrial ? claim.submissions.map(({ requestId }) => unsentTrialAnswer('submission', requestId)) : [],
       })
-    const mayTrialLeave = () => claim.mayLeave() && ageMs() < trialDeadlineMs
-    const follow = (sent: SentAttempt, working: Promise<AttemptResult>) =>
-      requests.follow(sent, () => answers.ended(sent, working))
-    for (const submission of isTimely ? claim.submissions : []) {
-      const { requestId } = submission
-      const mayLeave = claim.isFirstAfterTrial ? mayTrialLeave : claim.mayLeave
-      const working = deps.submit(submission, accessToken, () => mayLeave() && maySend())
-      follow({ submission, poll: null, trial: claim.isFirstAfterTrial, requestId, accessToken, ageMs }, working)
-    }
-    for (const { submission, poll } of claim.polls) {
-      const working = deps.poll(submission, accessToken, wanted.trial ? mayTrialLeave : claim.mayLeave)
-      const { requestId } = poll
-      follow({ submission, poll, trial: wanted.trial, requestId, accessToken, ageMs }, working)
-    }
-    return claim.submissions.length + claim.polls.length
+    return send(claim, { isTrial, isTimely, maySend, accessToken, ageMs })
   }
 
-  async function askAndFollow(accessToken: string): Promise<number> {
-    const ageMs = deps.clock.stopwatch()
-    const claimed = await deps.claims.claimTrialRequest()
-    if (claimed === null) return 0
-    const mayLeave = () => claimed.mayLeave() && ageMs() < trialDeadlineMs
-    const { requestId } = claimed
-    requests.follow({ submission: null, poll: null }, () =>
-      answers.harmlessTrialEnded({ requestId, accessToken, ageMs }, mayLeave),
-    )
-    return 1
+  function send({ submissions, polls, question, mayLeave }: Claim, sending: Sending): number {
+    const { isTrial, isTimely, maySend, accessToken, ageMs } = sending
+    const follow = (sent: SentAttempt, working: Promise<AttemptResult>) =>
+      requests.follow(sent, () => answers.ended(sent, working))
+    for (const submission of isTimely ? submissions : []) {
+      const { requestId } = submission
+      const working = deps.submit(submission, accessToken, () => mayLeave() && maySend())
+      follow({ submission, poll: null, isTrial, requestId, accessToken, ageMs }, working)
+    }
+    for (const { submission, poll } of polls) {
+      const { requestId } = poll
+      const working = deps.poll(submission, accessToken, mayLeave)
+      follow({ submission, poll, isTrial, requestId, accessToken, ageMs }, working)
+    }
+    if (question !== null)
+      requests.follow({ submission: null, poll: null }, () =>
+        answers.questionEnded(
+          { requestId: question.requestId, accessToken, ageMs },
+          deps.ask(question, accessToken, mayLeave),
+        ),
+      )
+    return submissions.length + polls.length + (question === null ? 0 : 1)
   }
 
   return {
@@ -199,55 +196,56 @@ function outcomeOfRequest({ requestId }: Sent, answer: Answer | null): Partial<O
 interface SentAttempt extends Sent {
   submission: Submission
   poll: PollClaim | null
-  /** True if the answer decides whether the pauses are over. */
-  trial: boolean
+  /** True if the request is the trial of the breaker. */
+  isTrial: boolean
 }
 
-const pauseWriteMaxMs = 5_000
+interface Sending extends Omit<Sent, 'requestId'> {
+  isTrial: boolean
+  isTimely: boolean
+  maySend: () => boolean
+}
+
+const openingWriteMaxMs = 5_000
 
 function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ free: number }>) {
-  let streaks = noFailureStreaks
+  let streaks = noSilence
   let [called, written] = [0, 0]
   let lastCalledAgeMs = () => 0
 
-  const circumstances = (ageMs: () => number) => ({ ...deps, free: seen.free, ageMs })
+  const context = (ageMs: () => number) => ({ ...deps, free: seen.free, ageMs })
 
   async function write(interpretation: AttemptInterpretation, sent: Sent, answer: Answer | null): Promise<void> {
     streaks = interpretation.streaks
     if (interpretation.isTokenRefused) deps.onTokenRefused(sent.accessToken)
-    const calls = interpretation.work.pauses.length
+    const calls = interpretation.work.answers.filter(({ sign }) => sign.kind === 'fails').length
     called += calls
     if (calls > 0) lastCalledAgeMs = deps.clock.stopwatch()
     await deps.writeOutcome({ ...interpretation.work, ...outcomeOfRequest(sent, answer) }).finally(() => {
       written += calls
     })
-    // The written pause now holds records back, so unanswered requests are counted from zero again.
-    if (interpretation.shouldResetStreaks) streaks = resetUnansweredStreaks(streaks)
+    // The open breaker now holds records back, so unanswered requests are counted from zero again.
+    if (interpretation.shouldResetStreaks) streaks = noSilence
   }
 
   return {
     async ended(sent: SentAttempt, working: Promise<AttemptResult>): Promise<void> {
-      const { submission, poll, trial, accessToken, ageMs } = sent
+      const { submission, poll, requestId, isTrial, accessToken, ageMs } = sent
       const attempted = await working
       deps.onAttempted(submission, attempted, accessToken)
-      const { step, answer } = attempted
-      const signs = answer === null ? null : deps.judgeAnswer(answer, accessToken)
-      const isJudged = trial && poll !== null && step.pause === null && answer !== null && !wasProcessSuspended(answer)
-      const judged = isJudged && signs !== null ? signs.judged : null
-      const { fingerprint = null, outcome = null } = signs ?? {}
-      const end = { submission, poll, trial, attempted, fingerprint, outcome, judged }
-      await write(interpretAttempt(end, streaks, circumstances(ageMs)), sent, answer)
+      const { answer } = attempted
+      const outcome = answer === null ? null : deps.outcomeOf(answer)
+      const attempt = { submission, poll, requestId, isTrial, attempted, outcome }
+      await write(interpretAttempt(attempt, streaks, context(ageMs)), sent, answer)
     },
-    async harmlessTrialEnded(sent: Sent, mayLeave: () => boolean): Promise<void> {
-      const { accessToken, ageMs } = sent
-      const answer = await deps.sendHarmlessTrial(accessToken, mayLeave)
-      const says = answer !== null && !wasProcessSuspended(answer)
-      const asked = says ? { answer, judged: deps.judgeAnswer(answer, accessToken).judged } : null
-      await write(interpretTrialWithoutRecord(asked, streaks, circumstances(ageMs)), sent, answer)
+    async questionEnded(sent: Sent, asking: Promise<AnsweredQuestion>): Promise<void> {
+      const { requestId, ageMs } = sent
+      const asked = await asking
+      await write(interpretQuestion({ requestId, ...asked }, streaks, context(ageMs)), sent, asked.answer)
     },
     pausesCalled: () => called,
-    /** True while this instance writes a pause. False after 5 s, because the write then counts as blocked by a lock. */
-    isPausing: () => called > written && lastCalledAgeMs() < pauseWriteMaxMs,
-    silentRecords: () => streaks.silentPosts,
+    /** True while this instance opens the breaker. False after 5 s, because the write then counts as blocked by a lock. */
+    isPausing: () => called > written && lastCalledAgeMs() < openingWriteMaxMs,
+    silentRecords: () => streaks.submissions,
   }
 }

@@ -2,7 +2,7 @@ import type { Claims } from '../../ledger/claims.ts'
 import type { PollClaim, Submission } from '../../model/submission.ts'
 
 interface InFlight {
-  /** Null for a trial that asks for an unknown id. */
+  /** Null for a question. */
   submission: Submission | null
   poll: PollClaim | null
 }

@@ -1,40 +1,40 @@
-import type { AnsweredRecord, Refusal, RemainingRequests } from '../../model/dispatch.ts'
+import type { BreakerAnswer, BreakerSign, RemainingRequests, RequestPurpose } from '../../model/dispatch.ts'
 import {
   type Answer,
-  isSuccessStatus,
   type MadeRequest,
   type Outcome,
   type PauseToRaise,
-  type TrialVerdict,
   wasProcessSuspended,
 } from '../../model/service.ts'
-import { meaningOfHttpStatus, type PostAnswerMeaning } from '../../model/statuses.ts'
+import { meaningOfHttpStatus } from '../../model/statuses.ts'
 import type { AttemptResult, PollClaim, Submission } from '../../model/submission.ts'
 import { emptyOutcome, type OutcomeToWrite } from './outcomeWriter.ts'
 
-export interface FailureStreaks {
-  silentRequests: number
-  /** Unanswered POSTs in a row. Polls do not count, because a service may answer polls and hang on POSTs. */
-  silentPosts: number
-  /** Trials in a row whose token was refused. Expired tokens do not count. */
-  trialTokensRefused: number
+/** Requests of this instance in a row that got no usable answer. */
+export interface SilentStreaks {
+  requests: number
+  /** Submissions only, because a service may answer polls and hang on submissions. */
+  submissions: number
 }
 
-export const noFailureStreaks: FailureStreaks = { silentRequests: 0, silentPosts: 0, trialTokensRefused: 0 }
-
-export interface JudgedTrial {
-  verdict: TrialVerdict
-  hasTokenExpired: boolean
-}
+export const noSilence: SilentStreaks = { requests: 0, submissions: 0 }
 
 export interface EndedAttempt {
   submission: Submission
   poll: PollClaim | null
-  trial: boolean
+  requestId: string
+  isTrial: boolean
   attempted: AttemptResult
-  fingerprint: string | null
   outcome: Outcome | null
-  judged: JudgedTrial | null
+}
+
+export interface EndedQuestion {
+  requestId: string
+  answer: Answer | null
+  /** The pause that the answer asks for. */
+  pause: PauseToRaise | null
+  /** True if a 401 may only mean that the token has to be renewed. */
+  mayTokenBeOld: boolean
 }
 
 export interface AttemptContext {
@@ -47,27 +47,26 @@ export interface AttemptContext {
 export interface AttemptInterpretation {
   work: OutcomeToWrite
   isTokenRefused: boolean
-  streaks: FailureStreaks
+  streaks: SilentStreaks
   /** True if the caller must reset the streaks after `work` is written. */
   shouldResetStreaks: boolean
 }
 
-/** Unanswered requests in a row that cause a pause. For records, `maxInFlight` if that is lower. */
+/** Unanswered requests in a row that open the breaker. For submissions, `maxInFlight` if that is lower. */
 const silentMax = 5
 
-/** Returns what an answer means for its own record, and for all other records. */
+/** Returns what an answer means for its own record, and for the breaker. */
 export function interpretAttempt(
   attempt: EndedAttempt,
-  streaks: FailureStreaks,
-  circumstances: AttemptContext,
+  streaks: SilentStreaks,
+  context: AttemptContext,
 ): AttemptInterpretation {
-  const { submission, poll, trial, attempted, fingerprint, judged } = attempt
+  const { submission, poll, requestId, isTrial, attempted } = attempt
   const { step, answer } = attempted
-  // A refused trial poll raises no pause, because only its transaction may be the cause. The next trial decides.
-  const said =
-    trial && poll !== null
-      ? { ...trialResult(judged, streaks), pause: null }
-      : { clears: false, ...pauseFor(attempt, streaks, circumstances) }
+  const request = poll === null ? 'submission' : 'poll'
+  const silence = silenceOf(attempted)
+  const next = silence === null ? streaksAfterAnswer(streaks, attempt) : streaksAfterSilence(streaks, attempt)
+  const sign = signOf(attempt, { silence, streaks: next, maxInFlight: context.maxInFlight })
   return {
     work: {
       ...emptyOutcome,
@@ -79,99 +78,112 @@ export function interpretAttempt(
         message: step.message,
         request: madeRequest(attempt),
       },
-      pauses: said.pause ? [said.pause] : [],
-      answeredRecords: poll === null ? answeredRecordsOfAttempt(submission, attempted, fingerprint) : [],
-      refusals: poll === null ? refusalsOfAttempt(submission, attempted, fingerprint) : [],
-      trialSucceeded: said.clears,
-      trialEnded: trial,
-      remaining: remainingIn(answer, circumstances),
+      answers: toBreakerAnswers({ request, requestId, submissionId: submission.id, sign }, isTrial),
+      remaining: remainingIn(answer, context),
     },
-    isTokenRefused: answer?.kind === 'response' && answer.status === 401,
-    streaks: said.streaks,
-    shouldResetStreaks: said.pause !== null,
+    isTokenRefused: isRefusedToken(answer),
+    streaks: next,
+    shouldResetStreaks: sign.kind === 'fails',
   }
 }
+
+/** Judges the GET of a transaction that the service knows. Almost any answer shows that the service works. */
+export function interpretQuestion(
+  { requestId, answer, pause, mayTokenBeOld }: EndedQuestion,
+  streaks: SilentStreaks,
+  context: AttemptContext,
+): AttemptInterpretation {
+  const silence = answer === null ? null : silenceIn(answer, 'a test request')
+  const isUnknown = answer === null || wasProcessSuspended(answer) || (isRefusedToken(answer) && mayTokenBeOld)
+  const called = pause ?? silence
+  const sign: BreakerSign =
+    isUnknown || called === null
+      ? { kind: isUnknown ? 'unknown' : 'works' }
+      : fails(called, { answer, isOfSubmission: false, isInDoubt: false, isGet: true })
+  return {
+    work: {
+      ...emptyOutcome,
+      answers: [{ request: 'question', requestId, submissionId: null, sign }],
+      remaining: remainingIn(answer, context),
+    },
+    isTokenRefused: isRefusedToken(answer),
+    streaks,
+    shouldResetStreaks: false,
+  }
+}
+
+/** The breaker's answer if no token was got. */
+export const refusedTokenAnswer = (pause: PauseToRaise): BreakerAnswer => ({
+  request: 'token',
+  requestId: null,
+  submissionId: null,
+  sign: fails(pause, { answer: null, isOfSubmission: false, isInDoubt: false, isGet: true }),
+})
+
+/** The breaker's answer if a trial never left. */
+export const unsentTrialAnswer = (request: RequestPurpose, requestId: string): BreakerAnswer => ({
+  request,
+  requestId,
+  submissionId: null,
+  sign: { kind: 'unknown' },
+})
+
+const toBreakerAnswers = (answer: BreakerAnswer, isTrial: boolean): BreakerAnswer[] =>
+  isTrial || answer.sign.kind === 'fails' ? [answer] : []
+
+const isRefusedToken = (answer: Answer | null): boolean => answer?.kind === 'response' && answer.status === 401
 
 function madeRequest({ poll, attempted: { answer }, outcome }: EndedAttempt): MadeRequest | null {
   if (answer === null || outcome === null) return null
   return { kind: poll === null ? 'submit' : 'status', outcome, tookMs: answer.tookMs }
 }
 
-export function interpretTrialWithoutRecord(
-  asked: { answer: Answer; judged: JudgedTrial } | null,
-  streaks: FailureStreaks,
-  circumstances: AttemptContext,
-): AttemptInterpretation {
-  const said = trialResult(asked?.judged ?? null, streaks)
+function signOf(
+  { poll, isTrial, attempted: { step, answer } }: EndedAttempt,
+  given: { silence: PauseToRaise | null; streaks: SilentStreaks; maxInFlight: number },
+): BreakerSign {
+  const { silence, streaks, maxInFlight } = given
+  if (answer === null || wasProcessSuspended(answer) || step.cause === 'new_token') return { kind: 'unknown' }
+  const isGet = poll !== null
+  if (step.pause !== null) {
+    // After a redirect the record may have arrived.
+    const isInDoubt = step.change.state === 'uncertain' || step.change.inDoubt === true
+    return fails(step.pause, { answer, isOfSubmission: !isGet, isInDoubt, isGet })
+  }
+  if (silence === null) return { kind: 'works' }
+  const isLong = streaks.requests >= silentMax || streaks.submissions >= Math.min(silentMax, maxInFlight)
+  // For a trial, one missing answer is enough.
+  if (!isLong && !isTrial) return { kind: 'unknown' }
+  const isInDoubt = step.change.state === 'uncertain'
+  return fails(silence, { answer, isOfSubmission: streaks.submissions > 0, isInDoubt, isGet })
+}
+
+function fails(
+  pause: PauseToRaise,
+  given: { answer: Answer | null; isOfSubmission: boolean; isInDoubt: boolean; isGet: boolean },
+): BreakerSign {
+  const { answer, isOfSubmission, isInDoubt, isGet } = given
+  const status = answer?.kind === 'response' ? answer.status : null
+  // Nothing left, or the limit is spent: neither is the fault of a record, nor of submissions.
+  const isOfRecord = answer !== null && !(answer.kind === 'no-answer' && !answer.sent) && pause.reason !== 'throttled'
   return {
-    work: {
-      ...emptyOutcome,
-      pauses: said.pause ? [said.pause] : [],
-      trialSucceeded: said.clears,
-      trialEnded: true,
-      remaining: remainingIn(asked?.answer ?? null, circumstances),
-    },
-    isTokenRefused: asked?.judged.verdict.kind === 'token-refused',
-    streaks: said.streaks,
-    shouldResetStreaks: false,
+    kind: 'fails',
+    pause,
+    code: answer?.kind === 'response' ? answer.code : null,
+    isOfRecord,
+    isOfSubmission: isOfSubmission && isOfRecord,
+    isInDoubt,
+    isForbiddenGet: isGet && status === 403,
   }
 }
 
-export function resetUnansweredStreaks({ trialTokensRefused }: FailureStreaks): FailureStreaks {
-  return { ...noFailureStreaks, trialTokensRefused }
-}
+const streaksAfterAnswer = (streaks: SilentStreaks, { poll, attempted }: EndedAttempt): SilentStreaks =>
+  attempted.answer === null ? streaks : { requests: 0, submissions: poll === null ? 0 : streaks.submissions }
 
-function trialResult(
-  judged: JudgedTrial | null,
-  streaks: FailureStreaks,
-): { clears: boolean; pause: PauseToRaise | null; streaks: FailureStreaks } {
-  if (judged === null) return { clears: false, pause: null, streaks }
-  const { verdict, hasTokenExpired } = judged
-  switch (verdict.kind) {
-    case 'clear':
-      return { clears: true, pause: null, streaks: { ...streaks, trialTokensRefused: 0 } }
-    case 'pause':
-      return { clears: false, pause: verdict.pause, streaks: { ...streaks, trialTokensRefused: 0 } }
-    case 'token-refused': {
-      const tokensRefused = streaks.trialTokensRefused + (hasTokenExpired ? 0 : 1)
-      return {
-        clears: false,
-        pause: tokensRefused > 1 ? verdict.pause : null,
-        streaks: { ...streaks, trialTokensRefused: tokensRefused },
-      }
-    }
-    default:
-      return verdict satisfies never
-  }
-}
-
-function pauseFor(
-  { poll, trial, attempted: { step, answer, breach } }: EndedAttempt,
-  streaks: FailureStreaks,
-  { maxInFlight }: AttemptContext,
-): { pause: PauseToRaise | null; streaks: FailureStreaks } {
-  if (step.pause !== null || answer === null) return { pause: step.pause, streaks }
-  // An answer without an id leaves the record in doubt, too.
-  const silent = isSilentAnswer(answer) || breach === 'missing_id'
-  const now = countSilence(silent, poll === null, streaks)
-  const isLong = now.silentRequests >= silentMax || now.silentPosts >= Math.min(silentMax, maxInFlight)
-  // For the first record after a pause, one missing answer is enough.
-  if (!isLong && !(trial && silent)) return { pause: null, streaks: now }
-  const call = answer.kind === 'response' ? answeredInstead(step.message, answer.status) : silence
-  return {
-    pause: trial && poll === null && !call.answeredByOther ? { ...call, hasLongBackoff: true } : call,
-    streaks: now,
-  }
-}
-
-function countSilence(silent: boolean, isRecord: boolean, streaks: FailureStreaks): FailureStreaks {
-  const count = (before: number) => (silent ? before + 1 : 0)
-  return {
-    ...streaks,
-    silentRequests: count(streaks.silentRequests),
-    silentPosts: isRecord ? count(streaks.silentPosts) : streaks.silentPosts,
-  }
-}
+const streaksAfterSilence = ({ requests, submissions }: SilentStreaks, { poll }: EndedAttempt): SilentStreaks => ({
+  requests: requests + 1,
+  submissions: submissions + (poll === null ? 1 : 0),
+})
 
 /**
  * Returns the remaining requests that the answer states, if they are fewer than expected: another client may spend from
@@ -182,58 +194,38 @@ function remainingIn(answer: Answer | null, { free, ageMs }: AttemptContext): Re
   return remaining !== null && remaining < free ? { requests: remaining, ageMs } : null
 }
 
-/** This pause keeps a hanging service from putting one record after another in doubt. */
-const silence: PauseToRaise = callAfter('several requests in a row were not answered')
-
-function answeredInstead(summary: string | null, status: number): PauseToRaise {
-  const seen = 'several requests in a row got no usable answer from the service'
-  const { logDetail } = callAfter(`${seen}, the last: ${status}`)
-  return { ...callAfter(`${seen}, the last: ${summary ?? status}`), logDetail, answeredByOther: true }
-}
-
-function callAfter(seen: string): PauseToRaise & { logDetail: string } {
-  const detail = `${seen}; no record is sent until the service answers a test request of the daemon (\`outboxd check\` shows the answer)`
-  return { reason: 'unreachable', askedMs: null, detail, logDetail: detail }
+/** The pause if this and several more requests get no usable answer; null if the answer is usable. */
+function silenceOf({ step, answer, breach }: AttemptResult): PauseToRaise | null {
+  if (answer === null || step.pause !== null) return null
+  // An answer without an id leaves the record in doubt, too.
+  if (breach === 'missing_id' && answer.kind === 'response') return answeredInstead(step.message, answer.status)
+  return silenceIn(answer, step.message)
 }
 
 /**
- * True for a timeout, a lost connection, a gateway's 502, or a success that is not JSON. Never true for E003, because
- * E003 comes from the service itself.
+ * A timeout, a lost connection, a gateway's 502, or a success that is not JSON. Never E003, because E003 comes from the
+ * service itself.
  */
-function isSilentAnswer(answer: Answer): boolean {
-  if (answer.kind === 'no-answer') return answer.sent && !wasProcessSuspended(answer)
+function silenceIn(answer: Answer, said: string | null): PauseToRaise | null {
+  if (answer.kind === 'no-answer') return answer.sent && !wasProcessSuspended(answer) ? unanswered : null
   const { post } = meaningOfHttpStatus(answer.status)
-  if (answer.code === 'E003') return false
-  return post === 'in-doubt' || (post === 'taken' && answer.json === undefined)
+  if (answer.code === 'E003') return null
+  const isUnusable = post === 'in-doubt' || (post === 'taken' && answer.json === undefined)
+  return isUnusable ? answeredInstead(said, answer.status) : null
 }
 
-const isAboutTransport = (status: number): boolean => transportMeanings.has(meaningOfHttpStatus(status).post)
-const transportMeanings: ReadonlySet<PostAnswerMeaning> = new Set([
-  'token-refused',
-  'forbidden',
-  'nothing-there',
-  'throttled',
-])
+/** This pause keeps a hanging service from putting one record after another in doubt. */
+const unanswered: PauseToRaise = callAfter('requests were not answered')
 
-function answeredRecordsOfAttempt(
-  { resource, met }: Submission,
-  { answer, step }: AttemptResult,
-  fingerprint: string | null,
-): AnsweredRecord[] {
-  if (answer?.kind !== 'response' || step.pause !== null) return []
-  const { status, json, code } = answer
-  const accepted = isSuccessStatus(status) && step.change.state !== 'uncertain'
-  const refused = status >= 400 && status < 500 && json !== undefined && !isAboutTransport(status) && code !== 'E003'
-  return accepted || refused ? [{ resource, met: met?.reason ?? null, hasServiceVerdict: fingerprint === null }] : []
+function answeredInstead(said: string | null, status: number): PauseToRaise {
+  const seen = 'requests got no usable answer from the service'
+  return {
+    ...callAfter(`${seen}, the last: ${said ?? status}`),
+    logDetail: callAfter(`${seen}, the last: ${status}`).detail,
+  }
 }
 
-function refusalsOfAttempt(
-  { id: submissionId, resource }: Submission,
-  { answer, step }: AttemptResult,
-  fingerprint: string | null,
-): Refusal[] {
-  const { change } = step
-  if (fingerprint === null || answer?.kind !== 'response' || change.state !== 'rejected') return []
-  if (isAboutTransport(answer.status)) return []
-  return [{ submissionId, resource, fingerprint, summary: change.error }]
+function callAfter(seen: string): PauseToRaise {
+  const detail = `${seen}; no record is sent until the service answers one request (\`outboxd check\` shows the answer)`
+  return { reason: 'unreachable', askedMs: null, detail, logDetail: detail }
 }

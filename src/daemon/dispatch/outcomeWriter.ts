@@ -1,4 +1,4 @@
-import type { OutcomeBatch } from '../../model/dispatch.ts'
+import type { BreakerSign, OutcomeBatch } from '../../model/dispatch.ts'
 import type { Change, Transition } from '../../model/submission.ts'
 
 export interface UnwrittenOutcome {
@@ -26,11 +26,7 @@ export const emptyOutcome: OutcomeToWrite = {
   transition: null,
   answeredRequests: [],
   unsentRequests: [],
-  pauses: [],
-  answeredRecords: [],
-  refusals: [],
-  trialSucceeded: false,
-  trialEnded: false,
+  answers: [],
   remaining: null,
 }
 
@@ -49,8 +45,8 @@ interface Piece extends PromiseWithResolvers<void> {
  * Writes outcomes in groups: one write at a time, each with all outcomes that have gathered meanwhile. If the database
  * fails, the write is repeated until it succeeds. The fences make repeats harmless.
  *
- * If one outcome may be the cause of an error, each outcome is written alone. Pauses are written apart, so that they do
- * not wait for a refused step.
+ * If one outcome may be the cause of an error, each outcome is written alone. If a step is refused or has to wait, the
+ * rest of its outcome is written apart, because the breaker must open now.
  *
  *     a passing failure (a lock)       tried again each second, apart from the others
  *     refused by the database          written without the texts of the answer
@@ -77,6 +73,12 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>) {
   async function writeAlone(piece: Piece): Promise<void> {
     const { batch } = piece
     let end = await persist(batch, [piece])
+    if (end !== 'written' && batch.transitions.length > 0 && hasRest(batch)) {
+      const rest = { ...(end === 'piece' ? withoutTexts(batch, piece.error) : batch), transitions: [] }
+      await persist(rest, [])
+      piece.batch = { ...nothing, transitions: batch.transitions }
+      return writeAlone(piece)
+    }
     if (end === 'piece') {
       deps.onTextsLeftOut(piece.error, batch)
       end = await persist(withoutTexts(batch, piece.error), [piece])
@@ -123,21 +125,12 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>) {
 
   return {
     async add({ transition, ...rest }: OutcomeToWrite): Promise<void> {
-      const parts = transition
-        ? [
-            { ...rest, refusals: [], transitions: [] },
-            // A refusal counts only beside the step of its record.
-            { ...empty, refusals: rest.refusals, transitions: [transition] },
-          ]
-        : [{ ...rest, transitions: [] }]
-      const pieces = parts.map(pieceOf)
-      for (const piece of pieces) {
-        unwritten.add(piece)
-        void piece.promise.then(() => unwritten.delete(piece))
-      }
-      gathered.push(...pieces)
+      const piece = pieceOf({ ...rest, transitions: transition === null ? [] : [transition] })
+      unwritten.add(piece)
+      gathered.push(piece)
       if (!isWriting) void writeGathered()
-      await Promise.all(pieces.map(({ promise }) => promise))
+      await piece.promise
+      unwritten.delete(piece)
     },
     unwritten: (): UnwrittenOutcome[] =>
       [...unwritten].flatMap(({ batch, sinceMs, error }) =>
@@ -147,7 +140,10 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>) {
 }
 
 const { transition: _, ...nothingElse } = emptyOutcome
-const empty: OutcomeBatch = { ...nothingElse, transitions: [] }
+const nothing: OutcomeBatch = { ...nothingElse, transitions: [] }
+
+const hasRest = ({ answers, answeredRequests, unsentRequests, remaining }: OutcomeBatch): boolean =>
+  answers.length + answeredRequests.length + unsentRequests.length > 0 || remaining !== null
 
 function merge(batches: readonly OutcomeBatch[]): OutcomeBatch {
   const remaining = batches.flatMap((each) => each.remaining ?? [])
@@ -155,11 +151,7 @@ function merge(batches: readonly OutcomeBatch[]): OutcomeBatch {
     transitions: batches.flatMap((each) => each.transitions),
     answeredRequests: batches.flatMap((each) => each.answeredRequests),
     unsentRequests: batches.flatMap((each) => each.unsentRequests),
-    pauses: batches.flatMap((each) => each.pauses),
-    answeredRecords: batches.flatMap((each) => each.answeredRecords),
-    refusals: batches.flatMap((each) => each.refusals),
-    trialSucceeded: batches.some((each) => each.trialSucceeded),
-    trialEnded: batches.some((each) => each.trialEnded),
+    answers: batches.flatMap((each) => each.answers),
     remaining:
       remaining.length === 0
         ? null
@@ -179,10 +171,12 @@ function withoutTexts(batch: OutcomeBatch, error: unknown): OutcomeBatch {
   return {
     ...batch,
     transitions: batch.transitions.map((each) => ({ ...each, change: bareChange(each.change, why), message: why })),
-    pauses: batch.pauses.map((pause) => ({ ...pause, detail: why })),
-    refusals: batch.refusals.map((refusal) => ({ ...refusal, summary: why })),
+    answers: batch.answers.map((answer) => ({ ...answer, sign: withoutDetail(answer.sign, why) })),
   }
 }
+
+const withoutDetail = (sign: BreakerSign, why: string): BreakerSign =>
+  sign.kind === 'fails' ? { ...sign, code: null, pause: { ...sign.pause, detail: why } } : sign
 
 function bareChange(change: Change, why: string): Change {
   const bare = { ...change }

@@ -1,9 +1,10 @@
 import type { RequestDemand } from '../../model/dispatch.ts'
+import { isPauseOfBreaker } from '../../model/service.ts'
 import { type AllocationBalance, allocateRequests, initialAllocationBalance } from './allocateRequests.ts'
 
 export type RoundPlan = { balance: AllocationBalance | null } & (
   | { kind: 'wait'; forMs: number }
-  | { kind: 'trial'; by: 'poll' | 'question' }
+  | { kind: 'trial' }
   | { kind: 'send'; submissions: number; polls: number; rarePolls: number }
 )
 
@@ -16,7 +17,6 @@ export interface InstanceState {
   isPausing: boolean
   mayClaim: boolean
   silentRecords: number
-  lastTrialWasPoll: boolean
   balance: AllocationBalance | null
 }
 
@@ -42,27 +42,23 @@ export function blockedWaitMs(instance: InstanceState): number | null {
  *
  * Sending is delayed in these cases, checked in this order:
  *
- * - This instance is still writing a pause.
+ * - This instance is still opening the breaker.
  * - Its heartbeat is late, so other instances may soon take it for dead.
- * - The ledger has pauses. When their time is over, only a trial is sent.
- * - A trial succeeded. Then one record is sent alone, and new records follow only after its answer.
- *
- * Trials alternate between a due poll and a GET for an unknown id, because one bad poll must not hold up all sending. A
- * trial never sends a record, because the record could be lost.
+ * - The ledger has pauses. When the breaker's is over, only its trial is sent; after a GET that worked, polls, too.
  */
 export function planRound(instance: InstanceState, demand: RequestDemand): RoundPlan {
-  const { pauses, free, nextFreeMs } = demand
+  const { pauses, breaker, free, nextFreeMs } = demand
   const wait = (forMs: number, balance = instance.balance): RoundPlan => ({ kind: 'wait', forMs, balance })
   const withoutLookMs = blockedWaitMs(instance)
   if (withoutLookMs !== null) return wait(withoutLookMs)
-  if (pauses.some(({ leftMs }) => leftMs === null || leftMs > 0)) return wait(untilPauseEnds(pauses))
-  if (pauses.length > 0) {
+  const lasting = pauses.filter(({ reason }) => !isPauseOfBreaker(reason))
+  if (lasting.length > 0) return wait(untilPauseEnds(lasting))
+  if (breaker !== null) {
+    const isDue = breaker.leftMs !== null && breaker.leftMs <= 0
+    if (!isDue && !breaker.hasGetWorked) return wait(untilPauseEnds([breaker]))
     if (free === 0) return wait(untilFreeMs(nextFreeMs))
-    return {
-      kind: 'trial',
-      by: !instance.lastTrialWasPoll && demand.pollsDue > 0 ? 'poll' : 'question',
-      balance: instance.balance,
-    }
+    if (isDue && (!breaker.hasGetWorked || demand.submissionsReady > 0))
+      return { kind: 'trial', balance: instance.balance }
   }
   const { submissions, polls, rarePolls, againInMs, balance } = allocateRequests({
     nowMs: instance.nowMs,
@@ -70,7 +66,7 @@ export function planRound(instance: InstanceState, demand: RequestDemand): Round
     limit: demand.limit,
     free,
     inFlightRoom: instance.maxInFlight - instance.inFlight,
-    submissionsReady: Math.min(demand.submissionsReady, recordsMax(instance, demand)),
+    submissionsReady: breaker === null ? Math.min(demand.submissionsReady, recordsMax(instance)) : 0,
     pollsDue: demand.pollsDue,
     rarePollsDue: demand.rarePollsDue,
     oldestPollOverdueMs: demand.pollOverdueMs,
@@ -80,11 +76,9 @@ export function planRound(instance: InstanceState, demand: RequestDemand): Round
   return { kind: 'send', submissions, polls, rarePolls, balance }
 }
 
-function recordsMax(instance: InstanceState, { proof }: RequestDemand): number {
-  if (proof !== 'none') return proof === 'wanted' ? 1 : 0
-  // Unanswered records keep their places until the pause is written, so that new records do not follow them.
-  return Math.max(0, instance.maxInFlight - instance.recordsInFlight - instance.silentRecords)
-}
+/** Unanswered records keep their places until the breaker is open, so that new records do not follow them. */
+const recordsMax = ({ maxInFlight, recordsInFlight, silentRecords }: InstanceState): number =>
+  Math.max(0, maxInFlight - recordsInFlight - silentRecords)
 
 function untilMore(
   { submissionsReady, pollsDue, nextDueMs, nextFreeMs }: RequestDemand,
@@ -100,7 +94,7 @@ export function untilFreeMs(nextFreeMs: number | null): number {
   return Math.min(roundWaitMaxMs, nextFreeMs ?? roundWaitMaxMs)
 }
 
-function untilPauseEnds(pauses: RequestDemand['pauses']): number {
+function untilPauseEnds(pauses: readonly { leftMs: number | null }[]): number {
   const longest = Math.max(...pauses.map(({ leftMs }) => leftMs ?? roundWaitMaxMs))
   return Math.max(1, Math.min(roundWaitMaxMs, longest))
 }

@@ -1,12 +1,6 @@
 import type { Answer, AnswerReading, Breach, PauseToRaise } from '../../model/service.ts'
 import { meaningOfHttpStatus } from '../../model/statuses.ts'
-import {
-  type PauseStreak,
-  type ServerErrorPolicy,
-  type Submission,
-  type UncertainPolicy,
-  wasAnsweredUnavailable,
-} from '../../model/submission.ts'
+import type { ServerErrorPolicy, Submission, UncertainPolicy } from '../../model/submission.ts'
 
 export type SubmitReading = Omit<AnswerReading, 'transaction'>
 
@@ -22,7 +16,7 @@ export interface SubmitCircumstances {
   hasTokenExpired: boolean
 }
 
-export interface SubmitHistory extends Pick<Submission, 'serverErrors' | 'renewedKeys' | 'met'> {
+export interface SubmitHistory extends Pick<Submission, 'serverErrors' | 'renewedKeys' | 'answeredUnavailable'> {
   earlierInDoubt: boolean
   /** True if the token of this request was fetched after a 401 to this or another record. */
   repeatedAfter401: boolean
@@ -42,11 +36,8 @@ export type SubmitVerdict =
   | { kind: 'probe'; transactionId: string | null; reason: string }
   /** Repeat with a new token. `ofAge` is true if the old token had expired, so that this 401 does not count. */
   | { kind: 'new-token'; ofAge: boolean; reason: string }
-  /**
-   * All sending pauses, and the record stays queued. `times` counts how often the record met this pause while other
-   * records got through. `mayHaveArrived` is true after a redirect.
-   */
-  | { kind: 'pause'; pause: PauseToRaise; times: number; mayHaveArrived: boolean }
+  /** All sending pauses, and the record stays queued. `mayHaveArrived` is true after a redirect. */
+  | { kind: 'pause'; pause: PauseToRaise; mayHaveArrived: boolean }
 
 const backoffMinMs = 1_000
 const backoffMaxMs = 60_000
@@ -69,7 +60,7 @@ export function decideSubmit(
 ): SubmitVerdict {
   const { submittedId, pause, summary } = reading
   if (answer.kind === 'no-answer')
-    return pause === null ? inDoubt(summary, circumstances) : { kind: 'pause', pause, times: 0, mayHaveArrived: false }
+    return pause === null ? inDoubt(summary, circumstances) : { kind: 'pause', pause, mayHaveArrived: false }
   const { code } = answer
   const { post, heedsCode } = meaningOfHttpStatus(answer.status)
   if (submittedId !== null) return withId(submittedId, answer, reading, circumstances)
@@ -160,7 +151,7 @@ function inDoubt(summary: string, { policy, attempt }: SubmitCircumstances): Sub
  */
 function duplicate(summary: string, history: SubmitHistory, code = 'E002'): SubmitVerdict {
   const { earlierInDoubt, serverErrors, renewedKeys } = history
-  const isTakenByUs = code === 'E002' && wasAnsweredUnavailable(history)
+  const isTakenByUs = code === 'E002' && history.answeredUnavailable
   if (earlierInDoubt || serverErrors > 0 || isTakenByUs)
     return {
       kind: 'uncertain',
@@ -185,34 +176,21 @@ function refused(
   const judgesData = post === 'invalid' || code === 'E001'
   if (history.earlierInDoubt && !judgesData)
     return { kind: 'uncertain', code, reason: `${summary}; an earlier attempt may have arrived`, breach: null }
-  return hasTransactionId || post === 'refused-in-doubt' || (!judgesData && wasAnsweredUnavailable(history))
+  return hasTransactionId || post === 'refused-in-doubt' || (!judgesData && history.answeredUnavailable)
     ? { kind: 'rejected', code, reason: `${summary}; the service may have the record nevertheless`, leftTrace: true }
     : { kind: 'rejected', code, reason: summary, leftTrace: false }
 }
 
-const pausesMax = 3
-
+/** A service that stores a record and then redirects would get a copy after each pause. */
 function paused(
   { status, code }: Answer & { kind: 'response' },
   summary: string,
   pause: PauseToRaise,
-  { history: { met, earlierInDoubt }, policy }: SubmitCircumstances,
+  { history: { earlierInDoubt }, policy }: SubmitCircumstances,
 ): SubmitVerdict {
-  const times = timesMet(pause, met)
-  const moved = meaningOfHttpStatus(status).post === 'moved'
-  // A service that stores the record and then redirects would get a copy after each pause.
-  if (moved && earlierInDoubt && met !== null && policy !== 'resend')
-    return { kind: 'uncertain', code, reason: `${summary}; an earlier attempt may have arrived`, breach: null, pause }
-  if (times < pausesMax) return { kind: 'pause', pause, times, mayHaveArrived: moved }
-  const reason = `${summary}; the record got this answer ${times} times while others got through, so the cause is this record`
-  return earlierInDoubt || moved
-    ? { kind: 'uncertain', code, reason: `${reason}; an earlier attempt may have arrived`, breach: null }
-    : { kind: 'rejected', code, reason, leftTrace: pause.reason === 'unavailable' }
-}
-
-function timesMet({ reason }: PauseToRaise, met: PauseStreak | null): number {
-  if (met === null || met.reason !== reason || met.othersRecovered) return 1
-  return met.othersThrough ? met.times + 1 : met.times
+  const mayHaveArrived = meaningOfHttpStatus(status).post === 'moved'
+  if (!mayHaveArrived || !earlierInDoubt || policy === 'resend') return { kind: 'pause', pause, mayHaveArrived }
+  return { kind: 'uncertain', code, reason: `${summary}; an earlier attempt may have arrived`, breach: null, pause }
 }
 
 function withoutId({ json, code }: Answer & { kind: 'response' }, summary: string): SubmitVerdict {

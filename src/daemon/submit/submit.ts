@@ -1,21 +1,13 @@
 import type { ClaimedSubmission } from '../../model/dispatch.ts'
 import type { EventCause } from '../../model/eventCauses.ts'
-import {
-  type Answer,
-  isHostFault,
-  isSameId,
-  type PauseToRaise,
-  type RequestDeps,
-  type ServiceRequest,
-} from '../../model/service.ts'
-import {
-  type AttemptResult,
-  type Change,
-  type ServerErrorPolicy,
-  type Submission,
-  type SubmissionStep,
-  type UncertainPolicy,
-  wasAnsweredUnavailable,
+import { type Answer, isHostFault, isSameId, type RequestDeps, type ServiceRequest } from '../../model/service.ts'
+import type {
+  AttemptResult,
+  Change,
+  ServerErrorPolicy,
+  Submission,
+  SubmissionStep,
+  UncertainPolicy,
 } from '../../model/submission.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
 import { decideSubmit, type SubmitVerdict } from './decideSubmit.ts'
@@ -90,7 +82,7 @@ export function toSubmitStep(
   })
   const answered = { repeatedAfter401: false }
   const earlierMay = submission.inDoubt || submission.serverErrors > 0
-  const neverPolled = { polls: 0, fruitless: 0, refusedPolls: 0, notDoneMs: null }
+  const neverPolled = { polls: 0, fruitless: 0, openedTimes: 0, notDoneMs: null }
   const accepted = (transactionId: string) => {
     const known = { ...answered, transactionId }
     if (!submission.tracked)
@@ -162,8 +154,8 @@ export function toSubmitStep(
           ...answered,
           state: 'queued',
           dueInMs: 0,
-          ...((verdict.mayHaveArrived || forgets503(submission, verdict.pause)) && { inDoubt: true }),
-          ...(verdict.times > 0 && { met: { reason: verdict.pause.reason, times: verdict.times } }),
+          ...(verdict.mayHaveArrived && { inDoubt: true }),
+          ...(verdict.pause.reason === 'unavailable' && { answeredUnavailable: true }),
         },
         cause: 'paused',
         message: `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,
@@ -173,10 +165,6 @@ export function toSubmitStep(
       return verdict satisfies never
   }
 }
-
-/** A pause for another reason overwrites `met`, which says that the service answered 503. */
-const forgets503 = (submission: Submission, pause: PauseToRaise): boolean =>
-  wasAnsweredUnavailable(submission) && pause.reason !== 'unavailable'
 
 const toldFields = ({ code, reason }: { code: string | null; reason: string }) => ({ errorCode: code, error: reason })
 

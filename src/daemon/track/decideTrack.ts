@@ -8,7 +8,7 @@ import {
   type TransactionStatus,
 } from '../../model/service.ts'
 import { meaningOfHttpStatus } from '../../model/statuses.ts'
-import { type Submission, wasAnsweredUnavailable } from '../../model/submission.ts'
+import type { Submission } from '../../model/submission.ts'
 
 export type TrackReading = Pick<AnswerReading, 'transaction' | 'pause' | 'summary'>
 
@@ -23,7 +23,7 @@ export interface TrackCircumstances {
 export interface TrackHistory
   extends Pick<
     Submission,
-    'unknownForMs' | 'resubmissions' | 'fruitless' | 'repeatedAfter401' | 'idByPerson' | 'refusedPolls' | 'met'
+    'unknownForMs' | 'resubmissions' | 'fruitless' | 'repeatedAfter401' | 'idByPerson' | 'answeredUnavailable'
   > {
   earlierInDoubt: boolean
 }
@@ -36,7 +36,7 @@ export type TrackVerdict =
   /** An earlier attempt may have arrived, too. */
   | { kind: 'uncertain'; code: string; reason: string }
   | { kind: 'pending' }
-  /** The poll got no usable answer. `refusedPolls` is set if only this transaction is refused. */
+  /** The poll got no usable answer. */
   | {
       kind: 'ask-again'
       afterMs: number
@@ -45,11 +45,10 @@ export type TrackVerdict =
       breach: Breach | null
       /** Set if the answer has a status that the interface does not have. */
       foreignStatus?: string
-      refusedPolls?: number
     }
   | { kind: 'resubmit'; afterMs: number; code: string; reason: string }
   | { kind: 'new-token'; ofAge: boolean; reason: string }
-  | { kind: 'pause'; pause: PauseToRaise; refusedPolls: number }
+  | { kind: 'pause'; pause: PauseToRaise }
 
 const unknownMaxMs = 600_000
 /** The fewest 404s in a row before a transaction counts as lost, because its time also runs during pauses and downtime. */
@@ -60,8 +59,6 @@ const backoffMaxMs = 60_000
 export const oldTransactionBackoffMaxMs = 3_600_000
 
 const resubmissionsMax = 3
-/** After this many refused polls while other records get through, only this transaction backs off. */
-const refusedPollsMax = 2
 
 /**
  * Decides what an answer to a GET means for its transaction (docs/why/states.md, "What each status means"). Never
@@ -76,25 +73,13 @@ export function decideTrack(answer: Answer, reading: TrackReading, circumstances
   const { transaction, pause, summary } = reading
   if (transaction !== null) return decideStatus(transaction, circumstances)
   if (answer.kind === 'no-answer')
-    return pause === null
-      ? askAgain(summary, null, circumstances)
-      : { kind: 'pause', pause, refusedPolls: circumstances.history.refusedPolls.times }
+    return pause === null ? askAgain(summary, null, circumstances) : { kind: 'pause', pause }
   const { get } = meaningOfHttpStatus(answer.status)
   if (get === 'token-refused' && (circumstances.hasTokenExpired || !circumstances.history.repeatedAfter401))
     return { kind: 'new-token', ofAge: circumstances.hasTokenExpired, reason: summary }
-  if (pause !== null) return refused(summary, pause, circumstances)
+  if (pause !== null) return { kind: 'pause', pause }
   if (get === 'unknown') return unknown(summary, circumstances)
   return askAgain(summary, get === 'answered' ? 'unreadable_answer' : null, circumstances)
-}
-
-/** If other records get through, a pause of all sending would return at each poll of this transaction. */
-function refused(summary: string, pause: PauseToRaise, now: TrackCircumstances): TrackVerdict {
-  const { times, othersThrough } = now.history.refusedPolls
-  const refusedPolls = times === 0 || othersThrough || times >= refusedPollsMax ? times + 1 : times
-  if (refusedPolls < refusedPollsMax) return { kind: 'pause', pause, refusedPolls }
-  const reason = `${summary}; the poll was refused again while other records got through, so the cause is this transaction`
-  const alone = askAgain(reason, null, now)
-  return { ...alone, afterMs: Math.max(alone.afterMs, pause.askedMs ?? 0), refusedPolls }
 }
 
 function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVerdict {
@@ -125,7 +110,7 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
 function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdict {
   const { history, unavailableMs } = now
   const reason = `the service processed the transaction, and it failed ${code === null ? 'without a code' : `with ${code}`}`
-  if (code === 'E002' && (history.earlierInDoubt || wasAnsweredUnavailable(history)))
+  if (code === 'E002' && (history.earlierInDoubt || history.answeredUnavailable))
     return { kind: 'uncertain', code, reason: `${reason}; an earlier attempt may have arrived` }
   if (history.idByPerson)
     return {

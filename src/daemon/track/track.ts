@@ -63,7 +63,7 @@ export function toTrackStep(
 ): SubmissionStep {
   const polled = { polls: submission.polls + 1, fruitless: 0, repeatedAfter401: false }
   const stay = stayAsked(submission)
-  const answered = { ...polled, refusedPolls: 0 }
+  const answered = { ...polled, openedTimes: 0 }
   const done = { ...answered, doneMs: Math.round(now.ageAnsweredMs) }
   const step = (change: Change, cause: EventCause, message: string | null = null): SubmissionStep => ({
     change,
@@ -123,7 +123,6 @@ export function toTrackStep(
         {
           ...polled,
           ...stay,
-          ...(verdict.refusedPolls !== undefined && { refusedPolls: verdict.refusedPolls }),
           ...(verdict.foreignStatus !== undefined && { foreignStatus: verdict.foreignStatus }),
           pollInMs: verdict.afterMs,
           unknown: verdict.unknown,
@@ -160,7 +159,7 @@ export function toTrackStep(
       )
     case 'pause':
       return {
-        change: { ...stay, repeatedAfter401: false, refusedPolls: verdict.refusedPolls },
+        change: { ...stay, repeatedAfter401: false },
         cause: 'paused',
         message: `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,
         pause: verdict.pause,

@@ -27,7 +27,6 @@ export type OperatorAct =
   | 'pause'
   | 'resume'
   | 'resume --all'
-  | 'resume --believe-refusals'
   | 'adopt'
   | 'capture'
   | 'prune'

@@ -5,7 +5,6 @@ import { type Database, epochMsSql } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { isInstanceAliveSql } from '../instances.ts'
 import { blocksKeySql } from '../keyOrder.ts'
-import { isActivePauseSql } from '../pauses.ts'
 import { type ListedSubmission, listedColumnsSql, stateSinceSql } from './selectSubmissions.ts'
 
 export interface LoggedEvent {
@@ -58,8 +57,8 @@ export interface SubmissionDetail extends Omit<ListedSubmission, 'attempts' | 'r
   pollMs: number | null
   polls: number
   fruitless: number
-  /** Refused polls in a row, while other records got through. */
-  refusedPolls: number
+  /** How often its answers paused sending while submissions of others got through. */
+  openedTimes: number
   /** The time when the service first said that it does not know the transaction. */
   unknownSinceMs: number | null
   reportDue: boolean
@@ -84,7 +83,7 @@ export async function readSubmissionDetail(db: Database, id: string): Promise<Su
     `select ${listedColumnsSql}, s.error, s.resource, s.payload, s.body, s.result, s.attempt, s.tracked, s.probing,
        s.in_doubt as "inDoubt", s.id_by_person as "idByPerson",
        s.not_done_ms is not null as answered, coalesce(poll.is_rare, false) as "polledRarely", s.held,
-       s.key is not null and ${blocksKeySql('s')} as blocks, s.polls, s.fruitless, s.refused_polls as "refusedPolls", s.report_due as "reportDue",
+       s.key is not null and ${blocksKeySql('s')} as blocks, s.polls, s.fruitless, s.opened_times as "openedTimes", s.report_due as "reportDue",
        (select p.detail from outboxd.problem p where s.report_due and p.subject = s.outbox_id
           and p.kind in ('report_refused', 'report_locked', 'mark_ineffective', 'row_missing') limit 1) as "reportTrouble",
        (select p.detail from outboxd.problem p where p.kind = 'row_conflict' and p.subject = left(s.outbox_id, 500)) as conflict,
@@ -96,7 +95,7 @@ export async function readSubmissionDetail(db: Database, id: string): Promise<Su
           where b.key = s.key and b.seq < s.seq and ${blocksKeySql('b')}
           order by b.seq limit 1) as blocker,
        (select coalesce(json_agg(json_build_object('reason', p.reason, 'detail', p.detail,
-          'sinceMs', ${epochMsSql('p.since')}, 'untilMs', ${epochMsSql('p.until')})), '[]') from outboxd.pause p where ${isActivePauseSql}) as pauses,
+          'sinceMs', ${epochMsSql('p.since')}, 'untilMs', ${epochMsSql('p.until')})), '[]') from outboxd.standing_pause p) as pauses,
        (select coalesce(free, 0) from outboxd.budget) as free,
        exists (select from outboxd.instance i where ${isInstanceAliveSql('i')}) as "daemonLives",
        (select json_agg(json_build_object('atMs', ${epochMsSql('e.at')}, 'from', e.from_state, 'to', e.to_state,
@@ -114,7 +113,7 @@ export async function readSubmissionDetail(db: Database, id: string): Promise<Su
 export async function readSubmissionVersions(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
   const { rows } = await db.query<{ id: string; version: string }>(
     `select s.id, concat_ws('.', s.revision, s.polls,
-       (select string_agg(p.reason || p.set_at, ' ' order by p.reason) from outboxd.pause p where ${isActivePauseSql}),
+       (select string_agg(p.reason || p.set_at, ' ' order by p.reason) from outboxd.standing_pause p),
        exists (select from outboxd.instance i where ${isInstanceAliveSql('i')})) as version
      from outboxd.submission s where s.id = any($1::uuid[])`,
     [ids],

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Fixture, failedE003, openFixture, payloadOf } from '../../commands/fixture.ts'
+import { openBreaker } from '../../support/breaker.ts'
 import { until } from '../../support/until.ts'
 import { type OpenedConsole, openConsole } from '../openConsole.ts'
 
@@ -73,7 +74,7 @@ describe('a record', () => {
     const id = await fixture.end({ state: 'queued' })
     const version = async () => JSON.parse((await served.get(`/records/${id}/version`)).text).version
     const before = await version()
-    await fixture.ledger.pool.query(`insert into outboxd.pause values ('operator', now(), null, 0, 'x')`)
+    await fixture.ledger.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'x')`)
     await until(version, (told) => told !== before)
   })
 
@@ -140,10 +141,7 @@ test('commands in texts of the ERP or the service do not become links on any pag
     { outboxId: '7', key: hostile, payload: payloadOf({ amount: `"${hostile}"` }) },
   )
   const { pool } = fixture.ledger
-  await pool.query(
-    "insert into outboxd.pause (reason, until, detail) values ('unauthorized', now() + interval '1 h', $1)",
-    [hostile],
-  )
+  await openBreaker(pool, { cause: 'unauthorized', detail: hostile })
   const problem = 'insert into outboxd.problem (kind, subject, detail) values ($1, $2, $2)'
   for (const kind of ['row_skipped', 'budget_starved', 'loop_failing']) await pool.query(problem, [kind, hostile])
   await served.post(`/records/${id}/show`, {}, `/records/${id}`)
@@ -163,5 +161,5 @@ test('commands in texts of the ERP or the service do not become links on any pag
     expect({ path, text: text.match(/href="\/resume\?[^"]*"/)?.[0] }).toEqual({ path, text: undefined })
     expect({ path, link: text.match(/href="\/records\/outbox%3A7"/)?.[0] }).toEqual({ path, link: undefined })
   }
-  await pool.query("delete from outboxd.pause where reason = 'unauthorized'")
+  await pool.query('delete from outboxd.pause')
 })

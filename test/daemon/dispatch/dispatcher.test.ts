@@ -1,11 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createDispatcher, type DispatcherDeps } from '../../../src/daemon/dispatch/dispatcher.ts'
-import type { ClaimRequest, RequestDemand } from '../../../src/model/dispatch.ts'
+import type { Claim, ClaimedQuestion, ClaimRequest, RequestDemand } from '../../../src/model/dispatch.ts'
 import type { Answer, PauseToRaise, TokenVerdict } from '../../../src/model/service.ts'
 import type { AttemptResult, Submission } from '../../../src/model/submission.ts'
-import { judgeTrialAnswer, requestOutcomeOf } from '../../../src/service/readAnswer.ts'
-import { findCodelessRefusalFingerprint } from '../../../src/service/responses.ts'
+import { findPauseForGetAnswer, requestOutcomeOf } from '../../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
@@ -30,7 +29,8 @@ function setup(
     free?: number
     maxInFlight?: number
     pauses?: RequestDemand['pauses']
-    proof?: RequestDemand['proof']
+    breaker?: RequestDemand['breaker']
+    trial?: 'submission' | 'poll' | 'question' | 'none'
   } = {},
 ) {
   const ledger = {
@@ -39,12 +39,18 @@ function setup(
     free: 100,
     nextFreeMs: 400,
     pauses: [] as RequestDemand['pauses'],
-    proof: 'none' as RequestDemand['proof'],
+    breaker: null as RequestDemand['breaker'],
+    trial: 'none' as 'submission' | 'poll' | 'question' | 'none',
     ...given,
   }
   const claims: ClaimRequest[] = []
   let trials = 0
-  const questions: { accessToken: string; isValid: () => boolean; answer: (answer: Answer | null) => void }[] = []
+  const questions: {
+    question: ClaimedQuestion
+    accessToken: string
+    isValid: () => boolean
+    answer: (answer: Answer | null) => void
+  }[] = []
   const unclaimed: string[] = []
   const settled: Settled[] = []
   const refused: string[] = []
@@ -116,7 +122,7 @@ function setup(
         nextDueMs: null,
         nextFreeMs: ledger.nextFreeMs,
         pauses: ledger.pauses,
-        proof: ledger.proof,
+        breaker: ledger.breaker,
       }
     },
     claims: {
@@ -145,18 +151,27 @@ function setup(
             const polled = next()
             return { submission: polled, poll: { requestId: nextRequest(), claimId: request.id } }
           }),
+          question: null,
           mayLeave: deadline(),
-          isFirstAfterTrial: ledger.proof === 'wanted' && submissions > 0,
+        }
+      },
+      async claimTrial(id, onCommit): Promise<Claim> {
+        trials += 1
+        const kind = state.othersAreQuicker ? 'none' : ledger.trial
+        onCommit([])
+        if (state.becomesSilent) state.mayClaim = false
+        const next = () => submission({ id: String(++ids) })
+        return {
+          submissions: kind === 'submission' ? [{ ...next(), requestId: nextRequest(), waitedMs: 7 }] : [],
+          polls: kind === 'poll' ? [{ submission: next(), poll: { requestId: nextRequest(), claimId: id } }] : [],
+          question:
+            kind === 'question' ? { requestId: nextRequest(), resource: 'data', transactionId: 'tx-of-last' } : null,
+          mayLeave: deadline(),
         }
       },
       async requeueUnsentClaim(id) {
         unclaimed.push(id)
         return state.knownWhatBecame
-      },
-      async claimTrialRequest() {
-        trials += 1
-        state.nowMs += state.claimTakesMs
-        return state.othersAreQuicker ? null : { requestId: nextRequest(), mayLeave: deadline() }
       },
     },
     mayClaim: () => state.mayClaim,
@@ -164,13 +179,17 @@ function setup(
       const begun = state.heartbeatGaps
       return () => state.mayClaim && state.heartbeatGaps === begun
     },
-    sendHarmlessTrial: (accessToken, isValid) =>
-      new Promise((resolve) => questions.push({ accessToken, isValid, answer: resolve })),
-    judgeAnswer: (answer) => ({
-      fingerprint: findCodelessRefusalFingerprint(answer),
-      outcome: requestOutcomeOf(answer),
-      judged: { verdict: judgeTrialAnswer(answer), hasTokenExpired: state.tokensAreOld },
-    }),
+    ask: (question, accessToken, isValid) =>
+      new Promise((resolve) =>
+        questions.push({
+          question,
+          accessToken,
+          isValid,
+          answer: (answer) =>
+            resolve({ answer, pause: answer && findPauseForGetAnswer(answer), mayTokenBeOld: state.tokensAreOld }),
+        }),
+      ),
+    outcomeOf: requestOutcomeOf,
     token: async () => state.token,
     onTokenRefused: (accessToken) => refused.push(accessToken),
     submit: send,
@@ -195,7 +214,7 @@ function setup(
     onWire.shift()?.answer(what)
     await room
   }
-  /** Answers the harmless trial request, and waits until its outcome is settled. */
+  /** Answers the question, and waits until its outcome is settled. */
   async function reply(what: Answer | null) {
     const room = nextRoom()
     questions.shift()?.answer(what)
@@ -222,7 +241,7 @@ function setup(
 test('ready submissions and due polls are sent', async () => {
   const { dispatcher, claims, onWire } = setup({ ready: 2, due: 1 })
   expect(await dispatcher.runOnce()).toBe(0)
-  expect(claims).toEqual([{ id: 'claim 0', submissions: 2, polls: 1, rarePolls: 0, trial: false }])
+  expect(claims).toEqual([{ id: 'claim 0', submissions: 2, polls: 1, rarePolls: 0 }])
   expect(onWire.map(({ accessToken }) => accessToken)).toEqual(['token', 'token', 'token'])
   expect(onWire.every(({ isValid }) => isValid())).toBe(true)
   expect(dispatcher.inFlight()).toBe(3)
@@ -339,224 +358,83 @@ describe('the next look comes', () => {
   })
 
   test.each([
-    [[{ reason: 'throttled', leftMs: 300, forMs: 0 }], 300],
-    [
-      [
-        { reason: 'throttled', leftMs: 300, forMs: 0 },
-        { reason: 'unavailable', leftMs: 700, forMs: 0 },
-      ],
-      700,
-    ],
-    [[{ reason: 'unavailable', leftMs: 200_000, forMs: 0 }], 1_000],
-    [[{ reason: 'operator', leftMs: null, forMs: 0 }], 1_000],
-    [
-      [
-        { reason: 'operator', leftMs: null, forMs: 0 },
-        { reason: 'throttled', leftMs: -5, forMs: 0 },
-      ],
-      1_000,
-    ],
+    [[{ reason: 'operator', leftMs: 300, forMs: 0 }], null, 300],
+    [[{ reason: 'operator', leftMs: null, forMs: 0 }], null, 1_000],
+    [[{ reason: 'throttled', leftMs: 300, forMs: 0 }], 300, 300],
+    [[{ reason: 'unavailable', leftMs: 200_000, forMs: 0 }], 200_000, 1_000],
+    [[{ reason: 'unreachable', leftMs: null, forMs: 0 }], null, 1_000],
   ] as [
     RequestDemand['pauses'],
+    number | null,
     number,
-  ][])('after the pauses %j in %d ms, and nothing is sent before', async (pauses, againMs) => {
-    const { dispatcher, claims } = setup({ ready: 5, due: 5, pauses })
+  ][])('after the pauses %j in %d ms, and nothing is sent before', async (pauses, leftMs, againMs) => {
+    const breaker = pauses[0]?.reason === 'operator' ? null : { leftMs, hasGetWorked: false }
+    const { dispatcher, claims } = setup({ ready: 5, due: 5, pauses, breaker })
     expect(await dispatcher.runOnce()).toBe(againMs)
     expect(claims).toEqual([])
   })
 })
 
 describe('a trial', () => {
-  const over: RequestDemand['pauses'] = [{ reason: 'throttled', leftMs: -1, forMs: 0 }]
-  const silentAnswer = noAnswer({ sent: true, cause: 'timeout' })
+  const due = { breaker: { leftMs: -1, hasGetWorked: false } }
+  const silent = worked(noAnswer({ sent: true, cause: 'timeout' }))
 
-  test('is a harmless request and never a record, because each record sent as a trial ended in doubt', async () => {
-    const { dispatcher, claims, trials, questions, onWire } = setup({ ready: 50, pauses: over })
+  test('is claimed by itself, whatever waits', async () => {
+    const { dispatcher, claims, trials, onWire } = setup({ ready: 50, due: 50, ...due, trial: 'poll' })
     expect(await dispatcher.runOnce()).toBe(0)
-    expect([claims, onWire]).toEqual([[], []])
-    expect(trials()).toBe(1)
-    expect(questions.map(({ accessToken, isValid }) => [accessToken, isValid()])).toEqual([['token', true]])
+    expect([claims, trials(), onWire.length]).toEqual([[], 1, 1])
+  })
+
+  test('may ask for a transaction that the service knows', async () => {
+    const { dispatcher, questions, reply, settled } = setup({ ...due, trial: 'question' })
+    await dispatcher.runOnce()
+    expect(questions).toMatchObject([{ accessToken: 'token', question: { transactionId: 'tx-of-last' } }])
+    expect(questions[0]?.isValid()).toBe(true)
     expect(dispatcher.inFlight()).toBe(1)
+    await reply(response(404))
+    const answers = [{ request: 'question', requestId: 'request 1', submissionId: null, sign: { kind: 'works' } }]
+    expect(settled).toMatchObject([{ transition: null, answeredRequests: ['request 1'], answers }])
   })
 
-  test('is a due poll if there is one, and a harmless request next time, so that one poll cannot block all', async () => {
-    const { dispatcher, claims, trials, onWire, answer } = setup({ ready: 50, due: 50, pauses: over })
-    await dispatcher.runOnce()
-    expect(claims).toMatchObject([{ trial: true, submissions: 0, polls: 1 }])
-    expect(onWire).toHaveLength(1)
-    await answer(worked(response(500)))
-    await dispatcher.runOnce()
-    expect(trials()).toBe(1)
-    expect(claims).toHaveLength(1)
-  })
-
-  test('waits for a free request, and while another instance has the trial', async () => {
-    const spent = setup({ ready: 1, free: 0, pauses: over })
+  test('waits for a free request, and a second if nothing can be the trial or another instance has it', async () => {
+    const spent = setup({ ready: 1, free: 0, ...due, trial: 'poll' })
     expect(await spent.dispatcher.runOnce()).toBe(400)
-    const second = setup({ ready: 1, pauses: over })
+    const second = setup({ ready: 1, ...due, trial: 'poll' })
     second.state.othersAreQuicker = true
-    expect(await second.dispatcher.runOnce()).toBe(50)
-    expect([spent.questions, second.questions]).toEqual([[], []])
-  })
-
-  test('leaves within 10 s of the begin of its claim, because another instance may then begin one', async () => {
-    const asked = setup({ pauses: over })
-    const polled = setup({ due: 1, pauses: over })
-    const proving = setup({ ready: 1, proof: 'wanted' })
-    const usual = setup({ ready: 1 })
-    for (const { dispatcher, state } of [asked, polled, proving, usual]) {
-      state.claimTakesMs = 9_000
-      await dispatcher.runOnce()
-    }
-    const areValid = () =>
-      [asked.questions, polled.onWire, proving.onWire, usual.onWire].map(([sent]) => sent?.isValid())
-    for (const { state } of [asked, polled, proving, usual]) state.nowMs += 999
-    expect(areValid()).toEqual([true, true, true, true])
-    for (const { state } of [asked, polled, proving, usual]) state.nowMs += 1
-    expect(areValid()).toEqual([false, false, false, true])
+    expect(await second.dispatcher.runOnce()).toBe(1_000)
+    expect([spent.onWire, second.onWire]).toEqual([[], []])
   })
 
   test.each([
-    response(404, { code: 'NOT_FOUND' }),
-    response(404),
-    response(400, 'no uuid'),
-    response(200, { status: 'pending' }),
-  ])('ends the pauses if the harmless request gets $status $excerpt', async (answer) => {
-    const { dispatcher, settled, reply } = setup({ ready: 1, pauses: over })
-    await dispatcher.runOnce()
-    await reply(answer)
-    expect(settled).toMatchObject([
-      { transition: null, trialSucceeded: true, trialEnded: true, pauses: [], answeredRecords: [] },
-    ])
-  })
-
-  test.each([
-    [silentAnswer, 'unreachable'],
-    [noAnswer({ sent: false, cause: 'network' }), 'unreachable'],
-    [response(502), 'unreachable'],
-    [response(500), 'unreachable'],
-    [response(200, '<h1>maintenance</h1>'), 'unreachable'],
-    [response(503), 'unavailable'],
-    [response(429), 'throttled'],
-    [response(403), 'unauthorized'],
-  ])('prolongs the pauses if the harmless request gets %j', async (answer, reason) => {
-    const { dispatcher, settled, reply } = setup({ ready: 1, pauses: over })
-    await dispatcher.runOnce()
-    await reply(answer)
-    expect(settled).toMatchObject([{ trialSucceeded: false, trialEnded: true, pauses: [{ reason }] }])
-  })
-
-  test('changes no pause if the harmless request never left', async () => {
-    const { dispatcher, settled, reply } = setup({ pauses: over })
-    await dispatcher.runOnce()
-    await reply(null)
-    expect(settled).toMatchObject([{ trialSucceeded: false, trialEnded: true, pauses: [] }])
-  })
-
-  test('needs a new token after the first 401, and raises a pause after the second', async () => {
-    const { dispatcher, settled, refused, reply } = setup({ pauses: over })
-    for (let i = 0; i < 2; i++) {
-      await dispatcher.runOnce()
-      await reply(response(401))
-    }
-    expect(refused).toEqual(['token', 'token'])
-    expect(settled.map(({ trialSucceeded, pauses }) => [trialSucceeded, pauses.map(({ reason }) => reason)])).toEqual([
-      [false, []],
-      [false, ['unauthorized']],
-    ])
-  })
-
-  test('ignores every 401 that is due to the token’s age', async () => {
-    const { dispatcher, settled, refused, reply, state } = setup({ pauses: over })
-    state.tokensAreOld = true
-    for (let i = 0; i < 3; i++) {
-      await dispatcher.runOnce()
-      await reply(response(401))
-    }
-    expect(refused).toHaveLength(3)
-    expect(settled.flatMap(({ pauses }) => pauses)).toEqual([])
-  })
-
-  test('by a poll ends the pauses if the poll is answered, and not if it goes wrong', async () => {
-    for (const [answered, trialSucceeded] of [
-      [good, true],
-      [worked(response(404)), true],
-      [worked(response(500)), false],
-      [worked(silentAnswer), false],
-      [worked(response(401)), false],
-    ] as const) {
-      const { dispatcher, settled, answer } = setup({ due: 1, pauses: over })
+    [good, { kind: 'works' }],
+    [silent, { kind: 'fails' }],
+    [worked(null), { kind: 'unknown' }],
+  ] as const)('says what its answer means for the breaker: %j', async (answered, sign) => {
+    for (const trial of ['submission', 'poll'] as const) {
+      const { dispatcher, settled, answer } = setup({ ...due, trial })
       await dispatcher.runOnce()
       await answer(answered)
-      expect(settled).toMatchObject([{ trialSucceeded, trialEnded: true, pauses: [], answeredRecords: [] }])
+      expect(settled).toMatchObject([
+        { answers: [{ request: trial, requestId: 'request 1', submissionId: '1', sign }] },
+      ])
     }
   })
 
-  test('by a poll that calls for a pause neither ends nor prolongs pauses, as only that poll may be refused', async () => {
-    const { dispatcher, settled, answer } = setup({ due: 1, pauses: over })
-    const pause: PauseToRaise = { reason: 'throttled', askedMs: null, detail: 'x' }
+  test('is given back if its claim came too late', async () => {
+    const { dispatcher, state, settled, onWire } = setup({ ready: 50, ...due, trial: 'submission' })
+    state.becomesSilent = true
     await dispatcher.runOnce()
-    await answer(worked(response(429), pause))
-    expect(settled).toMatchObject([{ trialSucceeded: false, trialEnded: true, pauses: [] }])
+    expect(onWire).toEqual([])
+    expect(settled).toMatchObject([
+      { unsentRequests: ['request 1'], answers: [{ requestId: 'request 1', sign: { kind: 'unknown' } }] },
+    ])
   })
 
   test('is not ended by the answer to another request', async () => {
     const { dispatcher, settled, answer } = setup({ ready: 1 })
     await dispatcher.runOnce()
     await answer()
-    expect(settled).toMatchObject([{ trialSucceeded: false, trialEnded: false }])
-  })
-})
-
-describe('after a trial', () => {
-  test('one record is sent by itself, and polls as usual', async () => {
-    const { dispatcher, claims } = setup({ ready: 50, due: 3, proof: 'wanted' })
-    await dispatcher.runOnce()
-    expect(claims).toMatchObject([{ submissions: 1, polls: 3, trial: false }])
-  })
-
-  test('no record is sent while another instance’s first record is in flight', async () => {
-    const { dispatcher, claims } = setup({ ready: 50, proof: 'under way' })
-    await dispatcher.runOnce()
-    expect(claims).toEqual([])
-  })
-
-  test('the trial is given back if the claim of the first record came too late', async () => {
-    const { dispatcher, state, settled, onWire } = setup({ ready: 50, proof: 'wanted' })
-    state.becomesSilent = true
-    await dispatcher.runOnce()
-    expect(onWire).toEqual([])
-    expect(settled).toMatchObject([{ transition: null, trialEnded: true, trialSucceeded: false }])
-  })
-
-  test('a first record without an answer brings the pause back, with a longer backoff', async () => {
-    const { dispatcher, settled, answer } = setup({ ready: 50, proof: 'wanted' })
-    await dispatcher.runOnce()
-    await answer(worked(noAnswer({ sent: true, cause: 'timeout' })))
-    expect(settled).toMatchObject([{ trialEnded: true, pauses: [{ reason: 'unreachable', hasLongBackoff: true }] }])
-  })
-})
-
-describe('records that got through, by answer:', () => {
-  const state = (state: 'accepted' | 'rejected' | 'uncertain' | 'queued', answer: Answer): AttemptResult => ({
-    step: { change: asChange({ state }), cause: 'failed', message: 'test', pause: null },
-    answer,
-    breach: null,
-  })
-  test.each([
-    [state('accepted', response(200, { transactionId: 'tx' })), 1],
-    [state('rejected', response(400, { detail: 'no' })), 1],
-    [state('queued', response(409, { code: 'E002' })), 1],
-    [state('rejected', response(400, '<h1>400 Bad Request</h1>')), 0],
-    [state('rejected', response(403, { detail: 'no' })), 0],
-    [state('uncertain', response(200, {})), 0],
-    [state('queued', response(500, {})), 0],
-    [state('uncertain', noAnswer({ sent: true, cause: 'timeout' })), 0],
-  ])('%j: %i', async (worked, count) => {
-    const { dispatcher, settled, answer } = setup({ ready: 1 })
-    await dispatcher.runOnce()
-    await answer(worked)
-    expect(settled[0]?.answeredRecords).toHaveLength(count)
+    expect(settled).toMatchObject([{ answers: [] }])
   })
 })
 
@@ -567,14 +445,14 @@ describe('a service that hangs', () => {
     const { dispatcher, settled, answer } = setup({ ready: 8 })
     await dispatcher.runOnce()
     for (let i = 0; i < 5; i++) await answer(i === 2 ? worked(response(502)) : silent)
-    expect(settled.map(({ pauses }) => pauses.length)).toEqual([0, 0, 0, 0, 1])
+    expect(settled.map(({ answers }) => answers.length)).toEqual([0, 0, 0, 0, 1])
   })
 
   test('is not assumed if it answers now and then', async () => {
     const { dispatcher, settled, answer } = setup({ ready: 8 })
     await dispatcher.runOnce()
     for (let i = 0; i < 8; i++) await answer(i === 4 ? worked(response(500)) : silent)
-    expect(settled.flatMap(({ pauses }) => pauses)).toEqual([])
+    expect(settled.flatMap(({ answers }) => answers)).toEqual([])
   })
 
   test('gets no new records in place of those without an answer', async () => {
@@ -593,7 +471,7 @@ describe('a service that hangs', () => {
     const { dispatcher, settled, answer } = setup({ ready: 8, maxInFlight: 1 })
     await dispatcher.runOnce()
     await answer(silent)
-    expect(settled).toMatchObject([{ pauses: [{ reason: 'unreachable' }] }])
+    expect(settled).toMatchObject([{ answers: [{ sign: { kind: 'fails', pause: { reason: 'unreachable' } } }] }])
   })
 
   test('only on records is noticed even while it answers polls', async () => {
@@ -607,7 +485,7 @@ describe('a service that hangs', () => {
         await answer(good)
       }
     }
-    expect(settled.flatMap(({ pauses }) => pauses)).toHaveLength(1)
+    expect(settled.flatMap(({ answers }) => answers)).toHaveLength(1)
   })
 })
 
@@ -719,7 +597,9 @@ describe('the token', () => {
     state.token = { kind: 'pause', pause }
     expect(await dispatcher.runOnce()).toBe(1_000)
     expect(claims).toEqual([])
-    expect(settled).toMatchObject([{ transition: null, pauses: [pause], trialSucceeded: false }])
+    expect(settled).toMatchObject([
+      { transition: null, answers: [{ request: 'token', sign: { kind: 'fails', pause } }] },
+    ])
   })
 
   test('waits for the next free request if none is free', async () => {

@@ -1,215 +1,180 @@
 import { describe, expect, test } from 'vitest'
 import {
   type EndedAttempt,
-  type FailureStreaks,
   interpretAttempt,
-  interpretTrialWithoutRecord,
-  type JudgedTrial,
-  noFailureStreaks,
-  resetUnansweredStreaks,
+  interpretQuestion,
+  noSilence,
+  type SilentStreaks,
 } from '../../../src/daemon/dispatch/interpretAttempt.ts'
 import type { Answer, PauseToRaise } from '../../../src/model/service.ts'
-import type { AttemptResult, State } from '../../../src/model/submission.ts'
-import { judgeTrialAnswer, requestOutcomeOf } from '../../../src/service/readAnswer.ts'
+import type { AttemptResult } from '../../../src/model/submission.ts'
+import { findPauseForGetAnswer, requestOutcomeOf } from '../../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../../support/answers.ts'
+import { asChange, type GivenChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
 
-const circumstances = { maxInFlight: 8, free: 50, ageMs: () => 0 }
+const context = { maxInFlight: 8, free: 50, ageMs: () => 0 }
 const silent = noAnswer({ sent: true, cause: 'timeout' })
-const throttled: PauseToRaise = { reason: 'throttled', askedMs: 1_000, detail: 'x' }
+const suspended = noAnswer({ sent: true, cause: 'suspended' })
+const pauseOf = (reason: PauseToRaise['reason']): PauseToRaise => ({ reason, askedMs: null, detail: 'x' })
 const pollClaim = { requestId: '1', claimId: 'claim' }
 
-const result = (answer: Answer | null, pause: PauseToRaise | null = null, state: State = 'queued'): AttemptResult => ({
-  step: { change: { state } as AttemptResult['step']['change'], cause: 'retried', message: 'in words', pause },
+const result = (
+  answer: Answer | null,
+  pause: PauseToRaise | null = null,
+  change: GivenChange = { state: 'queued' },
+): AttemptResult => ({
+  step: { change: asChange(change), cause: 'retried', message: 'in words', pause },
   answer,
   breach: null,
-})
-const judge = (answer: Answer, hasTokenExpired = false): JudgedTrial => ({
-  verdict: judgeTrialAnswer(answer),
-  hasTokenExpired,
 })
 
 const record = (answer: Answer | null, given: Partial<EndedAttempt> = {}): EndedAttempt => ({
   submission: submission(),
   poll: null,
-  trial: false,
+  requestId: '1',
+  isTrial: false,
   attempted: result(answer),
-  fingerprint: null,
   outcome: answer && requestOutcomeOf(answer),
-  judged: null,
   ...given,
 })
 const poll = (answer: Answer | null, given: Partial<EndedAttempt> = {}) => record(answer, { poll: pollClaim, ...given })
+const paused = (answer: Answer, reason: PauseToRaise['reason'], change?: GivenChange) => ({
+  attempted: result(answer, pauseOf(reason), change),
+})
 /** A success without an id, as from a gateway or from a service that names its ids differently. */
 const unnamed = record(response(200, {}), {
-  attempted: { ...result(response(200, {}), null, 'uncertain'), breach: 'missing_id' },
+  attempted: { ...result(response(200, {}), null, { state: 'uncertain' }), breach: 'missing_id' },
 })
-const trialPoll = (answer: Answer) => poll(answer, { trial: true, judged: judge(answer) })
-const streaks = (given: Partial<FailureStreaks>): FailureStreaks => ({ ...noFailureStreaks, ...given })
 
-const interpret = (attempt: EndedAttempt, before: FailureStreaks = noFailureStreaks) =>
-  interpretAttempt(attempt, before, circumstances)
+const interpret = (attempt: EndedAttempt, before: SilentStreaks = noSilence) =>
+  interpretAttempt(attempt, before, context)
+const signs = (attempt: EndedAttempt, before: SilentStreaks = noSilence) =>
+  interpret(attempt, before).work.answers.map(({ sign }) => sign)
 
 describe('missing answers', () => {
-  test.each([
-    ['a record unanswered', record(silent), {}, { silentRequests: 1, silentPosts: 1 }],
-    ['a poll unanswered', poll(silent), {}, { silentRequests: 1, silentPosts: 0 }],
-    ['a gateway’s answer', record(response(502)), {}, { silentRequests: 1, silentPosts: 1 }],
-    ['a success that names no transaction', unnamed, {}, { silentRequests: 1, silentPosts: 1 }],
-    ['a record answered', record(response(200, {})), { silentRequests: 3, silentPosts: 3 }, {}],
-    ['a poll answered', poll(response(200, {})), { silentRequests: 3, silentPosts: 3 }, { silentPosts: 3 }],
-    ['a request that never left', record(null), { silentRequests: 3 }, { silentRequests: 3 }],
-    [
-      'a pause of its own',
-      record(silent, { attempted: result(silent, throttled) }),
-      { silentRequests: 3 },
-      { silentRequests: 3 },
-    ],
-    ['a trial', trialPoll(silent), { silentRequests: 3 }, { silentRequests: 3 }],
-  ] as [
-    string,
-    EndedAttempt,
-    Partial<FailureStreaks>,
-    Partial<FailureStreaks>,
-  ][])('counted after %s: %#', (_, attempt, before, after) => {
-    expect(interpret(attempt, streaks(before)).streaks).toEqual(streaks(after))
+  test.each<[string, EndedAttempt, SilentStreaks, SilentStreaks]>([
+    ['a record unanswered', record(silent), noSilence, { requests: 1, submissions: 1 }],
+    ['a poll unanswered', poll(silent), noSilence, { requests: 1, submissions: 0 }],
+    ['a gateway’s answer', record(response(502)), noSilence, { requests: 1, submissions: 1 }],
+    ['a success that names no transaction', unnamed, noSilence, { requests: 1, submissions: 1 }],
+    ['a record answered', record(response(200, {})), { requests: 3, submissions: 3 }, noSilence],
+    ['a poll answered', poll(response(200, {})), { requests: 3, submissions: 3 }, { requests: 0, submissions: 3 }],
+    ['a request that never left', record(null), { requests: 3, submissions: 1 }, { requests: 3, submissions: 1 }],
+  ])('counted after %s', (_, attempt, before, after) => {
+    expect(interpret(attempt, before).streaks).toEqual(after)
   })
 
-  test.each([
-    ['the fourth request in a row', poll(silent), { silentRequests: 3 }, []],
-    ['the fifth request in a row', poll(silent), { silentRequests: 4 }, ['unreachable']],
-    ['the fifth record, polls being answered', record(silent), { silentPosts: 4 }, ['unreachable']],
+  test.each<[string, EndedAttempt, SilentStreaks, object[]]>([
+    ['the fourth request in a row', poll(silent), { requests: 3, submissions: 0 }, []],
+    ['the fifth request in a row', poll(silent), { requests: 4, submissions: 0 }, [{ isOfSubmission: false }]],
+    ['the fifth, with a record among them', poll(silent), { requests: 4, submissions: 1 }, [{ isOfSubmission: true }]],
     [
-      'a pause of its own',
-      record(silent, { attempted: result(silent, throttled) }),
-      { silentRequests: 4 },
-      ['throttled'],
+      'the fifth record, polls being answered',
+      record(silent),
+      { requests: 0, submissions: 4 },
+      [{ isOfSubmission: true }],
     ],
-    ['the fifth success that names no transaction', unnamed, { silentPosts: 4 }, ['unreachable']],
-    ['a trial', trialPoll(silent), { silentRequests: 9 }, []],
-  ] as [
-    string,
-    EndedAttempt,
-    Partial<FailureStreaks>,
-    string[],
-  ][])('lead to pauses after %s: %#', (_, attempt, before, reasons) => {
-    const { work, shouldResetStreaks: endsSilence } = interpret(attempt, streaks(before))
-    expect(work.pauses.map(({ reason }) => reason)).toEqual(reasons)
-    expect(endsSilence).toBe(reasons.length > 0)
+    ['the fifth success that names no transaction', unnamed, { requests: 0, submissions: 4 }, [{ isInDoubt: true }]],
+    ['one of a trial', record(silent, { isTrial: true }), noSilence, [{ isOfSubmission: true }]],
+  ])('open the breaker after %s', (_, attempt, before, expected) => {
+    const { work, shouldResetStreaks } = interpret(attempt, before)
+    const fails = { kind: 'fails', pause: { reason: 'unreachable' }, isOfRecord: true }
+    expect(work.answers).toMatchObject(expected.map((sign) => ({ requestId: '1', sign: { ...fails, ...sign } })))
+    expect(shouldResetStreaks).toBe(expected.length > 0)
   })
 
   test('of fewer records are enough if fewer are sent at once', () => {
-    const { work } = interpretAttempt(record(silent), noFailureStreaks, { ...circumstances, maxInFlight: 1 })
-    expect(work.pauses).toHaveLength(1)
+    const { work } = interpretAttempt(record(silent), noSilence, { ...context, maxInFlight: 1 })
+    expect(work.answers).toHaveLength(1)
   })
 
-  test('due to a different server are described in the pause', () => {
-    const [pause] = interpret(record(response(502)), streaks({ silentRequests: 4 })).work.pauses
-    expect(pause).toMatchObject({ answeredByOther: true, detail: expect.stringContaining('in words') })
-  })
-
-  test('are counted from 0 once the pause is written; refused tokens are not', () => {
-    expect(resetUnansweredStreaks({ silentRequests: 5, silentPosts: 5, trialTokensRefused: 1 })).toEqual(
-      streaks({ trialTokensRefused: 1 }),
-    )
+  test('due to a different server are described in the pause, but not in the log', () => {
+    const [sign] = signs(record(response(502)), { requests: 4, submissions: 0 })
+    expect(sign).toMatchObject({ pause: { detail: expect.stringContaining('in words') } })
+    expect(sign?.kind === 'fails' && sign.pause.logDetail).not.toContain('in words')
   })
 })
 
-describe('the first record after a trial', () => {
-  test.each([
-    ['unanswered', silent, [true]],
-    ['answered by something else, perhaps for this record alone', response(502), [undefined]],
-    ['answered', response(200, {}), []],
-  ])('%s: its pauses have a long backoff %#', (_, answer, patient) => {
-    const { work } = interpret(record(answer, { trial: true }))
-    expect(work).toMatchObject({ trialEnded: true, trialSucceeded: false })
-    expect(work.pauses.map((pause) => pause.hasLongBackoff)).toEqual(patient)
-  })
-})
-
-describe('a poll that is sent as a trial', () => {
-  test.each([
-    ['a success', response(200, {}), true],
-    ['a refusal', response(404), true],
-    ['a server’s error', response(500), false],
-    ['no answer', silent, false],
-    ['a refused token', response(401), false],
-  ])('%s: ends the pauses %#', (_, answer, trialSucceeded) => {
-    expect(interpret(trialPoll(answer)).work).toMatchObject({ trialSucceeded, trialEnded: true, pauses: [] })
-  })
-
-  test('that calls for a pause neither ends nor prolongs pauses, because only that poll may be refused', () => {
-    const attempted = result(response(429), throttled)
-    const { work, shouldResetStreaks: endsSilence } = interpret(poll(null, { trial: true, attempted }))
-    expect(work).toMatchObject({ trialSucceeded: false, trialEnded: true, pauses: [] })
-    expect(endsSilence).toBe(false)
-  })
-})
-
-describe('a harmless request as a trial', () => {
-  const ask = (answer: Answer | null, before: Partial<FailureStreaks> = {}, isTokenOutlived = false) =>
-    interpretTrialWithoutRecord(
-      answer && { answer, judged: judge(answer, isTokenOutlived) },
-      streaks(before),
-      circumstances,
-    )
-
-  test.each([
-    ['a refusal', response(404), {}, { trialSucceeded: true }, 0],
+describe('an answer says to the breaker', () => {
+  const forbidden = response(403)
+  const redirect = response(302)
+  test.each<[string, EndedAttempt, object[]]>([
+    ['nothing if it is usable', record(response(200, {})), []],
+    ['nothing if the record is refused', record(response(400)), []],
+    ['nothing after a 500', record(response(500)), []],
     [
-      'a pause',
-      response(429),
-      { trialTokensRefused: 1 },
-      { trialSucceeded: false, pauses: [{ reason: 'throttled' }] },
-      0,
+      'that submissions fail, after a 503',
+      record(response(503, { code: 'E003' }), paused(response(503, { code: 'E003' }), 'unavailable')),
+      [
+        {
+          kind: 'fails',
+          code: 'E003',
+          isOfRecord: true,
+          isOfSubmission: true,
+          isInDoubt: false,
+          isForbiddenGet: false,
+        },
+      ],
     ],
-    ['no answer', silent, {}, { trialSucceeded: false, pauses: [{ reason: 'unreachable' }] }, 0],
-    ['a request that never left', null, { trialTokensRefused: 1 }, { trialSucceeded: false, pauses: [] }, 1],
-    ['the first 401', response(401), {}, { trialSucceeded: false, pauses: [] }, 1],
-    ['the second 401', response(401), { trialTokensRefused: 1 }, { pauses: [{ reason: 'unauthorized' }] }, 2],
-  ] as [
-    string,
-    Answer | null,
-    Partial<FailureStreaks>,
-    object,
-    number,
-  ][])('%s: %#', (_, answer, before, work, tokensRefused) => {
-    const interpretation = ask(answer, before)
-    expect(interpretation.work).toMatchObject({ transition: null, trialEnded: true, ...work })
-    expect(interpretation.streaks).toEqual(streaks({ trialTokensRefused: tokensRefused }))
-    expect(interpretation.shouldResetStreaks).toBe(false)
+    [
+      'that a record is in doubt, after a redirect',
+      record(redirect, paused(redirect, 'unauthorized', { state: 'queued', inDoubt: true })),
+      [{ isInDoubt: true, isOfSubmission: true }],
+    ],
+    [
+      'that no record is the cause, if nothing left',
+      record(null, paused(noAnswer({ sent: false, cause: 'network' }), 'unreachable')),
+      [{ isOfRecord: false, isOfSubmission: false }],
+    ],
+    ['the same after a 429', record(null, paused(response(429), 'throttled')), [{ isOfRecord: false }]],
+    ['that a GET is forbidden', poll(null, paused(forbidden, 'unauthorized')), [{ isForbiddenGet: true }]],
+    ['that a record is forbidden', record(null, paused(forbidden, 'unauthorized')), [{ isForbiddenGet: false }]],
+    ['that the trial worked', poll(response(404), { isTrial: true }), [{ kind: 'works' }]],
+    ['that the trial worked, after a 500', poll(response(500), { isTrial: true }), [{ kind: 'works' }]],
+    ['that the trial never left', record(null, { isTrial: true }), [{ kind: 'unknown' }]],
+    ['that this process was suspended', record(suspended, { isTrial: true }), [{ kind: 'unknown' }]],
+  ])('%s', (_, attempt, expected) => {
+    expect(signs(attempt)).toMatchObject(expected)
   })
 
-  test('a 401 due to the token’s age does not count, and the token is still dropped', () => {
-    const { work, streaks: after, isTokenRefused } = ask(response(401), {}, true)
-    expect([work.pauses, after.trialTokensRefused, isTokenRefused]).toEqual([[], 0, true])
-  })
-
-  test('requests without an answer stay counted', () => {
-    expect(ask(response(404), { silentRequests: 4 }).streaks.silentRequests).toBe(4)
+  test('nothing of a trial with a token that has to be renewed', () => {
+    const attempted = result(response(401))
+    const step = { ...attempted.step, cause: 'new_token' } as const
+    expect(signs(record(null, { isTrial: true, attempted: { ...attempted, step } }))).toEqual([{ kind: 'unknown' }])
   })
 })
 
-describe('what a record’s answer says about others', () => {
-  const others = (answer: Answer, state: State, fingerprint: string | null) => {
-    const attempted = result(answer, null, state)
-    const { answeredRecords, refusals } = interpret(record(answer, { attempted, fingerprint })).work
-    return { passages: answeredRecords.length, refusals: refusals.length }
+describe('a question works with almost any answer', () => {
+  const ask = (answer: Answer | null, mayTokenBeOld = false) => {
+    const pause = answer === null ? null : findPauseForGetAnswer(answer)
+    return interpretQuestion({ requestId: '3', answer, pause, mayTokenBeOld }, { requests: 4, submissions: 0 }, context)
   }
 
-  test.each([
-    ['accepted', response(200, { transactionId: 'tx' }), 'accepted', null, { passages: 1, refusals: 0 }],
-    ['rejected under a code', response(400, { code: 'E001' }), 'rejected', null, { passages: 1, refusals: 0 }],
-    ['rejected in words', response(400, { detail: 'no' }), 'rejected', 'print', { passages: 1, refusals: 1 }],
-    ['refused by a gateway', response(400, '<h1>no</h1>'), 'rejected', 'print', { passages: 0, refusals: 1 }],
-    ['unanswered', silent, 'uncertain', null, { passages: 0, refusals: 0 }],
-  ] as [string, Answer, State, string | null, object][])('%s', (_, answer, state, fingerprint, expected) => {
-    expect(others(answer, state, fingerprint)).toEqual(expected)
+  test.each<[Answer | null, object]>([
+    [response(200, { status: 'completed' }), { kind: 'works' }],
+    [response(404), { kind: 'works' }],
+    [response(400, 'no uuid'), { kind: 'works' }],
+    [response(500), { kind: 'works' }],
+    [response(403), { kind: 'fails', isForbiddenGet: true }], // the breaker takes it for an answer
+    [response(503), { kind: 'fails', pause: { reason: 'unavailable' }, isForbiddenGet: false }],
+    [response(429), { kind: 'fails', pause: { reason: 'throttled' } }],
+    [response(302), { kind: 'fails', pause: { reason: 'unauthorized' } }],
+    [response(401), { kind: 'fails', pause: { reason: 'unauthorized' } }],
+    [response(502), { kind: 'fails', pause: { reason: 'unreachable' } }],
+    [response(200, '<h1>maintenance</h1>'), { kind: 'fails', pause: { reason: 'unreachable' } }],
+    [silent, { kind: 'fails', pause: { reason: 'unreachable' } }],
+    [suspended, { kind: 'unknown' }],
+    [null, { kind: 'unknown' }],
+  ])('%j', (answer, sign) => {
+    const { work, streaks } = ask(answer)
+    expect(work).toMatchObject({ transition: null, answers: [{ request: 'question', requestId: '3', sign }] })
+    expect(streaks.requests).toBe(4)
   })
 
-  test('nothing if it is a poll’s', () => {
-    const { answeredRecords, refusals } = interpret(poll(response(200, {}), { fingerprint: 'print' })).work
-    expect([answeredRecords, refusals]).toEqual([[], []])
+  test('a 401 to a token that may be old says nothing, and the token is dropped', () => {
+    const { work, isTokenRefused } = ask(response(401), true)
+    expect([work.answers[0]?.sign, isTokenRefused]).toEqual([{ kind: 'unknown' }, true])
   })
 })
 
@@ -222,7 +187,7 @@ test.each([
 })
 
 test('a 401 drops the token, whatever the request was', () => {
-  expect([record, poll, trialPoll].map((of) => interpret(of(response(401))).isTokenRefused)).toEqual([true, true, true])
+  expect([record, poll].map((of) => interpret(of(response(401))).isTokenRefused)).toEqual([true, true])
   expect(interpret(record(response(403))).isTokenRefused).toBe(false)
 })
 

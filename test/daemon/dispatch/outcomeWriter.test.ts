@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import { createOutcomeWriter, emptyOutcome, type OutcomeToWrite } from '../../../src/daemon/dispatch/outcomeWriter.ts'
 import type { OutcomeBatch } from '../../../src/model/dispatch.ts'
+import { breakerAnswer, fails } from '../../support/breaker.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
+import { until } from '../../support/until.ts'
 
 const passing = new Error('the database is away')
 const refusal = new Error('refused')
@@ -27,6 +29,9 @@ const work = (id: string | null, given: Partial<Omit<OutcomeBatch, 'transitions'
 /** Requests whose end was written in a batch without outcomes. */
 const endedAlone = (writes: readonly OutcomeBatch[]) =>
   writes.flatMap(({ transitions, answeredRequests }) => (transitions.length === 0 ? answeredRequests : []))
+
+/** An answer that opens the breaker. */
+const refused = breakerAnswer('submission', '1', fails('unavailable', { isOfSubmission: true }), 'a')
 
 const idsOf = ({ transitions }: OutcomeBatch) => transitions.map(({ submission }) => submission.id)
 
@@ -93,24 +98,21 @@ test('one write runs at a time, and the next takes all outcomes that came in bet
   expect(writes.map(idsOf)).toEqual([['a'], ['b', 'c', 'd']])
 })
 
-test('a batch has every pause, the lowest number of requests left, and whether a trial succeeded or ended', async () => {
+test('a batch has every answer and the lowest number of requests left', async () => {
   const { outcomeWriter, writes, shut, letThrough } = setup()
-  const pause = { reason: 'throttled', askedMs: null, detail: 'x' } as const
   shut()
   const added = [
     outcomeWriter.add(work('a')),
-    outcomeWriter.add(work('b', { pauses: [pause], remaining: { requests: 7, ageMs: () => 7 } })),
-    outcomeWriter.add(work('c', { pauses: [pause], remaining: { requests: 3, ageMs: () => 3 }, trialSucceeded: true })),
-    outcomeWriter.add(work(null, { trialEnded: true })),
+    outcomeWriter.add(work('b', { answers: [refused], remaining: { requests: 7, ageMs: () => 7 } })),
+    outcomeWriter.add(work('c', { answers: [refused], remaining: { requests: 3, ageMs: () => 3 } })),
+    outcomeWriter.add(work(null, { answers: [refused] })),
   ]
   letThrough()
   await Promise.all(added)
-  expect(writes[0]).toMatchObject({ pauses: [], remaining: null, trialSucceeded: false, trialEnded: false })
+  expect(writes[0]).toMatchObject({ answers: [], remaining: null })
   expect(writes[1]).toMatchObject({
-    pauses: [pause, pause],
+    answers: [refused, refused, refused],
     remaining: { requests: 3 },
-    trialSucceeded: true,
-    trialEnded: true,
   })
   expect(writes[1]?.remaining?.ageMs()).toBe(7)
 })
@@ -148,7 +150,7 @@ test('an outcome that the database refuses is written separately, and only that 
   await Promise.all(added)
   expect(written).toEqual(['first', 'a', 'b'])
   expect(abandoned).toEqual([['bad']])
-  expect(endedAlone(writes)).toEqual(['a', 'bad', 'b'])
+  expect(endedAlone(writes)).toEqual(['bad'])
 })
 
 test('an outcome whose record is locked is written when the lock is released, and no other waits for it', async () => {
@@ -162,7 +164,7 @@ test('an outcome whose record is locked is written when the lock is released, an
   await outcomeWriter.add(work('later'))
   expect(written).toEqual(['first', 'a', 'b', 'later'])
   expect(outcomeWriter.unwritten()).toEqual([{ submissionId: 'held', sinceMs: 7, error: lock }])
-  expect(endedAlone(writes).slice(0, 3)).toEqual(['a', 'held', 'b'])
+  expect(endedAlone(writes)).toEqual(['held'])
   isLocked = false
   await Promise.all(added)
   expect(written.at(-1)).toBe('held')
@@ -177,18 +179,30 @@ test('a refused outcome does not delay the next (it blocked all later outcomes f
   expect(written).toEqual(['good'])
 })
 
-test('written one by one, a refusal stays with its record, because it counts only with it', async () => {
-  const { outcomeWriter, writes } = setup({ outcome: (_, nth) => (nth === 1 ? lock : null) })
-  const refusals = [{ submissionId: 'a', resource: 'data', fingerprint: '400', summary: '400' } as const]
-  await outcomeWriter.add(work('a', { refusals }))
-  expect(writes.slice(1).flatMap((batch) => batch.refusals.map(() => idsOf(batch)))).toEqual([['a']])
+test('the breaker opens at once, even if the step of its record is refused or has to wait for a lock', async () => {
+  for (const [error, isGivenUp] of [
+    [refusal, true],
+    [lock, false],
+  ] as const) {
+    let isAway = true
+    const outcome = ({ transitions }: OutcomeBatch) => (transitions.length > 0 && isAway ? error : null)
+    const { outcomeWriter, writes, abandoned } = setup({ outcome })
+    const added = outcomeWriter.add(work('a', { answers: [refused] }))
+    await until(
+      () => writes.filter(({ answers, transitions }) => answers.length === 1 && transitions.length === 0).length,
+      (count) => count === 1,
+    )
+    isAway = isGivenUp
+    await added
+    expect(abandoned).toEqual(isGivenUp ? [['a']] : [])
+    expect(writes.at(-1)).toMatchObject({ answers: [], transitions: [{ submission: { id: 'a' } }] })
+  }
 })
 
-test('a pause that the database refuses does not prevent its outcome from being written', async () => {
-  const { outcomeWriter, written, abandoned } = setup({ outcome: ({ pauses }) => (pauses.length > 0 ? refusal : null) })
-  await outcomeWriter.add(work('a', { pauses: [{ reason: 'throttled', askedMs: null, detail: '' }] }))
+test('an answer that the database refuses does not prevent its outcome from being written', async () => {
+  const { outcomeWriter, written } = setup({ outcome: ({ answers }) => (answers.length > 0 ? refusal : null) })
+  await outcomeWriter.add(work('a', { answers: [refused] }))
   expect(written).toEqual(['a'])
-  expect(abandoned).toEqual([[]])
 })
 
 test('among many outcomes with failures of both kinds, none is lost and none is written twice', async () => {
@@ -212,15 +226,15 @@ test('among many outcomes with failures of both kinds, none is lost and none is 
 
 test('an outcome that is refused for its texts is written without them, and no other waits for it', async () => {
   const hostile = 'x'.repeat(3_000)
-  const outcome = ({ transitions, pauses }: OutcomeBatch) =>
-    JSON.stringify([transitions.map(({ change }) => change), pauses]).includes(hostile) ? refusal : null
+  const outcome = ({ transitions, answers }: OutcomeBatch) =>
+    JSON.stringify([transitions.map(({ change }) => change), answers]).includes(hostile) ? refusal : null
   const { outcomeWriter, written, bared, abandoned, writes, waits } = setup({ outcome })
-  const bad = work('bad', { pauses: [{ reason: 'throttled', askedMs: null, detail: 'slow down' }] })
+  const bad = work('bad', { answers: [refused] })
   Object.assign(bad.transition?.change ?? {}, { error: hostile, errorCode: hostile })
   const added = [outcomeWriter.add(bad), outcomeWriter.add(work('a')), outcomeWriter.add(work('b'))]
   await Promise.all(added.slice(1))
   expect(written).toEqual(['bad', 'a', 'b'])
-  expect(writes.some(({ pauses, transitions }) => pauses.length > 0 && transitions.length === 0)).toBe(true)
+  expect(writes.some(({ answers, transitions }) => answers.length > 0 && transitions.length === 0)).toBe(true)
   await added[0]
   expect(waits).toEqual([])
   expect(bared.map(idsOf)).toEqual([['bad']])

@@ -11,7 +11,6 @@ const idle: InstanceState = {
   isPausing: false,
   mayClaim: true,
   silentRecords: 0,
-  lastTrialWasPoll: false,
   balance: null,
 }
 
@@ -25,7 +24,7 @@ const nothingWaits: RequestDemand = {
   nextDueMs: null,
   nextFreeMs: null,
   pauses: [],
-  proof: 'none',
+  breaker: null,
 }
 
 const work: Partial<RequestDemand> = { submissionsReady: 3, pollsDue: 2, rarePollsDue: 1 }
@@ -37,11 +36,13 @@ const sends = (submissions: number, polls: number, rarePolls: number) => ({
   rarePolls,
 })
 const pause = (leftMs: number | null): RequestDemand['pauses'][number] => ({
-  reason: 'throttled',
+  reason: 'operator',
   leftMs,
   forMs: 5_000,
 })
-const over = pause(-1)
+const breaker = (leftMs: number | null, hasGetWorked = false) => ({ breaker: { leftMs, hasGetWorked } })
+const over = { pauses: [{ ...pause(-1), reason: 'throttled' as const }], ...breaker(-1) }
+const trial = { kind: 'trial' }
 
 test.each<[string, Partial<InstanceState>, Partial<RequestDemand>, object]>([
   ['work and free requests', {}, work, sends(3, 2, 1)],
@@ -57,18 +58,21 @@ test.each<[string, Partial<InstanceState>, Partial<RequestDemand>, object]>([
   ['pauses', {}, { ...work, pauses: [pause(300), pause(700)] }, waits(700)],
   ['a long pause', {}, { ...work, pauses: [pause(200_000)] }, waits(1_000)],
   ['a pause that an operator ends', {}, { ...work, pauses: [pause(null), pause(5)] }, waits(1_000)],
-  ['a pause that is over beside one that is not', {}, { ...work, pauses: [over, pause(300)] }, waits(300)],
-  ['a pause that is just over', {}, { ...work, pauses: [pause(0)] }, { kind: 'trial', by: 'poll' }],
-  ['pauses that are over', {}, { ...work, pauses: [over] }, { kind: 'trial', by: 'poll' }],
-  ['after a poll as trial', { lastTrialWasPoll: true }, { ...work, pauses: [over] }, { kind: 'trial', by: 'question' }],
-  ['over, and no poll due', {}, { submissionsReady: 3, pauses: [over] }, { kind: 'trial', by: 'question' }],
-  ['over, and no free request', {}, { ...work, pauses: [over], free: 0, nextFreeMs: 400 }, waits(400)],
-  ['over, and no free request in sight', {}, { ...work, pauses: [over], free: 0 }, waits(1_000)],
-  ['over, and a free request far ahead', {}, { ...work, pauses: [over], free: 0, nextFreeMs: 3_600_000 }, waits(1_000)],
+  ['the breaker’s pause over beside an operator’s', {}, { ...work, ...over, pauses: [pause(300)] }, waits(300)],
+  ['the breaker’s pause just over', {}, { ...work, ...breaker(0) }, trial],
+  ['the breaker’s pause over', {}, { ...work, ...over }, trial],
+  ['over, and nothing to send', {}, over, trial],
+  ['over, and no free request', {}, { ...work, ...over, free: 0, nextFreeMs: 400 }, waits(400)],
+  ['over, and no free request in sight', {}, { ...work, ...over, free: 0 }, waits(1_000)],
+  ['over, and a free request far ahead', {}, { ...work, ...over, free: 0, nextFreeMs: 3_600_000 }, waits(1_000)],
+  ['the trial of another instance', {}, { ...work, ...breaker(700) }, waits(700)],
+  ['a breaker that a person ends', {}, { ...work, ...breaker(null) }, waits(1_000)],
+  ['a breaker that needs a submission', {}, { ...work, ...breaker(-1, true) }, trial],
+  ['a breaker that needs a submission, and only polls due', {}, { pollsDue: 1, ...breaker(-1, true) }, sends(0, 1, 0)],
+  ['the trial of another instance after a GET', {}, { ...work, ...breaker(700, true) }, sends(0, 2, 1)],
+  ['a submission that waits for a person', {}, { ...work, ...breaker(null, true) }, sends(0, 2, 1)],
 
-  // The first record after a trial, and missing answers.
-  ['after a trial', {}, { ...work, proof: 'wanted' }, sends(1, 2, 1)],
-  ['after a trial, its record under way', {}, { ...work, proof: 'under way' }, sends(0, 2, 1)],
+  // Missing answers.
   ['five records unanswered', { silentRecords: 5 }, { submissionsReady: 20 }, sends(3, 0, 0)],
   [
     'unanswered ones and others on the wire',

@@ -70,21 +70,11 @@ test.each<[SubmitVerdict, Partial<Submission>, object]>([
   [{ kind: 'new-token', ofAge: false, reason: '401' }, {}, { state: 'queued', dueInMs: 0, repeatedAfter401: true }],
   [{ kind: 'new-token', ofAge: true, reason: '401' }, {}, { state: 'queued', dueInMs: 0 }],
   [
-    { kind: 'pause', pause, times: 0, mayHaveArrived: false },
+    { kind: 'pause', pause, mayHaveArrived: false },
     { repeatedAfter401: true },
     { state: 'queued', dueInMs: 0, repeatedAfter401: false },
   ],
-  [
-    { kind: 'pause', pause, times: 2, mayHaveArrived: false },
-    {},
-    { state: 'queued', dueInMs: 0, met: { reason: pause.reason, times: 2 } },
-  ],
-  [{ kind: 'pause', pause, times: 0, mayHaveArrived: true }, {}, { state: 'queued', dueInMs: 0, inDoubt: true }],
-  [
-    { kind: 'pause', pause, times: 1, mayHaveArrived: false },
-    { met: { reason: 'unavailable', times: 1, othersThrough: true, othersRecovered: false } },
-    { state: 'queued', inDoubt: true, met: { reason: pause.reason, times: 1 } },
-  ],
+  [{ kind: 'pause', pause, mayHaveArrived: true }, {}, { state: 'queued', dueInMs: 0, inDoubt: true }],
 ])('the verdict %o for %o', (verdict, given, change) => {
   const step = advance(verdict, given)
   expect(step.change).toMatchObject(change)

@@ -98,8 +98,7 @@ describe('E002, whatever the status', () => {
 
   test('after a 503: uncertain, because that attempt may have arrived', () => {
     const duplicate = response(409, { code: 'E002' })
-    const met = { reason: 'unavailable', times: 1, othersThrough: true, othersRecovered: false } as const
-    expect(kind(decide(duplicate, { history: { met } }))).toBe('uncertain')
+    expect(kind(decide(duplicate, { history: { answeredUnavailable: true } }))).toBe('uncertain')
   })
 
   test('with three renewed keys: failed', () => {
@@ -241,17 +240,13 @@ describe('403, 407 and redirects', () => {
   })
 
   test('a second redirect: uncertain but under `resend`, so that no copy follows each pause', () => {
-    const met = { reason: 'unauthorized', times: 1, othersThrough: false, othersRecovered: false } as const
-    const history = { earlierInDoubt: true, met }
+    const history = { earlierInDoubt: true }
     for (const policy of ['hold', 'probe'] as const)
       expect(decide(response(302), { history, policy })).toMatchObject({
         kind: 'uncertain',
         pause: { reason: 'unauthorized' },
       })
-    const throttledBetween = { ...history, met: { ...met, reason: 'throttled' } } as const
-    expect(kind(decide(response(302), { history: throttledBetween }))).toBe('uncertain')
     expect(kind(decide(response(302), { history, policy: 'resend' }))).toBe('pause')
-    expect(kind(decide(response(302), { history: { earlierInDoubt: true } }))).toBe('pause') // in doubt by a 500
     expect(kind(decide(response(403), { history }))).toBe('pause')
   })
 
@@ -283,51 +278,25 @@ describe('300, 303 and 304: the request was performed (each was sent again and a
   })
 })
 
-describe('the same pause again and again', () => {
-  const met = { reason: 'unauthorized', times: 2, othersThrough: true, othersRecovered: false } as const
-  const refused = response(403, '<h1>Forbidden by the firewall</h1>')
-
-  test('while others get through: the third time rejects the record (it paused all sending for ever)', () => {
-    expect(decide(refused, { history: { met } })).toMatchObject({
-      kind: 'rejected',
-      reason: expect.stringMatching(/403.*Forbidden by the firewall.*3 times while others got through/),
-    })
+describe('a pause', () => {
+  test('leaves the record queued, however often', () => {
+    for (const answer of [response(403), response(503), response(400, '{"code":"E003"}')])
+      expect(decide(answer)).toMatchObject({ kind: 'pause', mayHaveArrived: false })
+    expect(decide(noAnswer({ sent: false, cause: 'network' }))).toMatchObject({ kind: 'pause', mayHaveArrived: false })
   })
 
-  test('with 503 or E003: the rejected record may have arrived', () => {
-    const history = { met: { ...met, reason: 'unavailable' } } as const
-    for (const answer of [response(503), response(400, '{"code":"E003"}')])
-      expect(decide(answer, { history })).toMatchObject({ kind: 'rejected', leftTrace: true })
+  test('after a redirect: may have arrived; after an attempt in doubt: uncertain, unless it may be resent', () => {
+    const history = { earlierInDoubt: true }
+    expect(decide(response(302))).toMatchObject({ kind: 'pause', mayHaveArrived: true })
+    expect(decide(response(302), { history })).toMatchObject({ kind: 'uncertain', pause: { reason: 'unauthorized' } })
+    expect(decide(response(302), { history, policy: 'resend' })).toMatchObject({ kind: 'pause', mayHaveArrived: true })
   })
 
   test('after 503 a refusal leaves open whether the 503 came too late, unless it judges the data', () => {
-    const history = { met: { ...met, reason: 'unavailable' } } as const
+    const history = { answeredUnavailable: true }
     expect(decide(response(422), { history })).toMatchObject({ kind: 'rejected', leftTrace: true })
     expect(decide(response(400), { history })).toMatchObject({ kind: 'rejected', leftTrace: false })
     expect(decide(response(422, '{"code":"E001"}'), { history })).toMatchObject({ kind: 'rejected', leftTrace: false })
-  })
-
-  test('after an attempt in doubt: uncertain', () => {
-    expect(kind(decide(refused, { history: { met, earlierInDoubt: true } }))).toBe('uncertain')
-  })
-
-  test('with a redirect, to which the record may have been sent: uncertain', () => {
-    expect(kind(decide(response(302), { history: { met } }))).toBe('uncertain')
-  })
-
-  test.each([
-    ['for the first time', null, 1],
-    ['for the second time', { ...met, times: 1 }, 2],
-    ['while no other record gets through', { ...met, othersThrough: false }, 2],
-    ['if another record met it and recovered', { ...met, othersRecovered: true }, 1],
-    ['after a different pause', { ...met, reason: 'throttled' }, 1],
-  ] as const)('%s: a pause', (_says, met, times) => {
-    expect(decide(refused, { history: { met } })).toMatchObject({ kind: 'pause', times })
-  })
-
-  test('a failed connection says nothing about the record, however often', () => {
-    const history = { met: { ...met, reason: 'unreachable' } } as const
-    expect(decide(noAnswer({ sent: false, cause: 'network' }), { history })).toMatchObject({ kind: 'pause', times: 0 })
   })
 })
 
@@ -475,7 +444,7 @@ describe('whatever the answer and the history', () => {
       const again = decide(response(401), now).kind
       const isFirst = !now.history?.repeatedAfter401
       if (isFirst) expect(again).toBe('new-token')
-      else if (now.history?.met?.times !== 2) expect(again).toBe('pause')
+      else expect(again).toBe('pause')
     })
   })
 })
@@ -502,7 +471,13 @@ function decide(
     hasTokenExpired = false,
   }: Circumstances = {},
 ) {
-  const clean = { serverErrors: 0, renewedKeys: 0, earlierInDoubt: false, repeatedAfter401: false, met: null }
+  const clean = {
+    serverErrors: 0,
+    renewedKeys: 0,
+    earlierInDoubt: false,
+    repeatedAfter401: false,
+    answeredUnavailable: false,
+  }
   const now = { history: { ...clean, ...history }, policy, serverErrorPolicy, tracked, attempt, hasTokenExpired }
   return decideSubmit(answer, readSubmitAnswer(answer, resource), now)
 }

@@ -142,12 +142,7 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
     { ...accepted, unknownForMs: 5 },
     { state: 'accepted', pollInMs: 0, repeatedAfter401: true, unknown: true },
   ],
-  [
-    'a pause',
-    { kind: 'pause', pause, refusedPolls: 1 },
-    probing,
-    { state: 'sending', pollInMs: 0, repeatedAfter401: false, refusedPolls: 1 },
-  ],
+  ['a pause', { kind: 'pause', pause }, probing, { state: 'sending', pollInMs: 0, repeatedAfter401: false }],
 ])('%s', (_, verdict, given, change) => {
   const step = advance(verdict, given)
   expect(step.change).toMatchObject(change)
@@ -245,7 +240,6 @@ function anyVerdict(): fc.Arbitrary<TrackVerdict> {
     fc.record({ kind: fc.constant('new-token' as const), ofAge: fc.boolean(), reason }),
     fc.record({
       kind: fc.constant('pause' as const),
-      refusedPolls: fc.nat(3),
       pause: fc.record({
         reason: fc.constantFrom(
           ...pauseReasons.filter((each) => each !== 'operator' && each !== 'history' && each !== 'standby'),

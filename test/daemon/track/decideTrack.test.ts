@@ -63,8 +63,7 @@ describe('failed', () => {
   })
 
   test('with E002 after a POST that was answered 503: uncertain, because that attempt may have arrived', () => {
-    const met = { reason: 'unavailable', times: 1, othersThrough: true, othersRecovered: false } as const
-    expect(decide(failed('E002'), { history: { met } }).kind).toBe('uncertain')
+    expect(decide(failed('E002'), { history: { answeredUnavailable: true } }).kind).toBe('uncertain')
   })
 
   test.each(['E002', 'E003'])('with %s after three resubmissions: failed', (code) => {
@@ -191,24 +190,6 @@ describe('401, 403, 429, E003 as for a POST', () => {
   })
 })
 
-describe('a transaction if only its polls are refused', () => {
-  test.each([
-    [{ times: 0, othersThrough: false }, 'pause', 1],
-    [{ times: 1, othersThrough: false }, 'pause', 1],
-    [{ times: 1, othersThrough: true }, 'ask-again', 2],
-    [{ times: 2, othersThrough: false }, 'ask-again', 3],
-  ] as const)('after %j: %s', (refusedPolls, kind, times) => {
-    for (const status of [302, 403, 429, 503])
-      expect(decide(response(status), { history: { refusedPolls } })).toMatchObject({ kind, refusedPolls: times })
-  })
-
-  test('pauses all sending if the service cannot be reached', () => {
-    const refusedPolls = { times: 5, othersThrough: true }
-    const answer = noAnswer({ sent: false, cause: 'network' })
-    expect(decide(answer, { history: { refusedPolls } })).toMatchObject({ kind: 'pause', refusedPolls: 5 })
-  })
-})
-
 describe('whatever the answer and the history', () => {
   const now = fc.record({
     resource: fc.constantFrom('data' as const, 'orders' as const),
@@ -219,7 +200,7 @@ describe('whatever the answer and the history', () => {
       repeatedAfter401: fc.boolean(),
       earlierInDoubt: fc.boolean(),
       idByPerson: fc.boolean(),
-      refusedPolls: fc.record({ times: fc.nat(3), othersThrough: fc.boolean() }),
+      answeredUnavailable: fc.boolean(),
     }),
   })
   const always = (holds: (verdict: TrackVerdict, answer: Answer, now: Circumstances) => void) =>
@@ -231,10 +212,7 @@ describe('whatever the answer and the history', () => {
   test('there is a verdict, and its wait is within the limits', () => {
     always((verdict) => {
       expect(verdict.kind).toMatch(/^[a-z-]+$/)
-      // A refused poll may wait for as long as the service asked for.
-      const longestMs = verdict.kind === 'ask-again' && verdict.refusedPolls !== undefined ? 300_000 : 60_000
-      if (verdict.kind === 'ask-again')
-        expect(verdict.afterMs).toSatisfy((ms: number) => ms >= 1_000 && ms <= longestMs)
+      if (verdict.kind === 'ask-again') expect(verdict.afterMs).toSatisfy((ms: number) => ms >= 1_000 && ms <= 60_000)
     })
   })
 
@@ -268,13 +246,12 @@ function decide(
 ) {
   const clean = {
     unknownForMs: null,
-    met: null,
+    answeredUnavailable: false,
     resubmissions: 0,
     fruitless: 0,
     repeatedAfter401: false,
     earlierInDoubt: false,
     idByPerson: false,
-    refusedPolls: { times: 0, othersThrough: false },
   }
   const now = { transactionId, ageMs, history: { ...clean, ...history }, hasTokenExpired, unavailableMs: 300_000 }
   return decideTrack(answer, readGetAnswer(answer, resource), now)

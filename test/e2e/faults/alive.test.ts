@@ -86,7 +86,7 @@ test.concurrent('a table lock cancels claims before their COMMIT: made again', a
   await start()
   await harness.insert('unlocked-')
   await harness.becomes('unlocked-', 'completed')
-  const letGo = await lock('lock table outboxd.passage')
+  const letGo = await lock('lock table outboxd.request in share mode')
   await harness.insert('behind-')
   const told = await until(says, (text) => /dispatch of [0-9a-f]{8}/.test(text))
   expect(told).toContain('lock timeout')

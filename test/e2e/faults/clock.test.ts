@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
+import { openBreaker } from '../../support/breaker.ts'
 import { startDaemonProcess } from '../../support/daemon.ts'
 import { readMetric, scrape } from '../../support/scrape.ts'
 import { setClockBack } from '../../support/setClock.ts'
@@ -18,8 +19,7 @@ test("the database's clock is set back an hour: requests and due times follow", 
     () => harness.outcome('clock0-'),
     ({ state }) => state === 'accepted',
   )
-  await harness.pool.query(`insert into outboxd.pause (reason, until, detail)
-    values ('throttled', clock_timestamp() + interval '1 s', 'said so')`)
+  await openBreaker(harness.pool, { cause: 'throttled', forMs: 1_000 })
   await setClockBack(harness.pool, hour)
   await harness.insert('afterwards-')
   for (const marker of [...markers, 'afterwards-'])

@@ -111,7 +111,9 @@ export async function setup(settings: Partial<SandboxOptions> = {}, databaseUrl?
     },
     control,
     async pauses() {
-      const { rows } = await database.pool.query<{ reason: string }>('select reason from outboxd.pause order by reason')
+      const { rows } = await database.pool.query<{ reason: string }>(
+        'select reason from outboxd.standing_pause order by reason',
+      )
       return rows.map(({ reason }) => reason)
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

@@ -144,7 +144,7 @@ test.each([
   await harness.fault({ ...fault, endpoint: 'submit' })
   const markers = await insertMany(`deploys-${name}`, 20)
   await until(harness.pauses, (reasons) => reasons.includes('unreachable'))
-  const { rows } = await harness.pool.query(`select detail from outboxd.pause where reason = 'unreachable'`)
+  const { rows } = await harness.pool.query(`select detail from outboxd.standing_pause where reason = 'unreachable'`)
   expect(rows[0].detail).toContain('SERVICE_BASE_URL')
   await harness.control('DELETE', 'faults')
   const outcomes = await completed(markers)

@@ -38,7 +38,7 @@ async function count(harness: Harness, state: string): Promise<number> {
 /** How often the pause was renewed since it began. */
 async function level(harness: Harness): Promise<number> {
   const { rows } = await harness.pool.query<{ level: number }>(
-    `select level from outboxd.pause where reason = 'unreachable'`,
+    `select level from outboxd.pause where cause = 'unreachable'`,
   )
   return rows[0]?.level ?? -1
 }
