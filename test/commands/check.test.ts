@@ -449,7 +449,8 @@ fields: { total: { from: total, type: "decimal(10,2)" } }\nbody: { total: "\${to
 test('of waiting rows with large payloads, check reads as many as fit into 16 MB', async () => {
   const pad = JSON.stringify('x'.repeat(6_000_000))
   for (let i = 0; i < 3; i++) await fixture.row(payloadOf({ pad }))
-  const { code, printed } = await run({ PAYLOAD_MAX_BYTES: '10000000' })
+  await setSettings(fixture.ledger.pool, { PAYLOAD_MAX_BYTES: '10000000' })
+  const { code, printed } = await run()
   expect(printed).toContain('ok       rows: 2 of the first 2 waiting rows map')
   expect(code).toBe(0)
 })
