@@ -19,9 +19,14 @@ export class FilesDiffer extends Error {
  */
 export async function loadLedgerMappings(databases: Databases): Promise<Mappings> {
   const mappings = loadMappings(databases.config.mappingsDir)
-  const own = digestFiles(databases.outboxTable().described, mappings)
-  await assertFilesAreLedgers(databases, own, (name) => name === 'outbox.yaml' || name.startsWith('mapping of '))
+  await assertMappingsAreLedgers(databases, mappings)
   return mappings
+}
+
+/** Call this again before records are changed, because the daemons may have got other files meanwhile. @throws FilesDiffer */
+export function assertMappingsAreLedgers(databases: Databases, mappings: Mappings): Promise<void> {
+  const own = digestFiles(databases.outboxTable().described, mappings)
+  return assertFilesAreLedgers(databases, own, (name) => name === 'outbox.yaml' || name.startsWith('mapping of '))
 }
 
 /** For a change that asks which rows wait. @throws FilesInvalid or FilesDiffer */

@@ -28,6 +28,7 @@ import {
 import { beginTransaction, type Database, inTransaction } from '../postgres/database.ts'
 import { inBatches } from './bulkChange.ts'
 import { type Databases, withOutbox } from './databases.ts'
+import { assertMappingsAreLedgers } from './ledgerFiles.ts'
 import { findTransactionIdProblem } from './resolve.ts'
 
 export interface Recovery extends SettledRecords {
@@ -82,6 +83,8 @@ async function recoverIn(
   { databases, operator: { actor }, mappings }: RecoveryParts,
 ): Promise<Recovery> {
   await lockCapture(db)
+  // Until the COMMIT no daemon can set other files, because that takes this lock, too.
+  await assertMappingsAreLedgers(databases, mappings)
   const rows = await withOutbox(databases, findRowsWithoutRecord)
   const inserted = { waiting: 0, marked: 0, unreadable: 0 }
   const lostTransactions = new Map<string, string>()

@@ -23,6 +23,7 @@ import {
   type SkippedRecord,
 } from './bulkChange.ts'
 import { type Databases, withOutbox } from './databases.ts'
+import { assertMappingsAreLedgers } from './ledgerFiles.ts'
 
 export const replayableStates: readonly State[] = ['failed', 'rejected']
 
@@ -86,6 +87,7 @@ export async function replaySubmissions(
     submissions.map(({ id }) => id),
   )
   return carryOutInBatches(submissions, batchSize, run, async (batch) => {
+    await assertMappingsAreLedgers(parts.databases, parts.mappings)
     const { replays, skipped } = await prepare(parts, batch, { refresh, newerVersions })
     const ready = new Set(replays.map(({ id }) => id))
     const done = operator === null ? ready : new Set(await queueReplays(operator, replays, newKey))

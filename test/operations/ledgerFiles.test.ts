@@ -10,6 +10,7 @@ import { dataFile, type Fixture, failedE003, mappingFiles, openFixture } from '.
 import { openConsole } from '../console/openConsole.ts'
 import { setSettings } from '../support/ledger.ts'
 import { completeAgo } from '../support/retention.ts'
+import { until } from '../support/until.ts'
 
 /** Changes from a host whose files are not those of the daemons. */
 
@@ -69,6 +70,19 @@ describe('is refused, and changes nothing', () => {
     await expect(prune.action(contextIn(otherTableDir), {})).rejects.toThrow('outbox.yaml differs')
     expect(await stateOf(id)).toBe('completed')
     expect(await prune.action(contextIn(otherDir), {})).toBe(0)
+  })
+
+  test('replay, if the daemons get other files while it asks', async () => {
+    const id = await fixture.end(failedE003)
+    await fixture.end(failedE003)
+    const context = contextIn(daemonsDir)
+    context.stdin.isTTY = true
+    const replaying = Promise.resolve(replay.action(context, [], {})).catch((error: unknown) => error)
+    await until(context.messages, (said) => said.includes('Replay 2 records?'))
+    await setSettings(fixture.ledger.pool, digestFiles('outbox', loadMappings(otherDir)))
+    context.stdin.end('y\n')
+    expect(await replaying).toBeInstanceOf(FilesDiffer)
+    expect(await stateOf(id)).toBe('failed')
   })
 
   test('a replay in the console', async () => {
