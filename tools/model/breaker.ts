@@ -119,7 +119,7 @@ export class Breaker extends Model<State> {
       take('POST', queue[0])
       for (const r of due) take('GET', r)
     }
-    if (isTrial && hasGetWorked && !this.is('polls wait for a submission')) for (const r of due) take('GET', r, false)
+    if (isTrial && hasGetWorked) for (const r of due) take('GET', r, false)
     if (!isTrial || isTried) return
     const isOther = (r: Index) => r !== openedBy || this.is('what opened it is tried first')
     const other = queue.find(isOther)
