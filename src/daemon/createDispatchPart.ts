@@ -79,6 +79,7 @@ export function createDispatchPart(daemon: DaemonContext, options: DispatchPartO
       })
     },
     mayClaim: () => heartbeat.mayClaim() && host.mayClaim(),
+    hasHostFault: () => host.fault() !== null,
     watchHeartbeat: heartbeat.watchHeartbeat,
     claims,
     token: () => tokens.ready().finally(() => metrics.tokenExpiry.set(tokens.expiresAtMs())),

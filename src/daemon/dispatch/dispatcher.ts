@@ -32,6 +32,7 @@ export interface DispatcherDeps {
   onDemand(demand: RequestDemand): void
   claims: Pick<Claims, 'claim' | 'requeueUnsentClaim' | 'claimTrial'>
   mayClaim(): boolean
+  hasHostFault(): boolean
   /** Call it before the claim. The result says, until the request leaves, whether it may be sent. */
   watchHeartbeat(): () => boolean
   token(): Promise<TokenVerdict>
@@ -77,6 +78,7 @@ export function createDispatcher(deps: DispatcherDeps) {
     recordsInFlight: requests.sending().length,
     isPausing: answers.isPausing(),
     mayClaim: deps.mayClaim(),
+    hasHostFault: deps.hasHostFault(),
     silentRecords: answers.silentRecords(),
     balance,
   })

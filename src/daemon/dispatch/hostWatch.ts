@@ -8,8 +8,7 @@ const waitMaxMs = 60_000
  * Keeps this instance from claiming while its host lacks what a request needs: a file descriptor, a port, memory, or an
  * answer of DNS. Other instances go on, because their hosts may have it.
  *
- * The first request after the wait shows whether the fault is over. Each further fault doubles the wait, from 1 s to
- * 60 s.
+ * One request after the wait shows whether the fault is over. Each further fault doubles the wait, from 1 s to 60 s.
  */
 export class HostWatch {
   readonly #clock: Pick<Clock, 'stopwatch'>

@@ -16,6 +16,8 @@ export interface InstanceState {
   recordsInFlight: number
   isPausing: boolean
   mayClaim: boolean
+  /** This host lacked what a request needs. Then one request at a time shows whether it still does. */
+  hasHostFault: boolean
   silentRecords: number
   balance: AllocationBalance | null
 }
@@ -33,7 +35,7 @@ export const retrySoonMs = 50
 
 export function blockedWaitMs(instance: InstanceState): number | null {
   if (instance.isPausing) return retrySoonMs
-  if (instance.inFlight >= instance.maxInFlight || !instance.mayClaim) return roundWaitMaxMs
+  if (inFlightRoom(instance) <= 0 || !instance.mayClaim) return roundWaitMaxMs
   return null
 }
 
@@ -65,7 +67,7 @@ export function planRound(instance: InstanceState, demand: RequestDemand): Round
     windowMs: instance.windowMs,
     limit: demand.limit,
     free,
-    inFlightRoom: instance.maxInFlight - instance.inFlight,
+    inFlightRoom: inFlightRoom(instance),
     submissionsReady: breaker === null ? Math.min(demand.submissionsReady, recordsMax(instance)) : 0,
     pollsDue: demand.pollsDue,
     rarePollsDue: demand.rarePollsDue,
@@ -75,6 +77,9 @@ export function planRound(instance: InstanceState, demand: RequestDemand): Round
   if (submissions + polls + rarePolls === 0) return wait(untilMore(demand, againInMs), balance)
   return { kind: 'send', submissions, polls, rarePolls, balance }
 }
+
+const inFlightRoom = ({ maxInFlight, inFlight, hasHostFault }: InstanceState): number =>
+  (hasHostFault ? 1 : maxInFlight) - inFlight
 
 /** Unanswered records keep their places until the breaker is open, so that new records do not follow them. */
 const recordsMax = ({ maxInFlight, recordsInFlight, silentRecords }: InstanceState): number =>

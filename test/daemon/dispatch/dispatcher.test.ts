@@ -175,6 +175,7 @@ function setup(
       },
     },
     mayClaim: () => state.mayClaim,
+    hasHostFault: () => false,
     watchHeartbeat() {
       const begun = state.heartbeatGaps
       return () => state.mayClaim && state.heartbeatGaps === begun

@@ -10,6 +10,7 @@ const idle: InstanceState = {
   recordsInFlight: 0,
   isPausing: false,
   mayClaim: true,
+  hasHostFault: false,
   silentRecords: 0,
   balance: null,
 }
@@ -52,6 +53,14 @@ test.each<[string, Partial<InstanceState>, Partial<RequestDemand>, object]>([
   ['a pause that is being written', { isPausing: true }, work, waits(50)],
   ['a pause that is being written, and no room', { isPausing: true, inFlight: 8 }, work, waits(50)],
   ['no room', { inFlight: 8 }, work, waits(1_000)],
+  ['a fault of this host', { hasHostFault: true }, work, sends(0, 0, 1)],
+  ['a fault of this host, and no poll is due', { hasHostFault: true }, { submissionsReady: 3 }, sends(1, 0, 0)],
+  [
+    'a fault of this host, and a request that shows whether it stands',
+    { hasHostFault: true, inFlight: 1 },
+    work,
+    waits(1_000),
+  ],
   ['a heartbeat that is too old', { mayClaim: false }, work, waits(1_000)],
 
   // Pauses in the ledger.
