@@ -11,6 +11,7 @@ import { BindingMismatch, raiseProblems } from '../ledger/problems.ts'
 import { PollQueue } from '../ledger/queue.ts'
 import { describeDifferences, hasSettings, readOrSetSettings, type Settings } from '../ledger/settings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
+import { createPauseBackoff } from '../model/breaker.ts'
 import { digestFiles } from '../outbox/digestFiles.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
@@ -20,7 +21,6 @@ import { openListener } from '../postgres/listener.ts'
 import { assertEncodingIsUsable } from '../postgres/migrationSession.ts'
 import { connectionsMax, daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { requestOverAfterMs } from '../requestDurations.ts'
-import { createPauseBackoff } from './dispatch/breaker.ts'
 
 type Pool = InstanceLedger['ledger']
 

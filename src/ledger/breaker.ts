@@ -8,7 +8,7 @@ import {
   type OpenerHistory,
   type Opening,
   type PauseBackoff,
-} from '../daemon/dispatch/breaker.ts'
+} from '../model/breaker.ts'
 import type { BreakerAnswer } from '../model/dispatch.ts'
 import type { PauseReason } from '../model/service.ts'
 import type { Transition } from '../model/submission.ts'
@@ -17,7 +17,7 @@ import type { Resource } from '../resources.ts'
 import type { Operator } from './operator/operator.ts'
 
 /*
- * The row of the breaker (src/daemon/dispatch/breaker.ts). An outcome locks it first, before its records; a claim after
+ * The row of the breaker (src/model/breaker.ts). An outcome locks it first, before its records; a claim after
  * the ledger's row. Only answers that failed, and trials, lock it.
  */
 

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { boundText, escapeNonAscii, textCharsMax } from '../boundText.ts'
-import type { PauseBackoff } from '../daemon/dispatch/breaker.ts'
+import type { PauseBackoff } from '../model/breaker.ts'
 import type { OutcomeBatch, WrittenStep } from '../model/dispatch.ts'
 import { endStates, type Transition } from '../model/submission.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'

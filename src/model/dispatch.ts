@@ -5,7 +5,7 @@ import type { PollClaim, State, Submission, Transition } from './submission.ts'
 /** What a request is made for. A question asks for no transaction of ours: a trial, or a request of a command. */
 export type RequestPurpose = 'submission' | 'poll' | 'token' | 'question'
 
-/** What an answer says about the service, for the breaker (src/daemon/dispatch/breaker.ts). */
+/** What an answer says about the service, for the breaker (src/model/breaker.ts). */
 export type BreakerSign =
   | { kind: 'works' }
   /** The request did not leave, or this process was suspended: nothing is known. */

@@ -8,13 +8,13 @@ import {
   decideBreaker,
   moveOpenerBehind,
   type Opening,
-} from '../../../src/daemon/dispatch/breaker.ts'
-import type { BreakerAnswer, BreakerSign, RequestPurpose } from '../../../src/model/dispatch.ts'
-import type { PauseToRaise } from '../../../src/model/service.ts'
-import type { Change, Submission } from '../../../src/model/submission.ts'
-import { fails } from '../../support/breaker.ts'
-import { asChange, type GivenChange } from '../../support/change.ts'
-import { submission } from '../../support/submission.ts'
+} from '../../src/model/breaker.ts'
+import type { BreakerAnswer, BreakerSign, RequestPurpose } from '../../src/model/dispatch.ts'
+import type { PauseToRaise } from '../../src/model/service.ts'
+import type { Change, Submission } from '../../src/model/submission.ts'
+import { fails } from '../support/breaker.ts'
+import { asChange, type GivenChange } from '../support/change.ts'
+import { submission } from '../support/submission.ts'
 
 const backoff = createPauseBackoff({ unavailablePauseMs: 300_000, unauthorizedPauseMs: 60_000 })
 const works: BreakerSign = { kind: 'works' }

@@ -1,7 +1,7 @@
-import type { Config } from '../../config.ts'
-import type { BreakerAnswer, BreakerSign } from '../../model/dispatch.ts'
-import type { PauseToRaise } from '../../model/service.ts'
-import { type Change, endStates, type Transition } from '../../model/submission.ts'
+import type { Config } from '../config.ts'
+import type { BreakerAnswer, BreakerSign } from './dispatch.ts'
+import type { PauseToRaise } from './service.ts'
+import { type Change, endStates, type Transition } from './submission.ts'
 
 /**
  * The breaker keeps all instances from sending while the service is down. It is one row of the ledger, so one answer
@@ -13,7 +13,7 @@ import { type Change, endStates, type Transition } from '../../model/submission.
  *                                    └──── the trial fails: longer ──┘
  *
  * It opens at one 503, E003, 429, refused token, redirect or 403, at a connection that fails, or at five requests in a
- * row without a usable answer (interpretAttempt.ts). Answers to requests that were on the wire by then change nothing.
+ * row without a usable answer (src/daemon/dispatch/interpretAttempt.ts). Answers to requests that were on the wire by then change nothing.
  *
  * The trial is one request of all instances, until its own deadline: then another one may begin. If possible it is not
  * for the record that opened the breaker. A poll goes first, because it risks nothing. If an answer to a submission
