@@ -117,6 +117,7 @@ async function readOpenerHistory(db: Database, submissionId: string): Promise<Op
     `select s.opened_times as "openedTimes", s.opened_times > 0 and exists (
        select from outboxd.submission_event e where e.id > s.opened_event and e.submission_id <> s.id
          and e.from_state = 'sending' and e.to_state in ('accepted', 'completed')
+         and e.actor = 'daemon' and e.cause <> 'had_arrived'
      ) as "othersGotThrough"
      from outboxd.submission s where s.id = $1`,
     [submissionId],
@@ -128,6 +129,7 @@ export const lastEventIdSql = '(select coalesce(max(e.id), 0) from outboxd.submi
 
 /** A breaker whose pause is over, so that one instance may claim the trial. */
 export interface DueBreaker {
+  level: number
   openedBy: string | null
   isOfSubmission: boolean
   isInDoubt: boolean
@@ -137,7 +139,7 @@ export interface DueBreaker {
 /** @returns null if the breaker is closed, its pause is not over, or another instance has the trial */
 export async function lockDueBreaker(db: Database): Promise<DueBreaker | null> {
   const { rows } = await db.query<DueBreaker>(
-    `select opened_by as "openedBy", is_of_submission as "isOfSubmission", is_in_doubt as "isInDoubt",
+    `select level, opened_by as "openedBy", is_of_submission as "isOfSubmission", is_in_doubt as "isInDoubt",
        has_get_worked as "hasGetWorked"
      from outboxd.pause where reason = 'breaker' and state <> 'closed' and until <= clock_timestamp()
        and (trial_until is null or trial_until <= clock_timestamp())
@@ -145,6 +147,11 @@ export async function lockDueBreaker(db: Database): Promise<DueBreaker | null> {
      for update`,
   )
   return rows[0] ?? null
+}
+
+/** Lets the next record be the trial, because now there is nothing to try. Until it comes, nothing is held up. */
+export async function awaitNextRecord(db: Database): Promise<void> {
+  await db.query(`update outboxd.pause set state = 'half_open', has_get_worked = true where reason = 'breaker'`)
 }
 
 /** Makes a request the trial, until it is over at the latest. */
@@ -195,12 +202,17 @@ export async function lockTrialSubmission(db: Database, openedBy: string | null)
   return rows[0]?.id ?? null
 }
 
-/** Lets the trial begin at once, also if the breaker waits for a person. @returns what opened it; null if it is closed */
+/**
+ * Lets the trial begin at once, also if the breaker waits for a person. It is a submission if one is ready: the person
+ * takes the risk that GETs could not rule out.
+ *
+ * @returns what opened it; null if it is closed
+ */
 export async function makeTrialDue({ ledger, actor: { who, account, reason } }: Operator): Promise<PauseReason | null> {
   const { rows } = await ledger.query<{ cause: PauseReason }>(
     `with shortened as (
        update outboxd.pause set until = least(until, clock_timestamp()), trial = null, trial_until = null, doubts = 0,
-         state = 'open', has_get_worked = false
+         state = 'open', has_get_worked = false, is_of_submission = false, is_in_doubt = false, level = level + 1 - level % 2
        where reason = 'breaker' and state <> 'closed' returning cause, opened_by
      ), opener as (
        update outboxd.submission s set due_at = least(s.due_at, clock_timestamp())

@@ -5,6 +5,7 @@ import { beginTransaction, type Database } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { sendDeadlineMs } from '../requestDurations.ts'
 import {
+  awaitNextRecord,
   beginTrial,
   type DueBreaker,
   lockDueBreaker,
@@ -132,7 +133,11 @@ export class Claims {
     const breaker = free === 0 ? null : await lockDueBreaker(db)
     if (breaker === null) return null
     const claim = await this.#chooseTrial(db, { claimId, breaker, due })
-    if (claim === null) return null
+    if (claim === null) {
+      if (breaker.hasGetWorked) return null
+      await awaitNextRecord(db)
+      return { submissions: [], polls: [], question: null, mayLeave: () => false }
+    }
     const polled = claim.polls.map(({ submission }) => submission.id)
     const unused = due.flatMap(({ id }) => (polled.includes(id) ? [] : [{ submissionId: id, inMs: 0, rarely: false }]))
     await queue.replace(
@@ -149,18 +154,21 @@ export class Claims {
     db: Database,
     { claimId, breaker, due }: { claimId: string; breaker: DueBreaker; due: readonly Submission[] },
   ): Promise<CommittedClaim | null> {
-    const { openedBy, isOfSubmission, isInDoubt, hasGetWorked } = breaker
+    const { level, openedBy, isOfSubmission, isInDoubt, hasGetWorked } = breaker
     const polls = hasGetWorked ? [] : due
     const poll = polls.find(({ id }) => id !== openedBy)
-    if (poll !== undefined) return this.#withRequests(db, { id: claimId, submissions: [], due: [poll] })
+    // Polls that fail may alone be the cause, so after each failed trial another kind of request is next.
+    if (poll !== undefined && level % 2 === 0)
+      return this.#withRequests(db, { id: claimId, submissions: [], due: [poll] })
     const ready = await lockTrialSubmission(db, openedBy)
     const isReadyForAll = ready !== null && ready !== openedBy
     if (isOfSubmission && !hasGetWorked && (isInDoubt || !isReadyForAll)) {
       const asked = await this.#askForLast(db)
       if (asked !== null) return asked
     }
-    if (!isReadyForAll && polls.length > 0)
-      return this.#withRequests(db, { id: claimId, submissions: [], due: polls.slice(0, 1) })
+    const anyPoll = poll ?? polls[0]
+    if (!isReadyForAll && anyPoll !== undefined)
+      return this.#withRequests(db, { id: claimId, submissions: [], due: [anyPoll] })
     if (ready === null) return hasGetWorked ? null : this.#askForLast(db)
     const submissions = await this.#claimQueued(db, claimId, 1, ready)
     return submissions.length === 0 ? null : this.#withRequests(db, { id: claimId, submissions, due: [] })

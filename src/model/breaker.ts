@@ -16,7 +16,8 @@ import { type Change, endStates, type Transition } from './submission.ts'
  * row without a usable answer (src/daemon/dispatch/interpretAttempt.ts). Answers to requests that were on the wire by then change nothing.
  *
  * The trial is one request of all instances, until its own deadline: then another one may begin. If possible it is not
- * for the record that opened the breaker. A poll goes first, because it risks nothing. If an answer to a submission
+ * for the record that opened the breaker. A poll goes first, because it risks nothing; after a trial that failed, each
+ * second time another request, because polls may fail that alone are the cause. If an answer to a submission
  * opened the breaker, a GET that works is followed by one submission, because a service may answer polls and hang on
  * submissions; meanwhile polls go on. Each such trial may leave its record in doubt: after `doubtsMax` in doubt, the
  * next submission waits for a person.
@@ -97,8 +98,9 @@ export function decideBreaker(breaker: Breaker, answer: BreakerAnswer, backoff: 
   const { request, requestId, sign } = answer
   // Each trial needs a token first, so a token that is refused then is the trial's answer.
   const isTrial = breaker.state !== 'closed' && (request === 'token' ? breaker.isDue : breaker.trial === requestId)
-  // A poll that fails while polls go on opens the breaker again.
-  const isHeard = isTrial || breaker.state === 'closed' || (breaker.hasGetWorked && request === 'poll')
+  // A poll that fails while polls go on opens the breaker again, but forgets no trial, and no wait for a person.
+  const endsPolls = breaker.hasGetWorked && breaker.trial === null && breaker.doubts < doubtsMax
+  const isHeard = isTrial || breaker.state === 'closed' || (endsPolls && request === 'poll')
   if (!isHeard || (!isTrial && sign.kind !== 'fails')) return { kind: 'stays' }
   switch (sign.kind) {
     case 'unknown':

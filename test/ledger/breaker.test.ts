@@ -261,8 +261,51 @@ describe('what is tried:', () => {
     expect(await opened(null)).toBe('question tx-a')
   })
 
-  test('nothing, if the ledger is empty', async () => {
+  test('after a trial by a poll failed, a submission, because polls may alone be the cause; then a poll again', async () => {
+    await accepted('a')
+    await accepted('b')
+    await ledger.capture([{ outboxId: 'c' }])
+    expect(await opened(null)).toMatch(/^poll/)
+    const { trial } = await breaker()
+    await say(breakerAnswer('poll', trial, fails('unauthorized', { isForbiddenGet: true })))
+    await pass()
+    const post = await claimTrial(dispatch)
+    expect(nameOf(post)).toBe('submission c')
+    await say(breakerAnswer('submission', trialOf(post), fails('unavailable')))
+    await pass()
+    expect(nameOf(await claimTrial(dispatch))).toMatch(/^poll/)
+  })
+
+  test('after a poll failed and submissions ended in doubt, a transaction that the service knows', async () => {
+    await accepted('a', { done: true })
+    await accepted('b')
+    await ledger.capture([{ outboxId: 'c' }])
+    expect(await opened(null, { ...posts, isInDoubt: true })).toBe('poll b')
+    const { trial } = await breaker()
+    await say(breakerAnswer('poll', trial, fails('unavailable')))
+    await pass()
+    expect(nameOf(await claimTrial(dispatch))).toBe('question tx-a')
+  })
+
+  test('a submission at `resume --all`, although a poll is due and GETs never work', async () => {
+    await accepted('a')
+    await ledger.capture([{ outboxId: 'b' }])
+    expect(await opened(null, { ...posts, isInDoubt: true })).toBe('poll a')
+    const { trial } = await breaker()
+    await say(breakerAnswer('poll', trial, fails('unreachable')))
+    await makeTrialDue(operator())
+    const post = await claimTrial(dispatch)
+    expect(nameOf(post)).toBe('submission b')
+    await say(breakerAnswer('submission', trialOf(post), works))
+    expect(await breaker()).toMatchObject({ state: 'closed' })
+  })
+
+  test('nothing, if the ledger is empty: then no pause stands, and the next record is the trial', async () => {
     expect(await opened(null)).toBe('nothing')
+    expect((await readLedgerSnapshot(ledger.pool)).pauses).toEqual([])
+    await ledger.capture([{ outboxId: 'a' }, { outboxId: 'b' }])
+    expect((await claim(dispatch, { submissions: 9 })).submissions).toEqual([])
+    expect(nameOf(await claimTrial(dispatch))).toBe('submission a')
   })
 })
 

@@ -122,6 +122,20 @@ test.each<[string, Breaker, RequestPurpose, BreakerSign, object]>([
     fails(),
     opens({ level: 1, hasGetWorked: false }),
   ],
+  [
+    'a further poll fails while the submission is on the wire, whose answer must count',
+    { ...ofSubmission, hasGetWorked: true, trial: '8' },
+    'poll',
+    fails(),
+    stays,
+  ],
+  [
+    'a further poll fails while submissions wait for a person',
+    { ...ofSubmission, hasGetWorked: true, trial: null, doubts: 3 },
+    'poll',
+    fails(),
+    stays,
+  ],
   ['the submission works', { ...ofSubmission, hasGetWorked: true }, 'submission', works, closes],
   ['the submission never left', { ...ofSubmission, hasGetWorked: true }, 'submission', unknown, nextIsPost],
   [

@@ -30,6 +30,8 @@ const newState = {
   isInDoubt: false,
   hasGetWorked: false,
   isTried: false,
+  /** True after the first, third, … trial that failed: polls may alone be the cause, so another request is next. */
+  isPollLast: false,
   silent: 0,
   doubts: 0,
   isDown: false,
@@ -49,7 +51,8 @@ export class Breaker extends Model<State> {
     this.records = upTo(records)
     this.inFlight = inFlight
     this.start = { ...newState, records: repeat(records, newRecord), faults, changes, isDown: this.is('POST is down') }
-    if (this.is('record 0 is accepted')) set(this.start.records[0], { state: 'accepted', isDue: true })
+    for (const r of this.records)
+      if (this.is(`record ${r} is accepted`)) set(this.start.records[r], { state: 'accepted', isDue: true })
   }
 
   steps(state: State): void {
@@ -105,6 +108,7 @@ export class Breaker extends Model<State> {
   /** Closed, it lets all through; half-open one trial, if possible of a record that did not open it. */
   claim(state: State, d: Index): void {
     const { records, queue, breaker, openedBy, isTried, hasGetWorked, isOfSubmission, isInDoubt } = state
+    const isPollLast = state.isPollLast && !this.is('polls are always tried first')
     const isTrial = breaker === 'half-open'
     const take = (method: Request['method'], record: Index | undefined, isTrial = breaker === 'half-open') => {
       if (record === undefined) return
@@ -126,7 +130,7 @@ export class Breaker extends Model<State> {
     const poll = due.find((r) => isOther(r) || other === undefined)
     const last = this.records.find((r) => records[r].state === 'accepted' || records[r].state === 'done')
     const asksFirst = (isOfSubmission && (isInDoubt || other === undefined)) || queue.length === 0
-    if (poll !== undefined && !hasGetWorked) take('GET', poll)
+    if (poll !== undefined && !hasGetWorked && !(isPollLast && (other !== undefined || asksFirst))) take('GET', poll)
     else if (last !== undefined && !hasGetWorked && asksFirst) take('GET of the last', last)
     else take('POST', other ?? queue[0])
   }
@@ -156,12 +160,13 @@ export class Breaker extends Model<State> {
       for (const q of this.records) next.records[q].othersGotThrough ||= q !== r && next.records[q].opened > 0
     if (!isTrial) return
     const isProof = method === 'POST' || !next.isOfSubmission || this.is('a GET proves enough')
-    if (isProof) set(next, { breaker: 'closed', openedBy: null, isOfSubmission: false, isInDoubt: false })
+    if (isProof)
+      set(next, { breaker: 'closed', openedBy: null, isOfSubmission: false, isInDoubt: false, isPollLast: false })
     set(next, { hasGetWorked: !isProof, isTried: false })
   }
 
   fail(next: State, { method, record: r, isTrial }: Request, isSilent: boolean): void {
-    const isHeard = isTrial || next.breaker === 'closed' || (next.hasGetWorked && method === 'GET')
+    const isHeard = isTrial || next.breaker === 'closed' || (next.hasGetWorked && method === 'GET' && !next.isTried)
     if (!isHeard || (!isTrial && isSilent && ++next.silent < SILENT)) return
     const isOfSubmission = next.isOfSubmission || method !== 'GET'
     set(next, {
@@ -171,6 +176,7 @@ export class Breaker extends Model<State> {
       isInDoubt: (next.isInDoubt && !this.is('a doubt is forgotten')) || (isSilent && method === 'POST'),
       hasGetWorked: false,
       isTried: false,
+      isPollLast: isTrial && !next.isPollLast,
       silent: 0,
     })
     for (const q of new Set([...next.queue, r])) {

@@ -105,7 +105,7 @@ export function createDispatcher(deps: DispatcherDeps) {
     if (token.kind === 'not-now') return untilFreeMs(nextFreeMs)
     if (token.kind === 'pause') {
       void deps.writeOutcome({ ...emptyOutcome, answers: [refusedTokenAnswer(token.pause)] })
-      return roundWaitMaxMs
+      return refusedTokenWaitMs
     }
     if (isOutdated()) return retrySoonMs
     if ((await begin(plan, token.accessToken)) > 0) return 0
@@ -133,7 +133,7 @@ export function createDispatcher(deps: DispatcherDeps) {
       void deps.writeOutcome({
         ...emptyOutcome,
         unsentRequests: claim.submissions.map(({ requestId }) => requestId),
-        answers: isTrial ? claim.submissions.map(({ requestId }) => unsentTrialAnswer('submission', requestId)) : [],
+        answers: isTrial ? claim.submissions.map(({ requestId }) => unsentTrialAnswer(requestId)) : [],
       })
     return send(claim, { isTrial, isTimely, maySend, accessToken, ageMs })
   }
@@ -209,6 +209,9 @@ interface Sending extends Omit<Sent, 'requestId'> {
 }
 
 const openingWriteMaxMs = 5_000
+
+/** If the breaker waits for a person, polls go on, and nothing else keeps them from asking for a token each second. */
+const refusedTokenWaitMs = 5_000
 
 function createAnswerHandling(deps: DispatcherDeps, seen: Readonly<{ free: number }>) {
   let streaks = noSilence

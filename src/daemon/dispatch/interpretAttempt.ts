@@ -1,4 +1,4 @@
-import type { BreakerAnswer, BreakerSign, RemainingRequests, RequestPurpose } from '../../model/dispatch.ts'
+import type { BreakerAnswer, BreakerSign, RemainingRequests } from '../../model/dispatch.ts'
 import {
   type Answer,
   type MadeRequest,
@@ -121,8 +121,8 @@ export const refusedTokenAnswer = (pause: PauseToRaise): BreakerAnswer => ({
 })
 
 /** The breaker's answer if a trial never left. */
-export const unsentTrialAnswer = (request: RequestPurpose, requestId: string): BreakerAnswer => ({
-  request,
+export const unsentTrialAnswer = (requestId: string): BreakerAnswer => ({
+  request: 'submission',
   requestId,
   submissionId: null,
   sign: { kind: 'unknown' },
@@ -154,7 +154,8 @@ function signOf(
   const isLong = streaks.requests >= silentMax || streaks.submissions >= Math.min(silentMax, maxInFlight)
   // For a trial, one missing answer is enough.
   if (!isLong && !isTrial) return { kind: 'unknown' }
-  const isInDoubt = step.change.state === 'uncertain'
+  // A poll may be the last of a streak in which submissions were left in doubt.
+  const isInDoubt = isGet ? streaks.submissions > 0 : step.change.state === 'uncertain'
   return fails(silence, { answer, isOfSubmission: streaks.submissions > 0, isInDoubt, isGet })
 }
 

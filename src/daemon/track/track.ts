@@ -159,7 +159,8 @@ export function toTrackStep(
       )
     case 'pause':
       return {
-        change: { ...stay, repeatedAfter401: false },
+        // While polls go on, one that is refused is not asked again at once.
+        change: { ...stay, pollInMs: refusedAgainMs, repeatedAfter401: false },
         cause: 'paused',
         message: `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,
         pause: verdict.pause,
@@ -168,6 +169,9 @@ export function toTrackStep(
       return verdict satisfies never
   }
 }
+
+/** What opens the breaker is put off for longer. */
+const refusedAgainMs = 5_000
 
 const isLongUnknown = ({ unknownForMs, fruitless }: Submission) =>
   unknownForMs !== null && unknownForMs > probeUnknownMs && fruitless >= unknownPollsMin

@@ -596,7 +596,7 @@ describe('the token', () => {
     const { dispatcher, state, claims, settled } = setup({ ready: 1 })
     const pause: PauseToRaise = { reason: 'unauthorized', askedMs: null, detail: 'x' }
     state.token = { kind: 'pause', pause }
-    expect(await dispatcher.runOnce()).toBe(1_000)
+    expect(await dispatcher.runOnce()).toBe(5_000)
     expect(claims).toEqual([])
     expect(settled).toMatchObject([
       { transition: null, answers: [{ request: 'token', sign: { kind: 'fails', pause } }] },

@@ -142,7 +142,7 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
     { ...accepted, unknownForMs: 5 },
     { state: 'accepted', pollInMs: 0, repeatedAfter401: true, unknown: true },
   ],
-  ['a pause', { kind: 'pause', pause }, probing, { state: 'sending', pollInMs: 0, repeatedAfter401: false }],
+  ['a pause', { kind: 'pause', pause }, probing, { state: 'sending', pollInMs: 5_000, repeatedAfter401: false }],
 ])('%s', (_, verdict, given, change) => {
   const step = advance(verdict, given)
   expect(step.change).toMatchObject(change)
