@@ -1,5 +1,5 @@
 import type { Problem } from '../model/problem.ts'
-import type { PauseReason } from '../model/service.ts'
+import { isPauseOfBreaker, type PauseReason } from '../model/service.ts'
 import { statesNeedingAttention } from '../model/submission.ts'
 import type { OutboxBacklog } from '../outbox/backlog.ts'
 import { rowsBeforeStartMax } from '../outbox/startPosition.ts'
@@ -192,7 +192,7 @@ function paused({ pauses, nowMs }: CombinedStatus, of: (pause: CombinedStatus['p
   return pauses.filter(of).map((pause) => {
     const { reason, sinceMs, untilMs } = pause
     const what = pause === first ? 'Nothing is sent: paused' : 'Paused'
-    const why = reason === 'unreachable' && untilMs === null ? explainsDoubts : explains[reason]
+    const why = isPauseOfBreaker(reason) && untilMs === null ? explainsDoubts : explains[reason]
     return `${what} (${reason}) since ${formatInstantAndDistance(sinceMs, nowMs)}. ${why}`
   })
 }

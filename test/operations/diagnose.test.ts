@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { ReadOnlyCause } from '../../src/ledger/operator/readServer.ts'
 import type { RequestCounts } from '../../src/ledger/requestCounts.ts'
 import { type Problem, type ProblemKind, problemKinds } from '../../src/model/problem.ts'
-import { type PauseReason, pauseReasons } from '../../src/model/service.ts'
+import { isPauseOfBreaker, type PauseReason, pauseReasons } from '../../src/model/service.ts'
 import type { State } from '../../src/model/submission.ts'
 import type { HealthCondition } from '../../src/operations/diagnose.ts'
 import * as diagnosis from '../../src/operations/diagnose.ts'
@@ -350,9 +350,12 @@ test('a COMMIT without an answer: the message names the connection to the databa
 })
 
 test('a breaker that waits for a person says which command goes on', () => {
-  const pause = { reason: 'unreachable' as const, sinceMs: nowMs, detail: '' }
-  expect(first({ pauses: [{ ...pause, untilMs: nowMs + 1_000 }] }).message).toMatch(/The service cannot be reached/)
-  expect(first({ pauses: [{ ...pause, untilMs: null }] }).message).toMatch(/left in doubt .*`outboxd resume --all`/)
+  const said = (reason: PauseReason, untilMs: number | null) =>
+    first({ pauses: [{ reason, sinceMs: nowMs, detail: '', untilMs }] }).message
+  expect(said('unreachable', nowMs + 1_000)).toMatch(/The service cannot be reached/)
+  for (const reason of pauseReasons.filter(isPauseOfBreaker))
+    expect(said(reason, null), reason).toMatch(/left in doubt .*`outboxd resume --all`/)
+  expect(said('operator', null)).toMatch(/`outboxd resume` ends/)
 })
 
 test('of several pauses only the first says that nothing is sent', () => {
