@@ -341,7 +341,7 @@ create table outboxd.clock (
   jumped_at  timestamptz
 );
 
--- Why all instances send nothing: the breaker (src/daemon/dispatch/breaker.ts says how it works), an operator, or a ledger that may have
+-- Why all instances send nothing: the breaker (src/model/breaker.ts says how it works), an operator, or a ledger that may have
 -- lost data. For `history` everybody pauses until a person says `recover`.
 create table outboxd.pause (
   reason      text        primary key check (reason in ('breaker', 'operator', 'history', 'standby')),
