@@ -130,7 +130,8 @@ test('each POST is stored, then redirected: uncertain after the second', async (
   const markers = await insertMany('stored-302', 2)
   const outcomes = await Promise.all(markers.map((marker) => harness.becomes(marker, 'uncertain')))
   expect(outcomes.map(({ keys }) => keys.length)).toEqual([2, 2])
-  await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
+  const { rows } = await harness.pool.query(`select cause from outboxd.pause where reason = 'breaker'`)
+  expect(rows).toEqual([{ cause: 'unauthorized' }])
 })
 
 test.each([

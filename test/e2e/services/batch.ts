@@ -74,7 +74,7 @@ export async function runBatch(
     await harness.control('POST', 'tokens/revoke')
     await insert(harness, `${batch}renewed`, {})
     const second = await settle(harness, batch, ['renewed'], waitMs)
-    await harness.control('PATCH', 'settings', { down: true })
+    await harness.control('PATCH', 'settings', { e003RetryAfterSeconds: 1, ...settings, down: true })
     await insert(harness, `${batch}later`, {})
     await until(
       () => harness.outcome(`${batch}later`),
