@@ -151,7 +151,8 @@ export async function lockDueBreaker(db: Database): Promise<DueBreaker | null> {
 
 /** Lets the next record be the trial, because now there is nothing to try. Until it comes, nothing is held up. */
 export async function awaitNextRecord(db: Database): Promise<void> {
-  await db.query(`update outboxd.pause set state = 'half_open', has_get_worked = true where reason = 'breaker'`)
+  await db.query(`update outboxd.pause set state = 'half_open', has_get_worked = true, trial = null, trial_until = null
+     where reason = 'breaker'`)
 }
 
 /** Makes a request the trial, until it is over at the latest. */

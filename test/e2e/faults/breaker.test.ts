@@ -125,13 +125,11 @@ test.concurrent('a daemon is killed in the middle of half-open: another begins a
   await harness.fault({ kind: 'delay', delayMs: 60_000, when: 'before', endpoint: 'submit', times: 1 })
   const victim = await startDaemonProcess({ ...harness.env, ...shortTimeout })
   await harness.insert('first-')
-  const trial = async () => {
-    const { rows } = await harness.pool.query<{ state: string }>(
-      `select state from outboxd.pause where reason = 'breaker' and trial is not null`,
-    )
-    return rows.length
-  }
-  await until(trial, (count) => count === 1)
+  // The trial is on the wire.
+  await until(
+    () => harness.outcome('first-'),
+    ({ state, posts }) => state === 'sending' && posts.length === 2,
+  )
   victim.signal('SIGKILL')
   await victim.ended()
   const killedMs = performance.now()
