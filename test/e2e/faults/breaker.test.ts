@@ -122,7 +122,7 @@ test.concurrent('a daemon is killed in the middle of half-open: another begins a
   const harness = await setup()
   context.onTestFinished(() => harness[Symbol.asyncDispose]())
   await harness.fault({ kind: 'answer', status: 503, endpoint: 'submit', times: 1 })
-  await harness.fault({ kind: 'delay', delayMs: 60_000, when: 'before', endpoint: 'submit', times: 1 })
+  await harness.fault({ kind: 'delay', delayMs: 60_000, endpoint: 'submit', times: 1 })
   const victim = await startDaemonProcess({ ...harness.env, ...shortTimeout })
   await harness.insert('first-')
   // The trial is on the wire.
