@@ -43,6 +43,19 @@ export interface CaptureSession {
   insert(records: readonly CapturedRecord[]): Promise<InsertResult>
 }
 
+/** @returns false if another instance captures, or something keeps all from it */
+export async function tryLockCapture(db: Database): Promise<boolean> {
+  const { rows } = await db.query<{ locked: boolean }>(
+    "select pg_try_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int) as locked",
+  )
+  return rows[0]?.locked ?? false
+}
+
+/** Keeps all instances from capturing until the end of the transaction. */
+export async function lockCapture(db: Database): Promise<void> {
+  await db.query("select pg_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int)")
+}
+
 /**
  * Runs `work` in a transaction while no other instance captures, because the rows of a key must enter the ledger in the
  * order of their ids. `work` claims rows, inserts their records and marks the rows. Resolves after the COMMIT, which
@@ -59,10 +72,7 @@ export async function withCaptureLock<T>(
   await using transaction = await beginTransaction(sessions, { openingSql: committedToDiskSql })
   const { db } = transaction
   const standing = await onLedger(db, async () => {
-    const { rows } = await db.query<{ locked: boolean }>(
-      "select pg_try_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int) as locked",
-    )
-    if (!rows[0]?.locked) return null
+    if (!(await tryLockCapture(db))) return null
     const { hasOwnSettings, ...found } = await readStanding(db, ownSettings)
     return { ...found, mayCapture: (await history.stands(db)) && hasOwnSettings }
   })

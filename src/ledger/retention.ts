@@ -1,6 +1,7 @@
 import type { State } from '../model/submission.ts'
 import type { Database } from '../postgres/database.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
+import { lockCapture } from './capture.ts'
 import type { Settings } from './settings.ts'
 
 export interface Retention {
@@ -34,7 +35,7 @@ export async function takePruneTurn(db: Database, turn: 'try' | 'wait'): Promise
   await db.query(`set local lock_timeout = ${turnMaxMs}`)
   try {
     if (turn === 'wait') await db.query("select pg_advisory_xact_lock(7165, 'outboxd.submission'::regclass::oid::int)")
-    await db.query("select pg_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int)")
+    await lockCapture(db)
     return true
   } catch (error) {
     if (isLockTimeout(error)) return false

@@ -1,6 +1,7 @@
 import { type Database, inTransaction, type Pool } from '../postgres/database.ts'
 import { requestOverAfterMs } from '../requestDurations.ts'
 import { beginClaimSql } from './budget.ts'
+import { tryLockCapture } from './capture.ts'
 import { type Instance, isInstanceAliveSql } from './instances.ts'
 import { tryLockWriteBack } from './reports.ts'
 
@@ -52,10 +53,7 @@ const hasHolderSql = `exists (
  */
 async function setSettings(db: Database, { id, host, version, settings }: Instance): Promise<boolean> {
   const own = JSON.stringify(settings)
-  const { rows } = await db.query<{ locked: boolean }>(
-    "select pg_try_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int) as locked",
-  )
-  if (!rows[0]?.locked || !(await tryLockWriteBack(db))) return false
+  if (!(await tryLockCapture(db)) || !(await tryLockWriteBack(db))) return false
   const { rowCount } = await db.query(
     `with before as (
        select settings from outboxd.ledger

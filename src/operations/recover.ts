@@ -1,4 +1,5 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
+import { lockCapture } from '../ledger/capture.ts'
 import { pauseForHistory } from '../ledger/history/history.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { withOpenQueue } from '../ledger/operator/operator.ts'
@@ -6,7 +7,6 @@ import {
   acceptAsComplete,
   endRecovery,
   insertRowsInDoubt,
-  lockCapture,
   readRecordsInDoubt,
   type SettledRecords,
   settleRecordsInDoubt,

@@ -8,6 +8,7 @@ import {
   type StoredServiceIdentity,
   toStoredServiceIdentity,
 } from '../binding.ts'
+import { lockCapture } from '../capture.ts'
 import { isInstanceAliveSql } from '../instances.ts'
 import { logOperatorAct, type Operator } from './operator.ts'
 
@@ -48,7 +49,7 @@ export function adopt(
   { table, service }: Adoption,
 ): Promise<ServiceChange | null> {
   return inTransaction(ledger, async (db) => {
-    await db.query("select pg_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int)")
+    await lockCapture(db)
     // Keeps daemons from starting until the COMMIT.
     await db.query('lock table outboxd.instance in share row exclusive mode')
     const change = service && (await readServiceChange(db, service))

@@ -27,10 +27,6 @@ import { settleArrivedRecords } from './resolveSubmission.ts'
  *     endRecovery            plans the polls anew, and ends the pause
  */
 
-export async function lockCapture(db: Database): Promise<void> {
-  await db.query("select pg_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int)")
-}
-
 /** Inserts records for rows that the ledger does not know. Each has a doubt, so it becomes uncertain, or is rejected. */
 export async function insertRowsInDoubt(db: Database, records: readonly CapturedRecord[], actor: Actor): Promise<void> {
   await insertCapturedRecords(db, records, actor.who, actor)
