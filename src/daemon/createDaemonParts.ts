@@ -46,11 +46,13 @@ export function createDaemonParts(daemon: DaemonContext) {
   })
   // Not awaited, because the next heartbeat must not wait until the problems are written.
   const beatAndTell = { runOnce: () => heartbeat.runOnce().finally(() => void problems.runOnce()) }
+  // A daemon that differs does not even look at the outbox, until it begins anew with settings that are the ledger's.
+  const differs = databases.differences !== ''
+  const idle: LoopPart = { runOnce: async () => lookEveryMs }
   const rounds: Record<LoopName, LoopPart> = {
-    // A daemon that differs does not even look for rows, until it begins anew with settings that are the ledger's.
-    capture: databases.differences === '' ? new Capture(daemon) : { runOnce: async () => lookEveryMs },
+    capture: differs ? idle : new Capture(daemon),
     dispatch,
-    report,
+    report: differs ? idle : report,
     heartbeat: beatAndTell,
     schedule,
     ...maintenance,

@@ -145,7 +145,7 @@ export class WriteBack implements LoopPart {
     await using transaction = await beginTransaction(table.db, { openingSql: writeBackOpeningSql })
     const { db } = transaction
     const reports = await onLedger(db, async () => {
-      // A daemon with other settings than the ledger's writes nothing back.
+      // Another daemon may have set its settings since the round began.
       if (!(await tryLockWriteBack(db)) || !(await hasOwnSettings(db))) return null
       return readReportsToWriteBack({ ledger: db, history }, due)
     })
