@@ -150,7 +150,7 @@ export async function lockDueBreaker(db: Database): Promise<DueBreaker | null> {
 }
 
 /** Lets the next record be the trial, because now there is nothing to try. Until it comes, nothing is held up. */
-export async function awaitNextRecord(db: Database): Promise<void> {
+export async function letNextRecordBeTrial(db: Database): Promise<void> {
   await db.query(`update outboxd.pause set state = 'half_open', has_get_worked = true, trial = null, trial_until = null
      where reason = 'breaker'`)
 }

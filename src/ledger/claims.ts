@@ -5,9 +5,9 @@ import { beginTransaction, type Database } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { sendDeadlineMs } from '../requestDurations.ts'
 import {
-  awaitNextRecord,
   beginTrial,
   type DueBreaker,
+  letNextRecordBeTrial,
   lockDueBreaker,
   lockTrialSubmission,
   readClaimable,
@@ -135,16 +135,13 @@ export class Claims {
     const claim = await this.#chooseTrial(db, { claimId, breaker, due })
     if (claim === null) {
       if (breaker.hasGetWorked) return null
-      await awaitNextRecord(db)
+      await letNextRecordBeTrial(db)
       return { submissions: [], polls: [], question: null, mayLeave: () => false }
     }
     const polled = claim.polls.map(({ submission }) => submission.id)
-    const unused = due.flatMap(({ id }) => (polled.includes(id) ? [] : [{ submissionId: id, inMs: 0, rarely: false }]))
-    await queue.replace(
-      db,
-      unused.map(({ submissionId }) => submissionId),
-      unused,
-    )
+    const unused = due.flatMap(({ id }) => (polled.includes(id) ? [] : [id]))
+    const dueAgain = unused.map((submissionId) => ({ submissionId, inMs: 0, rarely: false }))
+    if (unused.length > 0) await queue.replace(db, unused, dueAgain)
     const trial = claim.question?.requestId ?? claim.submissions[0]?.requestId ?? claim.polls[0]?.poll.requestId
     if (trial !== undefined) await beginTrial(db, trial)
     return claim

@@ -13,7 +13,8 @@ import { type Change, endStates, type Transition } from './submission.ts'
  *                                    └──── the trial fails: longer ──┘
  *
  * It opens at one 503, E003, 429, refused token, redirect or 403, at a connection that fails, or at five requests in a
- * row without a usable answer (src/daemon/dispatch/interpretAttempt.ts). Answers to requests that were on the wire by then change nothing.
+ * row without a usable answer (src/daemon/dispatch/interpretAttempt.ts). While it is open, answers to requests that were
+ * on the wire by then change nothing.
  *
  * The trial is one request of all instances, until its own deadline: then another one may begin. If possible it is not
  * for the record that opened the breaker. A poll goes first, because it risks nothing; after a trial that failed, each
@@ -27,7 +28,7 @@ import { type Change, endStates, type Transition } from './submission.ts'
  */
 export interface Breaker {
   state: 'closed' | 'open' | 'half_open'
-  /** Trials that failed since the breaker was closed: the step of the backoff. */
+  /** Trials that failed since the breaker was closed: the step of the backoff. If odd, a poll is not the next trial. */
   level: number
   /** An answer to a submission failed since the breaker was closed. */
   isOfSubmission: boolean
@@ -99,8 +100,8 @@ export function decideBreaker(breaker: Breaker, answer: BreakerAnswer, backoff: 
   // Each trial needs a token first, so a token that is refused then is the trial's answer.
   const isTrial = breaker.state !== 'closed' && (request === 'token' ? breaker.isDue : breaker.trial === requestId)
   // A poll that fails while polls go on opens the breaker again, but forgets no trial, and no wait for a person.
-  const endsPolls = breaker.hasGetWorked && breaker.trial === null && breaker.doubts < doubtsMax
-  const isHeard = isTrial || breaker.state === 'closed' || (endsPolls && request === 'poll')
+  const arePollsHeard = breaker.hasGetWorked && breaker.trial === null && breaker.doubts < doubtsMax
+  const isHeard = isTrial || breaker.state === 'closed' || (arePollsHeard && request === 'poll')
   if (!isHeard || (!isTrial && sign.kind !== 'fails')) return { kind: 'stays' }
   switch (sign.kind) {
     case 'unknown':

@@ -2,7 +2,7 @@ import type { Resource } from '../resources.ts'
 import type { Breach, PauseReason, PauseToRaise } from './service.ts'
 import type { PollClaim, State, Submission, Transition } from './submission.ts'
 
-/** What a request is made for. A question asks for no transaction of ours: a trial, or a request of a command. */
+/** What a request is made for. A question is a GET that is no poll: a trial of the breaker, or a request of a command. */
 export type RequestPurpose = 'submission' | 'poll' | 'token' | 'question'
 
 /** What an answer says about the service, for the breaker (src/model/breaker.ts). */

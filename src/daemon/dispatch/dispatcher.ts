@@ -1,11 +1,12 @@
 import type { Clock } from '../../clock.ts'
 import type { Claims } from '../../ledger/claims.ts'
 import type { Claim, ClaimedQuestion, ClaimedSubmission, RequestDemand } from '../../model/dispatch.ts'
-import { type Answer, endOfRequest, type Outcome, type PauseToRaise, type TokenVerdict } from '../../model/service.ts'
+import { type Answer, endOfRequest, type Outcome, type TokenVerdict } from '../../model/service.ts'
 import type { AttemptResult, PollClaim, Submission } from '../../model/submission.ts'
 import type { AllocationBalance } from './allocateRequests.ts'
 import { createInFlightTracker, createLostClaimStore } from './inFlight.ts'
 import {
+  type AnsweredQuestion,
   type AttemptInterpretation,
   interpretAttempt,
   interpretQuestion,
@@ -47,15 +48,6 @@ export interface DispatcherDeps {
   onAttempted(submission: Submission, attempted: AttemptResult, accessToken: string): void
   onRoom(): void
   onFailed(error: unknown): void
-}
-
-export interface AnsweredQuestion {
-  /** Null if the request never left. */
-  answer: Answer | null
-  /** The pause that the answer asks for. */
-  pause: PauseToRaise | null
-  /** True if a 401 may only mean that the token has to be renewed. */
-  mayTokenBeOld: boolean
 }
 
 export type Dispatcher = ReturnType<typeof createDispatcher>

@@ -28,8 +28,8 @@ export interface EndedAttempt {
   outcome: Outcome | null
 }
 
-export interface EndedQuestion {
-  requestId: string
+export interface AnsweredQuestion {
+  /** Null if the request never left. */
   answer: Answer | null
   /** The pause that the answer asks for. */
   pause: PauseToRaise | null
@@ -89,7 +89,7 @@ export function interpretAttempt(
 
 /** Judges the GET of a transaction that the service knows. Almost any answer shows that the service works. */
 export function interpretQuestion(
-  { requestId, answer, pause, mayTokenBeOld }: EndedQuestion,
+  { requestId, answer, pause, mayTokenBeOld }: AnsweredQuestion & { requestId: string },
   streaks: SilentStreaks,
   context: AttemptContext,
 ): AttemptInterpretation {
