@@ -28,14 +28,11 @@ const permissive = new Set([
   'CC0-1.0',
 ])
 
-/** Licences that stand in the package's file LICENSE, but not in its package.json. */
-const readInFile: Readonly<Record<string, string>> = { '@prairielearn/html': 'MIT' }
-
 export function readShipped({ packages }: Lock): Shipped[] {
   const shipped = Object.entries(packages).flatMap(([path, { version = '', license, dev, optional = false }]) => {
     if (path === '' || dev) return []
     const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
-    return [{ name, version, license: license ?? readInFile[name] ?? 'unknown', isOptional: optional }]
+    return [{ name, version, license: license ?? 'unknown', isOptional: optional }]
   })
   const unique = new Map(shipped.map((each) => [`${each.name} ${each.version}`, each]))
   return [...unique.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1))

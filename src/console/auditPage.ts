@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
-import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
 import { type AuditSpan, readAuditEntries } from '../ledger/audit/readAuditEntries.ts'
 import {
@@ -25,6 +24,7 @@ import { formatIsoInstantOrNull } from '../time.ts'
 import { consoleErrorMessage, RequestRefused } from './errors.ts'
 import { cutAndEscapeText, instantHtml, nothingToShow, table } from './html/elements.ts'
 import { fieldTextAsTyped, trimmedFieldText } from './html/form.ts'
+import { type HtmlPart, type HtmlValue, html } from './html/html.ts'
 import { renderPage, sendPage, versionOf } from './html/layout.ts'
 import type { ConsoleParts } from './parts.ts'
 import { SharedVersions } from './sharedVersions.ts'
@@ -132,7 +132,7 @@ function auditHtml(given: Given, acts: readonly OperatorLogEntry[], next: Operat
 operators did, like <code>outboxd audit --csv</code>. Downloads are logged.</p>`
 }
 
-function filterForm(given: Given): HtmlSafeString {
+function filterForm(given: Given): HtmlPart {
   const field = (name: (typeof filterNames)[number], words: string, hint: string) =>
     html`<label>${words} <input name="${name}" value="${given.get(name) ?? ''}" placeholder="${hint}"></label> `
   return html`<form method="get" action="/audit" class="line">
@@ -143,7 +143,7 @@ ${field('record', 'Record', 'outbox:4711')}
 </form>`
 }
 
-function actsTable(acts: readonly OperatorLogEntry[]): HtmlSafeString {
+function actsTable(acts: readonly OperatorLogEntry[]): HtmlPart {
   return table(
     'Who did what',
     ['When', 'Who', 'What', 'Record', 'Why', 'From'],

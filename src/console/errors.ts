@@ -1,4 +1,3 @@
-import { html } from '@prairielearn/html'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LedgerMayHaveLostData } from '../ledger/history/history.ts'
 import { explainError } from '../operations/explainError.ts'
@@ -7,6 +6,7 @@ import { capitalize } from '../plainText.ts'
 import { DatabaseUnusable, isLockTimeoutOrCanceled, isTransientError } from '../postgres/database.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
 import { notice, untrustedParagraphHtml } from './html/elements.ts'
+import { html } from './html/html.ts'
 import { renderPage, sendPage } from './html/layout.ts'
 import { nowPageVersionPath } from './parts.ts'
 

@@ -1,4 +1,3 @@
-import { type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { describeField, type Mapping } from '../mapping/mapping.ts'
@@ -28,6 +27,7 @@ import {
   untrustedTextHtml,
 } from './html/elements.ts'
 import { fieldTextAsTyped, formHtml, hiddenField } from './html/form.ts'
+import { type HtmlValue, html } from './html/html.ts'
 import { renderPage, sendPage } from './html/layout.ts'
 import { type ConsoleParts, readMappingFiles } from './parts.ts'
 import { jsonHtml, mappedFieldsTable } from './record/valuesHtml.ts'

@@ -1,4 +1,3 @@
-import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
 import { type OperatorPause, raiseOperatorPause } from '../ledger/pauses.ts'
 import type { LedgerSnapshot } from '../ledger/snapshot.ts'
@@ -29,6 +28,7 @@ import {
   untrustedTextHtml,
 } from './html/elements.ts'
 import { checkbox, formHtml, hiddenField, trimmedFieldText } from './html/form.ts'
+import { type HtmlPart, type HtmlValue, html } from './html/html.ts'
 import { type Page, renderPage, sendPage } from './html/layout.ts'
 import type { ConsoleParts } from './parts.ts'
 
@@ -145,13 +145,13 @@ const page = (title: string, viewer: Viewer, main: HtmlValue): Page =>
 
 type Pause = LedgerSnapshot['pauses'][number]
 
-export function pausesSection(pauses: readonly Pause[], nowMs: number): HtmlSafeString {
+export function pausesSection(pauses: readonly Pause[], nowMs: number): HtmlPart {
   const standing: HtmlValue =
     pauses.length === 0 ? nothingToShow('Nothing is paused.') : pauses.map((pause) => pauseHtml(pause, nowMs))
   return html`<h2>Pauses</h2>${standing}`
 }
 
-function pauseHtml(pause: Pause, nowMs: number): HtmlSafeString {
+function pauseHtml(pause: Pause, nowMs: number): HtmlPart {
   return notice(
     'attention',
     html`<p><strong>${pause.reason}</strong>, began ${relativeTimeHtml(pause.sinceMs, nowMs)}, ${endOf(pause, nowMs)}</p>

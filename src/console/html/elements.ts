@@ -1,17 +1,17 @@
-import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { State } from '../../model/submission.ts'
 import { escapeControl, truncateToOneLine } from '../../plainText.ts'
 import { formatDuration, formatInstant, formatIsoInstant } from '../../time.ts'
+import { type HtmlPart, type HtmlValue, html } from './html.ts'
 
 /** What stands between backticks is shown as code. */
-export function untrustedParagraphHtml(text: string): HtmlSafeString {
+export function untrustedParagraphHtml(text: string): HtmlPart {
   const parts = cutAndEscapeText(text, 2_000).split('`')
   const isPaired = parts.length % 2 === 1
   const content = isPaired ? parts.map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part)) : parts.join('`')
   return html`<p class="foreign">${content}</p>`
 }
 
-export const section = (headingIdPrefix: string, title: HtmlValue, content: HtmlValue): HtmlSafeString =>
+export const section = (headingIdPrefix: string, title: HtmlValue, content: HtmlValue): HtmlPart =>
   html`<section aria-labelledby="${headingIdPrefix}-head"><h2 id="${headingIdPrefix}-head">${title}</h2>
 ${content}</section>`
 
@@ -29,23 +29,22 @@ const iconPaths: Readonly<Record<State | 'outbox', string>> = {
 }
 
 /** Once on each page. */
-export const iconSheet: HtmlSafeString = html`<svg class="icons">${Object.entries(iconPaths).map(
+export const iconSheet: HtmlPart = html`<svg class="icons">${Object.entries(iconPaths).map(
   ([name, path]) => html`<symbol id="icon-${name}" viewBox="0 0 16 16"><path d="${path}"/></symbol>`,
 )}</svg>`
 
-export const stateIcon = (name: State | 'outbox'): HtmlSafeString =>
+export const stateIcon = (name: State | 'outbox'): HtmlPart =>
   html`<svg class="icon ${name}" aria-hidden="true"><use href="#icon-${name}"/></svg>`
 
 /** Colours alone do not tell states apart, so an icon and the word always stand. */
-export const stateBadge = (state: State): HtmlSafeString =>
+export const stateBadge = (state: State): HtmlPart =>
   html`<span class="state ${state}">${stateIcon(state)}${state}</span>`
 
 export type Tone = 'good' | 'attention' | 'bad' | 'quiet'
 
-export const notice = (tone: Tone, content: HtmlValue): HtmlSafeString =>
-  html`<div class="notice ${tone}">${content}</div>`
+export const notice = (tone: Tone, content: HtmlValue): HtmlPart => html`<div class="notice ${tone}">${content}</div>`
 
-export const nothingToShow = (message: HtmlValue): HtmlSafeString => html`<p class="empty">${message}</p>`
+export const nothingToShow = (message: HtmlValue): HtmlPart => html`<p class="empty">${message}</p>`
 
 export type Column = string | { words: HtmlValue } | { number: string }
 
@@ -54,7 +53,7 @@ export function table(
   ariaLabel: string,
   columns: readonly Column[],
   rows: readonly (readonly HtmlValue[])[],
-): HtmlSafeString {
+): HtmlPart {
   const heads = columns.map((column) => {
     if (typeof column === 'string') return { words: column, kind: 'text' }
     return 'number' in column ? { words: column.number, kind: 'number' } : { ...column, kind: 'text' }
@@ -68,13 +67,13 @@ export function table(
 </table></div>`
 }
 
-export function descriptionListHtml(facts: readonly (readonly [name: HtmlValue, value: HtmlValue])[]): HtmlSafeString {
+export function descriptionListHtml(facts: readonly (readonly [name: HtmlValue, value: HtmlValue])[]): HtmlPart {
   const shown = facts.filter(([, value]) => value !== null && value !== undefined)
   return html`<dl>${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`)}</dl>`
 }
 
 /** Renders a text of the ERP or the service: cut, on one line, control and direction characters escaped. */
-export function untrustedTextHtml(text: string, charactersMax = 300): HtmlSafeString {
+export function untrustedTextHtml(text: string, charactersMax = 300): HtmlPart {
   return html`<span class="foreign${charactersMax > briefMax ? ' reason' : ''}">${cutAndEscapeText(text, charactersMax)}</span>`
 }
 
@@ -84,11 +83,11 @@ export const cutAndEscapeText = (text: string, charactersMax = 300): string =>
   escapeControl(truncateToOneLine(text, charactersMax))
 
 /** In UTC, as all times in sentences and forms. */
-export const instantHtml = (ms: number): HtmlSafeString =>
+export const instantHtml = (ms: number): HtmlPart =>
   html`<time datetime="${formatIsoInstant(ms)}">${formatInstant(ms)}</time>`
 
 /** assets/console.js counts the age on. */
-export function relativeTimeHtml(ms: number, nowMs: number): HtmlSafeString {
+export function relativeTimeHtml(ms: number, nowMs: number): HtmlPart {
   const distance = ms <= nowMs ? `${formatDuration(nowMs - ms)} ago` : `in ${formatDuration(ms - nowMs)}`
   return html`<time data-age datetime="${formatIsoInstant(ms)}" title="${formatInstant(ms)}">${distance}</time>`
 }

@@ -1,5 +1,5 @@
-import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { Viewer } from '../guard/viewer.ts'
+import { type HtmlPart, type HtmlValue, html } from './html.ts'
 
 interface FormHead {
   action: string
@@ -18,7 +18,7 @@ ${fields}
 </form>`
 }
 
-export const hiddenField = (name: string, value: string): HtmlSafeString =>
+export const hiddenField = (name: string, value: string): HtmlPart =>
   html`<input type="hidden" name="${name}" value="${value}">`
 
 export function optionalHiddenField(fields: unknown, name: string): HtmlValue {
@@ -26,7 +26,7 @@ export function optionalHiddenField(fields: unknown, name: string): HtmlValue {
   return value === undefined ? '' : hiddenField(name, value)
 }
 
-export const checkbox = (name: string, label: HtmlValue, { value = 'on', isOn = false } = {}): HtmlSafeString =>
+export const checkbox = (name: string, label: HtmlValue, { value = 'on', isOn = false } = {}): HtmlPart =>
   html`<label class="tick"><input type="checkbox" name="${name}" value="${value}"${isOn ? html` checked` : ''}> ${label}</label>\n`
 
 const optionWords = {
@@ -47,7 +47,7 @@ const optionWords = {
 } as const
 export type OptionName = keyof typeof optionWords
 
-export const optionLabel = (name: OptionName): HtmlSafeString => html`${optionWords[name]} <code>--${name}</code>`
+export const optionLabel = (name: OptionName): HtmlPart => html`${optionWords[name]} <code>--${name}</code>`
 
 /** Returns undefined if the field is missing, blank or came twice. */
 export function trimmedFieldText(fields: unknown, name: string): string | undefined {

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyReply } from 'fastify'
 import { systemClock } from '../../clock.ts'
 import { formatInstant, formatIsoInstant } from '../../time.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { iconSheet } from './elements.ts'
 import { formHtml } from './form.ts'
+import { type HtmlPart, type HtmlValue, html } from './html.ts'
 
 const pages = [
   { path: '/', words: 'Overview' },
@@ -82,7 +82,7 @@ function attributes(live: PageHead['live']): HtmlValue {
   return html` data-watch="${live.path}"${version}`
 }
 
-function navigation(current: PageHead['current']): HtmlSafeString {
+function navigation(current: PageHead['current']): HtmlPart {
   const links = pages.map(({ path, words }) =>
     path === current
       ? html`<li><a href="${path}" aria-current="page">${words}</a></li>`
@@ -103,7 +103,7 @@ const search = html`<search><form action="/find">
 <input type="search" name="word" required maxlength="1000" autocomplete="off" aria-label="Find a record" placeholder="Order, key, id or transaction">
 <button>Find</button></form></search>`
 
-function who(viewer: Viewer): HtmlSafeString {
+function who(viewer: Viewer): HtmlPart {
   const leave = viewer.canSignOut
     ? formHtml({ action: '/logout', viewer, changes: false }, html`<button>sign out</button>`)
     : ''

@@ -1,9 +1,9 @@
-import { type HtmlSafeString, html } from '@prairielearn/html'
 import type { BudgetUse } from '../../ledger/snapshot.ts'
 import { formatDuration } from '../../time.ts'
 import { nothingToShow } from '../html/elements.ts'
+import { type HtmlPart, html } from '../html/html.ts'
 
-export function budgetSection(budget: BudgetUse): HtmlSafeString {
+export function budgetSection(budget: BudgetUse): HtmlPart {
   const { limit, windowMs, free, nextFreeMs } = budget
   if (limit === 0)
     return html`<h2>Budget</h2>${nothingToShow('There is no budget yet. The first daemon that starts sets it.')}`

@@ -1,6 +1,6 @@
-import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { MinuteOfLastHour } from '../../ledger/lastHour.ts'
 import { formatDuration, formatInstant } from '../../time.ts'
+import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
 
 /** Pictures without script, which a screen reader can read: each bar says its figures. */
 
@@ -78,7 +78,7 @@ interface Chart {
   words(value: number): string
 }
 
-function chart({ title, note, minutes, parts, line, words }: Chart): HtmlSafeString {
+function chart({ title, note, minutes, parts, line, words }: Chart): HtmlPart {
   const sums = minutes.map((minute) => parts.reduce((sum, part) => sum + part.of(minute), 0))
   const most = Math.max(1, line ?? 0, ...sums)
   const step = (width - left - right) / Math.max(1, minutes.length)

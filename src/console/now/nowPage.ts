@@ -1,4 +1,3 @@
-import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
 import type { FailureCause } from '../../ledger/operator/search.ts'
 import type { RecentRequestCounts } from '../../ledger/requestCounts.ts'
@@ -32,6 +31,7 @@ import {
   untrustedParagraphHtml,
   untrustedTextHtml,
 } from '../html/elements.ts'
+import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
 import { renderPage, sendPage, versionOf } from '../html/layout.ts'
 import { type ConsoleParts, nowPageVersionPath, shareRecentRead } from '../parts.ts'
 import { addPauseRoutes, pauseForms, pausesSection } from '../pausePage.ts'
@@ -69,7 +69,7 @@ export function addNowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 const live = (id: string, content: HtmlValue) => html`<div id="${id}" data-live>${content}</div>`
 
 /** The same for all viewers, except for the forms. */
-function renderView(data: NowPageData, forms: HtmlValue): HtmlSafeString {
+function renderView(data: NowPageData, forms: HtmlValue): HtmlPart {
   const { report, budget, needingAttention, lastHour } = data
   const { nowMs, standing } = report
   const isNew = Object.values(report.submissions).every((count) => count === 0)
@@ -136,7 +136,7 @@ const pageOf: Partial<Record<HealthCondition, { path: string; words: string }>> 
   'no record is late': { path: '/records?state=queued,sending,accepted', words: 'Records' },
 }
 
-function sentence(diagnosis: Diagnosis): HtmlSafeString {
+function sentence(diagnosis: Diagnosis): HtmlPart {
   if (diagnosis.isWell) return notice('good', untrustedParagraphHtml(diagnosis.message))
   const page = pageOf[diagnosis.condition]
   const link = page === undefined ? '' : html`<p><a href="${page.path}">${page.words}</a></p>`
@@ -150,7 +150,7 @@ export function attentionSection(
   { causes, lookedAt, isCut }: NowPageData['needingAttention'],
   count: number,
   nowMs: number,
-): HtmlSafeString {
+): HtmlPart {
   if (count === 0) return html`<h2>Needs attention</h2>${nothingToShow('No record needs attention.')}`
   if (causes.length === 0)
     return html`<h2>Needs attention</h2>${nothingToShow(`${pluralize(count, 'record')}. The causes follow within 10 seconds.`)}`
@@ -164,7 +164,7 @@ ${isCut ? html`<p class="quiet">Only the newest ${lookedAt.toLocaleString('en')}
 
 const problemsShown = 20
 
-function problemsSection({ standing, problems, nowMs }: StatusReport): HtmlSafeString {
+function problemsSection({ standing, problems, nowMs }: StatusReport): HtmlPart {
   const more = countProblems(standing, problems) - problemsShown
   const rows = standing
     .slice(0, problemsShown)
@@ -180,7 +180,7 @@ ${table('problems', ['kind', 'subject', 'detail', 'since', 'next try'], rows)}
 ${more > 0 ? html`<p>And ${more} more: <code>outboxd status --json</code> lists them.</p>` : ''}`
 }
 
-export function serviceTargetsSection(recent: RecentRequestCounts): HtmlSafeString {
+export function serviceTargetsSection(recent: RecentRequestCounts): HtmlPart {
   const times = [
     ['hour', recent.lastHour],
     ['day', recent.lastDay],
@@ -209,7 +209,7 @@ function against(share: number | null, target: number): HtmlValue {
   return share < target ? html`<span class="bad">below: ${formatPercent(share)}</span>` : formatPercent(share)
 }
 
-function instancesSection(report: StatusReport): HtmlSafeString {
+function instancesSection(report: StatusReport): HtmlPart {
   const { instances, nowMs } = report
   if (instances.length === 0) return html`<h2>Daemons</h2>${nothingToShow(`${capitalize(noInstanceClause(report))}.`)}`
   return html`<h2>Daemons</h2>
@@ -225,7 +225,7 @@ ${table(
 )}`
 }
 
-function recordsSection(report: StatusReport): HtmlSafeString {
+function recordsSection(report: StatusReport): HtmlPart {
   const { submissions, outbox, probing, nowMs } = report
   const waiting = outbox.kind === 'read' ? outbox.outbox : { waiting: null, oldestMs: null }
   const ended = (['completed', 'uncertain', 'failed', 'rejected', 'discarded'] as const).map((state) =>
@@ -264,7 +264,7 @@ interface Line {
   filter?: string
 }
 
-function lineHtml({ name, icon, count, oldestMs = null, filter }: Line, nowMs: number): HtmlSafeString {
+function lineHtml({ name, icon, count, oldestMs = null, filter }: Line, nowMs: number): HtmlPart {
   const figure: HtmlValue = count === null ? 'not known' : count.toLocaleString('en')
   const oldest =
     oldestMs === null || count === 0 ? '' : html` <small>oldest ${relativeTimeHtml(oldestMs, nowMs)}</small>`

@@ -1,4 +1,3 @@
-import { type HtmlValue, html } from '@prairielearn/html'
 import type { LoggedEvent } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import {
@@ -24,6 +23,7 @@ import {
   untrustedParagraphHtml,
   untrustedTextHtml,
 } from '../html/elements.ts'
+import { type HtmlValue, html } from '../html/html.ts'
 import { type Page, renderPage } from '../html/layout.ts'
 import { recordTable } from '../records/recordsPage.ts'
 import type { RecordPageData } from './readRecord.ts'

@@ -1,4 +1,3 @@
-import { type HtmlValue, html } from '@prairielearn/html'
 import { boundText } from '../../boundText.ts'
 import { describeField, type Mapping } from '../../mapping/mapping.ts'
 import type { MappedOrRefusedRecord } from '../../mapping/mapRecord.ts'
@@ -9,6 +8,7 @@ import { isExactNumber, isObject, type PayloadValue, readPayload } from '../../y
 import type { Viewer } from '../guard/viewer.ts'
 import { nothingToShow, notice, section, table, untrustedTextHtml } from '../html/elements.ts'
 import { formHtml } from '../html/form.ts'
+import { type HtmlValue, html } from '../html/html.ts'
 import { maskedValuesNote } from '../valueAccess.ts'
 import type { RecordPageData } from './readRecord.ts'
 

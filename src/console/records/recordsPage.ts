@@ -1,4 +1,3 @@
-import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
 import { countFailureCauses, type FailureCause } from '../../ledger/operator/search.ts'
 import {
@@ -28,6 +27,7 @@ import {
   untrustedTextHtml,
 } from '../html/elements.ts'
 import { checkbox, formHtml, hiddenField, optionLabel } from '../html/form.ts'
+import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
 import { type PageHead, renderPage, sendPage, versionOf } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { SharedVersions } from '../sharedVersions.ts'
@@ -152,7 +152,7 @@ export function recordTable(
   submissions: readonly ListedSubmission[],
   nowMs: number,
   hasCheckboxes = false,
-): HtmlSafeString {
+): HtmlPart {
   const tick: Column = { words: html`<span class="unseen">Choose</span>` }
   return table(
     ariaLabel,
@@ -223,7 +223,7 @@ export const causesTable = (
   causes: readonly FailureCause[],
   pathOf: (cause: FailureCause) => string,
   nowMs: number,
-): HtmlSafeString =>
+): HtmlPart =>
   table(
     'Causes',
     ['Records', 'State', 'Reason', 'Code', 'First', 'Last', 'Type'],

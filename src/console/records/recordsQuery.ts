@@ -1,8 +1,8 @@
-import { type HtmlSafeString, html } from '@prairielearn/html'
 import type { ListOrder, PageWanted } from '../../ledger/operator/selectSubmissions.ts'
 import { states } from '../../model/submission.ts'
 import type { FilterOptions } from '../../operations/filters.ts'
 import { checkbox, type OptionName, optionLabel } from '../html/form.ts'
+import { type HtmlPart, html } from '../html/html.ts'
 
 export interface RecordsQuery {
   filters: FilterOptions
@@ -71,7 +71,7 @@ const ways: readonly [words: string, path: string][] = [
   ['All', `/records?state=${states.join(',')}&newest=on`],
 ]
 
-export function filterForm(query: RecordsQuery): HtmlSafeString {
+export function filterForm(query: RecordsQuery): HtmlPart {
   const { filters, order, byCause } = query
   const here = recordsPath({ ...query, from: null })
   const links = ways.map(([words, path]) =>
