@@ -12,6 +12,7 @@ import {
   countDecimals,
   countWholeDigits,
   type Decimal,
+  type DecimalSeparator,
   numberCharactersMax,
   parseJsonNumber,
   parsePlainNumber,
@@ -35,7 +36,7 @@ export function chooseConverter(spec: FieldSpec): ConvertValue {
     case 'boolean':
       return convertBoolean
     case 'integer':
-      return integerConverter(spec.as === 'string')
+      return integerConverter(spec)
     case 'decimal':
       return decimalConverter(spec)
     case 'datetime':
@@ -117,9 +118,9 @@ function convertBoolean(value: PayloadValue): ConversionResult {
   return notA('true or false', value)
 }
 
-function integerConverter(asText: boolean): ConvertValue {
+function integerConverter(spec: FieldSpec): ConvertValue {
   return (value) => {
-    const number = readNumber(value)
+    const number = readNumber(value, spec)
     if ('kind' in number) return number
     if (countDecimals(number) > 0) return invalid(`is not a whole number: ${quoteNumber(value)}`, 'no_integer')
     const tooLarge = countWholeDigits(number) > 19
@@ -127,7 +128,7 @@ function integerConverter(asText: boolean): ConvertValue {
     if (tooLarge || BigInt(digits) < int64.least || BigInt(digits) > int64.most) {
       return invalid(`is beyond 64 bits: ${quoteNumber(value)}`, 'too_large')
     }
-    return json(asText ? `"${digits}"` : digits)
+    return json(spec.as === 'string' ? `"${digits}"` : digits)
   }
 }
 
@@ -136,7 +137,7 @@ function decimalConverter(spec: FieldSpec): ConvertValue {
   const rounding: Rounding | null = spec.round ?? null
   const type = `decimal(${precision},${scale})`
   return (value) => {
-    const exact = readNumber(value)
+    const exact = readNumber(value, spec)
     if ('kind' in exact) return exact
     const decimals = countDecimals(exact)
     if (decimals > scale && rounding === null) {
@@ -161,16 +162,34 @@ function datetimeConverter(zone: string | null): ConvertValue {
     typeof value === 'string' ? convertToUtc(value, zone) : notA('an ISO 8601 date-time in text', value)
 }
 
-function readNumber(value: PayloadValue): Decimal | Invalid {
+/** `hint` helps with a text that has the marks of `odd`. */
+const plainNumberForms = {
+  '.': {
+    like: '1234.50',
+    odd: /,/,
+    hint: '; write a point for the decimals and nothing between thousands, or say decimal_separator: ","',
+  },
+  ',': { like: '1234,50', odd: /\./, hint: '; nothing may separate thousands' },
+} satisfies Record<DecimalSeparator, object>
+
+const threeDigitsAfterSeparator = /^[+-]?\d+[.,]\d{3}$/
+
+function readNumber(value: PayloadValue, { decimal_separator: separator }: FieldSpec): Decimal | Invalid {
   if (isExactNumber(value))
     return parseJsonNumber(value.rawJSON) ?? invalid(`is longer than ${numberCharactersMax} characters`, 'too_long')
   if (typeof value !== 'string') return notA('a number', value)
   if (value === '') return invalid('is empty, not a number', 'empty')
-  const number = parsePlainNumber(value)
+  if (separator === undefined && threeDigitsAfterSeparator.test(value))
+    return invalid(
+      `may have decimals or thousands after its separator: ${quoteForMessage(value)}; say decimal_separator: "." or ","`,
+      'ambiguous_number',
+    )
+  const number = parsePlainNumber(value, separator ?? '.')
   if (number !== null) return number
   if (value.length > numberCharactersMax) return invalid(`is longer than ${numberCharactersMax} characters`, 'too_long')
-  const hint = value.includes(',') ? '; write a point for the decimals and nothing between thousands' : ''
-  return invalid(`is not a plain number like 1234.50: ${quoteForMessage(value)}${hint}`, 'no_number')
+  const { like, odd, hint } = plainNumberForms[separator ?? '.']
+  const advice = odd.test(value) ? hint : ''
+  return invalid(`is not a plain number like ${like}: ${quoteForMessage(value)}${advice}`, 'no_number')
 }
 
 function quoteNumber(value: PayloadValue): string {

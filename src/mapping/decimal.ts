@@ -11,16 +11,19 @@ export type Rounding = 'half-even' | 'half-up'
 export const numberCharactersMax = 1000
 
 const jsonNumber = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
-const plainNumber = /^([+-]?)(\d+)(?:\.(\d+))?$/
+const plainNumbers = { '.': /^([+-]?)(\d+)(?:\.(\d+))?$/, ',': /^([+-]?)(\d+)(?:,(\d+))?$/ }
+
+/** What stands between a text's whole digits and its decimals. */
+export type DecimalSeparator = keyof typeof plainNumbers
 
 /** Reads a JSON number, also with an exponent. */
 export function parseJsonNumber(text: string): Decimal | null {
   return parse(text, jsonNumber)
 }
 
-/** Reads a number from a text value: digits, an optional sign, a point. */
-export function parsePlainNumber(text: string): Decimal | null {
-  return parse(text, plainNumber)
+/** Reads a number from a text value: digits, an optional sign, a separator. Nothing may separate thousands. */
+export function parsePlainNumber(text: string, separator: DecimalSeparator): Decimal | null {
+  return parse(text, plainNumbers[separator])
 }
 
 /** Does not count leading zeros. */

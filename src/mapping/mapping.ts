@@ -36,7 +36,7 @@ export interface Field {
   readonly lookup: ReadonlyMap<string, string> | null
   /** JSON text of the constant or the default; null if the field has neither. */
   readonly constantOrDefault: string | null
-  readonly spec: Pick<FieldSpec, 'type' | 'maxLength' | 'values' | 'as' | 'round' | 'timezone'>
+  readonly spec: Pick<FieldSpec, 'type' | 'maxLength' | 'values' | 'as' | 'round' | 'decimal_separator' | 'timezone'>
   readonly isAmount: boolean
   readonly convert: ConvertValue
 }
@@ -49,6 +49,7 @@ export function describeField(field: Field): string {
     spec.values === undefined ? null : `one of ${spec.values.join(', ')}`,
     trim ? 'white space at both ends removed' : null,
     lookup === null ? null : `translated by a lookup of ${lookup.size} values`,
+    spec.decimal_separator === undefined ? null : `with "${spec.decimal_separator}" before the decimals of a text`,
     spec.round === undefined ? null : `rounded ${spec.round}`,
     spec.as === undefined ? null : 'sent as text',
     spec.type !== 'datetime'

@@ -16,6 +16,7 @@ export interface FieldSpec {
   values?: string[] | undefined
   round?: 'half-even' | 'half-up' | undefined
   as?: 'string' | undefined
+  decimal_separator?: '.' | ',' | undefined
   timezone?: string | undefined
 }
 
@@ -39,6 +40,10 @@ const lookup = z
   .describe('A table that gives for each value in the payload the value to send. Other values are errors.')
   .optional()
 const scalar = { ...common, trim, lookup }
+const decimal_separator = z
+  .enum(['.', ','])
+  .describe('What separates the decimals of a text. If not set, a point, and three digits after it are an error.')
+  .optional()
 const as = z.literal('string').describe('string: the number is sent as text, such as "1234.50".').optional()
 
 export const fieldSchemas = {
@@ -54,7 +59,7 @@ export const fieldSchemas = {
   }),
   uuid: z.strictObject({ type: z.literal('uuid'), ...scalar }),
   boolean: z.strictObject({ type: z.literal('boolean'), ...scalar }),
-  integer: z.strictObject({ type: z.literal('integer'), ...scalar, as }),
+  integer: z.strictObject({ type: z.literal('integer'), ...scalar, decimal_separator, as }),
   decimal: z.strictObject({
     type: z
       .string()
@@ -65,6 +70,7 @@ export const fieldSchemas = {
       .enum(['half-even', 'half-up'])
       .describe('half-even or half-up: rounds to the decimals of the type. If not set, more decimals are an error.')
       .optional(),
+    decimal_separator,
     as,
   }),
   datetime: z.strictObject({

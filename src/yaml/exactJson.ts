@@ -178,6 +178,7 @@ export type ValueFault =
   | 'too_large'
   | 'too_many_decimals'
   | 'no_number'
+  | 'ambiguous_number'
   | 'no_datetime'
   | 'no_json'
   | 'wrong_type'

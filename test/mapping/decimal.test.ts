@@ -25,7 +25,7 @@ function same(a: Fraction, b: Fraction): boolean {
 
 const mappings = new Map<string, Mapping>()
 function amountMapping(precision: number, scale: number, options = ''): Mapping {
-  const text = `from: v, type: "decimal(${precision},${scale})"${options}`
+  const text = `from: v, type: "decimal(${precision},${scale})", decimal_separator: "."${options}`
   const mapping = mappings.get(text) ?? mappingOf(text)
   mappings.set(text, mapping)
   return mapping

@@ -40,7 +40,19 @@ describe('a decimal', () => {
       ['type: "decimal(10,2)"', '"12.30"', '{"v":12.30}'],
       ['type: "decimal(10,2)"', '"+12.3"', '{"v":12.30}'],
       ['type: "decimal(10,2)"', '"-0012"', '{"v":-12.00}'],
-      ['type: "decimal(10,2)"', '"1.000"', '{"v":1.00}'],
+      ...['1.000', '-12.345', '0.500', '1234.500', '1,000'].map((text): Case => {
+        const what = `v may have decimals or thousands after its separator: "${text}"`
+        return ['type: "decimal(10,2)"', `"${text}"`, `${what}; say decimal_separator: "." or ","`]
+      }),
+      ['type: "decimal(10,2)", decimal_separator: "."', '"1.000"', '{"v":1.00}'],
+      ['type: "decimal(10,3)", decimal_separator: ","', '"1,234"', '{"v":1.234}'],
+      ['type: "decimal(10,2)", decimal_separator: ","', '"-1234,5"', '{"v":-1234.50}'],
+      ['type: "decimal(10,2)", decimal_separator: ","', '1.000', '{"v":1.00}'],
+      [
+        'type: "decimal(10,2)", decimal_separator: ","',
+        '"1.000"',
+        'v is not a plain number like 1234,50: "1.000"; nothing may separate thousands',
+      ],
       ['type: "decimal(10,2)"', '" 12.30"', 'v is not a plain number like 1234.50: " 12.30"'],
       ['type: "decimal(10,2)", trim: true', '" 12.30 "', '{"v":12.30}'],
       ['type: "decimal(10,2)"', '"1e2"', 'v is not a plain number like 1234.50: "1e2"'],
@@ -49,7 +61,7 @@ describe('a decimal', () => {
       [
         'type: "decimal(10,2)"',
         '"1,5"',
-        'v is not a plain number like 1234.50: "1,5"; write a point for the decimals and nothing between thousands',
+        'v is not a plain number like 1234.50: "1,5"; write a point for the decimals and nothing between thousands, or say decimal_separator: ","',
       ],
       ['type: "decimal(10,2)"', 'true', 'v is true, not a number'],
       ['type: "decimal(10,2)"', '[1]', 'v is an array, not a number'],
@@ -78,6 +90,12 @@ describe('an integer', () => {
   check([
     ['type: integer', '42', '{"v":42}'],
     ['type: integer', '42.0', '{"v":42}'],
+    ['type: integer, decimal_separator: "."', '"42.000"', '{"v":42}'],
+    [
+      'type: integer',
+      '"42.000"',
+      'v may have decimals or thousands after its separator: "42.000"; say decimal_separator: "." or ","',
+    ],
     ['type: integer', '"0042"', '{"v":42}'],
     ['type: integer', '1e3', '{"v":1000}'],
     ['type: integer', '1.5', 'v is not a whole number: "1.5"'],
@@ -398,6 +416,7 @@ test.each([
   ['type: "decimal(10,2)"', '1.234', 'too_many_decimals'],
   ['type: "decimal(10,2)"', '1e400', 'too_large'],
   ['type: "decimal(10,2)"', '"1,5"', 'no_number'],
+  ['type: "decimal(10,2)"', '"1.000"', 'ambiguous_number'],
   ['type: datetime', '"Jane Doe"', 'no_datetime'],
   ['type: datetime, timezone: Europe/Berlin', '"2026-03-29T02:30:00"', 'no_datetime'],
 ])('with { %s } and %s the error names the field v and the mistake %s', (options, json, kind) => {

@@ -33,23 +33,23 @@ export async function checkMoney(
   return findings
 }
 
-const amountsOf = ({ fields }: Mapping) => fields.filter(({ isAmount, from }) => isAmount && from !== null)
-
-/** Digits with another mark than one point, or with a point before the last three. */
-const separators = /^(?=.*\d).*(?:[^\d.+-].*|\..*\..*|\.\d{3})$/
+const amountsOf = ({ fields }: Mapping) =>
+  fields.filter(({ isAmount, from, lookup }) => isAmount && from !== null && lookup === null)
 
 function findTextsWithSeparators(mapping: Mapping, records: readonly OutboxRecord[]): string[] {
-  return amountsOf(mapping).flatMap(({ name, from, read }) => {
+  return amountsOf(mapping).flatMap(({ name, from, read, convert }) => {
     const texts = records.flatMap(({ payload }) => {
       const parsed = readPayload(payload ?? '{}')
       const found = parsed.kind === 'payload' ? read(parsed.payload) : parsed
       return found.kind === 'found' && typeof found.value === 'string' ? [found.value.trim()] : []
     })
-    const separated = texts.filter((text) => separators.test(text))
+    const separated = texts.filter(
+      (text) => /\d\D*[^\d-]/.test(text) && convert(text, JSON.stringify(text)).kind === 'invalid',
+    )
     if (separated.length === 0) return []
     const form = separated[0]?.slice(0, 20).replace(/\d/g, '0')
     return [
-      `${name} reads ${from}, which is a text with separators (like ${form}) in ${separated.length} of ${texts.length} waiting rows. Such a text is rejected, or 1.234 is read as little more than one: write a numeric column, or convert it in a query`,
+      `${name} reads ${from}, which is a text with separators (like ${form}) in ${separated.length} of ${texts.length} waiting rows. Such a text is rejected: say decimal_separator in the mapping, write a numeric column, or convert it in a query`,
     ]
   })
 }
