@@ -28,7 +28,7 @@ for (const part of ['dist', 'migrations', 'assets', 'bin', 'package.json'])
 await place(join(built, 'mappings'), 'usr/lib/outboxd/mappings')
 await place(process.execPath, 'usr/lib/outboxd/node')
 execFileSync('strip', [at('usr/lib/outboxd/node')])
-await write(program, `#!/bin/sh\nexec /usr/lib/outboxd/node /usr/lib/outboxd/dist/main.js "$@"\n`, 0o755)
+await write(program, `#!/bin/sh\nexec /usr/lib/outboxd/node -- /usr/lib/outboxd/dist/main.js "$@"\n`, 0o755)
 await write('usr/bin/outboxd', (await read('deploy/outboxd')).replace(/^program=.*/m, `program=${program}`), 0o755)
 await write('usr/lib/systemd/system/outboxd.service', await unit())
 

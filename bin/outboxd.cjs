@@ -1,4 +1,6 @@
-#!/usr/bin/env node
+#!/bin/sh
+':' //; exec node -- "$0" "$@"
+// sh runs the line above, because only after `--` Node does not read --env-file itself. Node sees a text and a comment.
 // Starts the program where this Node can run it, and says which one it needs where it cannot: in the syntax of the oldest, too.
 'use strict'
 

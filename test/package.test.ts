@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 
@@ -53,6 +53,18 @@ describe('the launcher', () => {
       stderr: '',
       exitCode: null,
     })
+  })
+
+  test('--env-file with a missing file is answered by outboxd, not by Node', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'launcher-'))
+    cpSync(join(root, 'bin'), join(folder, 'bin'), { recursive: true })
+    mkdirSync(join(folder, 'dist'))
+    writeFileSync(join(folder, 'dist', 'main.js'), `await import(${JSON.stringify(join(root, 'src', 'main.ts'))})`)
+    const env = { PATH: `${dirname(process.execPath)}:${process.env.PATH}` }
+    const options = { cwd: folder, env, encoding: 'utf8' } as const
+    const { status, stderr } = spawnSync(join(folder, 'bin', 'outboxd.cjs'), ['--env-file', 'nix', 'status'], options)
+    expect(stderr).toContain(`--env-file: there is no file ${join(folder, 'nix')}`)
+    expect(status).toBe(2)
   })
 
   test.each(['outboxd.cjs', 'nodeRefusal.cjs'])('%s uses no syntax that is newer than the first Node', (file) => {

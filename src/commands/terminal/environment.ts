@@ -51,7 +51,9 @@ function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    throw new ConfigInvalid([`--env-file: cannot read ${resolve(path)} (${(error as NodeJS.ErrnoException).code})`])
+    const { code } = error as NodeJS.ErrnoException
+    const what = code === 'ENOENT' ? `there is no file ${resolve(path)}` : `cannot read ${resolve(path)} (${code})`
+    throw new ConfigInvalid([`--env-file: ${what}`])
   }
 }
 
