@@ -89,7 +89,7 @@ async function openCommandRequests({ databaseUrl, service }: DiscoverConfig): Pr
 async function claimUnlessPaused(requests: CommandRequests, isBeyondLimit: boolean) {
   const pause = await requests.readPause()
   if (pause !== null) return { kind: 'paused' as const, ...pause }
-  const claimed = await requests.claim(isBeyondLimit)
+  const claimed = await requests.claim(isBeyondLimit ? 'exceed' : 'give-up')
   if (claimed.kind !== 'history-differs') return claimed
   return { kind: 'paused' as const, reason: 'history', detail: historyDiffersMessage }
 }

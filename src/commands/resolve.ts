@@ -130,7 +130,10 @@ async function resolveOne(context: CommandContext, name: string, options: Resolv
     const parts = {
       operator,
       askService: (transaction: TransactionRef) =>
-        askServiceForTransaction(readConfig(context.env), transaction, requestWaitOptions(context)),
+        askServiceForTransaction(readConfig(context.env), transaction, {
+          ...requestWaitOptions(context),
+          ...{ waitMaxMs, goesFirst: true },
+        }),
       onServiceAnswer: (message: string) => void context.stderr.write(`${escapeControlInLines(message)}.\n`),
     }
     return conclude(context, settling, await resolveSubmission(parts, settling, answer), options)
@@ -300,7 +303,7 @@ async function settleLines(
     if (isSilent) return silent
     const asking = { ...requestWaitOptions(context), waitMaxMs }
     const testimony = await askServiceForTransaction(readConfig(context.env), transaction, asking)
-    isSilent = testimony.kind === 'silent'
+    isSilent = testimony.kind === 'silent' || testimony.kind === 'unasked'
     return testimony
   }
   const concluded: Concluded[] = []

@@ -16,8 +16,10 @@ export interface TransactionAnswer {
     | 'known'
     /** The service does not know the transaction, or answers about a different one. */
     | 'denied'
-    /** The service could not be asked, or did not say. */
+    /** The service did not say. */
     | 'silent'
+    /** The service was not asked. */
+    | 'unasked'
   message: string
 }
 
@@ -27,6 +29,8 @@ interface TransactionAskOptions {
   onWait(): void
   /** How long to wait for a free request; `requestWaitMaxMs` by default. */
   waitMaxMs?: number
+  /** True for a single question of a person, which goes before the polls and submissions of the daemons. */
+  goesFirst?: boolean
 }
 
 export async function askServiceForTransaction(
@@ -51,16 +55,16 @@ export async function askServiceForTransaction(
     case 'asked':
       return asked.result
     case 'history-differs':
-      return { kind: 'silent', message: historyDiffersMessage }
+      return { kind: 'unasked', message: historyDiffersMessage }
     case 'unknown':
-      return { kind: 'silent', message: `${ledgerFaultClauses[asked.why]}, so the budget is unknown` }
+      return { kind: 'unasked', message: `${ledgerFaultClauses[asked.why]}, so the budget is unknown` }
     default:
       return asked satisfies never
   }
 }
 
 const noneFree: TransactionAnswer = {
-  kind: 'silent',
+  kind: 'unasked',
   message: 'no request of the budget became free in time: `outboxd status` says when one is',
 }
 
@@ -161,13 +165,13 @@ class LedgerUnusable extends Error {
 function createSpending(
   requests: CommandRequests,
   service: Config['service'],
-  { signal, onWait, waitMaxMs = requestWaitMaxMs, mayAskWithoutLedger }: BudgetedAskOptions<unknown>,
+  { signal, onWait, waitMaxMs = requestWaitMaxMs, goesFirst = false, mayAskWithoutLedger }: BudgetedAskOptions<unknown>,
 ): SpendRequest {
   let hasWaited = false
   return async (request) => {
     const elapsedMs = systemClock.stopwatch()
     for (;;) {
-      const claimed = await requests.tryClaim(service)
+      const claimed = await requests.tryClaim(service, goesFirst ? 'keep-place' : 'give-up')
       if (claimed.kind === 'no-limit' || (claimed.kind === 'unknown' && mayAskWithoutLedger)) return request(() => true)
       if (claimed.kind === 'history-differs' || claimed.kind === 'unknown') throw new LedgerUnusable(claimed)
       if (claimed.kind === 'request') {

@@ -163,7 +163,7 @@ function questionBefore(
   { arrived, notArrived, unchecked }: ResolveAnswer,
 ): ConfirmationQuestion | null {
   const name = nameOf(detail)
-  const { state, idByPerson, transactionId } = detail
+  const { state, idByPerson, transactionId, tracked } = detail
   if (state === 'completed' || (state === 'failed' && idByPerson)) {
     const correction =
       arrived !== undefined
@@ -171,7 +171,9 @@ function questionBefore(
         : notArrived
           ? 'Drop this id and send the record again'
           : 'Drop this id'
-    return ask(`${name} is ${state} as ${transactionId}, an id that an operator gave. ${correction}?`)
+    const ofService =
+      state === 'completed' && tracked ? ` The service itself says that ${transactionId} is completed.` : ''
+    return ask(`${name} is ${state} as ${transactionId}, an id that an operator gave.${ofService} ${correction}?`)
   }
   if (notArrived) {
     const risk = hasKeyOfRecovery(detail) ? 'will have it twice, because its key is new' : 'may have it twice'
@@ -254,7 +256,7 @@ async function settleArrived(
   const { transactionId } = transaction
   if (!unchecked) {
     const { kind, message } = await askService(transaction)
-    if (kind !== 'known') return left(`${message.replace(/\.$/, '')}. ${notConfirmed}`)
+    if (kind !== 'known') return left(`${message.replace(/\.$/, '')}. ${kind === 'unasked' ? notAsked : notConfirmed}`)
     onServiceAnswer(message)
   }
   const written = await resolveAsArrived(operator, submission, transaction)
@@ -264,6 +266,8 @@ async function settleArrived(
     ? settled('accepted', transactionId, `${name} is accepted as ${transactionId}. The daemon asks for it at once.`)
     : settled('completed', transactionId, `${name} is completed as ${transactionId}: its mapping says track: false.`)
 }
+
+const notAsked = 'The service was not asked, so nothing was changed. Give the same command then.'
 
 const notConfirmed =
   'Nothing was changed. Check the id, and that the service answers (`outboxd check`). If you are sure of the id, add --unchecked.'

@@ -4,7 +4,8 @@ import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { resolveAsNotArrived } from '../../src/ledger/operator/resolveSubmission.ts'
 import { json, startServer } from '../service/support.ts'
 import type { GivenChange } from '../support/change.ts'
-import { claim, setSettings, spendLimit } from '../support/ledger.ts'
+import { claim, countFree, setSettings, spendLimit } from '../support/ledger.ts'
+import { until } from '../support/until.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
 
 let fixture: Fixture
@@ -96,6 +97,32 @@ describe('--arrived', () => {
     expect(code).toBe(0)
   })
 
+  /** Runs the command until it waits for a free request. */
+  async function untilWaiting(id: string, arrived: string, env: Record<string, string>) {
+    const context = fixture.context(null, env)
+    const code = resolve.action(context, id, { arrived })
+    await until(context.messages, (messages) => messages.includes('Waiting for a free request'))
+    return { context, code }
+  }
+
+  test('a spent budget is waited for, and the requests that become free first are not for daemons', async () => {
+    const { env, asked } = await service({ 'tx-9': { transactionId: 'tx-9', status: 'pending' } })
+    const id = await fixture.end(uncertain)
+    const { pool } = fixture.ledger
+    await spendLimit(pool)
+    const { code } = await untilWaiting(id, 'tx-9', env)
+    for (const overRows of [1, 2]) {
+      // The row that waits, and then also the answered request for the token.
+      await until(fixture.answeredRequests, (rows) => rows === overRows)
+      await pool.query(
+        'delete from outboxd.request where id = (select min(id) from outboxd.request where over_at > now())',
+      )
+      expect(await countFree(pool)).toBe(0)
+    }
+    expect(await code).toBe(0)
+    expect(asked()).toEqual(['/api/v1/data/tx-9'])
+  })
+
   describe('is refused, and nothing changes:', () => {
     async function refused(id: string, arrived: string, env: Record<string, string>) {
       const before = await fixture.ledger.row(id)
@@ -130,12 +157,16 @@ describe('--arrived', () => {
       expect(messages).toContain('that the service answers')
     })
 
-    test('while no request of the budget is free', async () => {
+    test('while no request of the budget is free, which says nothing about the id', async () => {
       const { env, asked } = await service({ 'tx-8': { transactionId: 'tx-8', status: 'completed' } })
       const id = await fixture.end(uncertain)
       await spendLimit(fixture.ledger.pool)
-      const messages = await refused(id, 'tx-8', env)
-      expect(messages).toContain('Waiting for a free request')
+      const { context, code } = await untilWaiting(id, 'tx-8', env)
+      context.abort()
+      expect(await code).toBe(1)
+      expect(context.messages()).toContain('The service was not asked, so nothing was changed')
+      expect(context.messages()).not.toMatch(/Check the id|--unchecked/)
+      expect((await fixture.ledger.row(id)).state).toBe('uncertain')
       expect(asked()).toEqual([])
     })
 
@@ -245,6 +276,22 @@ describe('--not-arrived', () => {
     await run(id, { notArrived: true })
     expect(await fixture.ledger.row(id)).toMatchObject({ state: 'queued', in_doubt: true })
     expect((await fixture.ledger.row(id)).idempotency_key).not.toBe(before.idempotency_key)
+  })
+
+  test('before a record that the service itself called completed is sent again, the question says so', async () => {
+    const id = await fixture.end({ ...uncertain })
+    await run(id, { arrived: 'tx-1', ...unchecked })
+    const question =
+      /is completed as tx-1, an id that an operator gave\. The service itself says that tx-1 is completed\. Drop/
+    await fixture.ledger.pool.query(
+      `update outboxd.submission set state = 'completed', ended_at = now(), done_ms = 5 where id = $1`,
+      [id],
+    )
+    const { code, messages } = await run(id, { notArrived: true })
+    expect(code).toBe(4)
+    expect(messages).toMatch(question)
+    expect((await run(id, { notArrived: true }, { input: 'y\n' })).messages).toMatch(question)
+    expect((await fixture.ledger.row(id)).state).toBe('queued')
   })
 
   test('an older version of a document is not sent after a newer one', async () => {

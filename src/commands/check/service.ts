@@ -48,6 +48,7 @@ export async function checkService(
     const asked = await withBudgetedServiceClient(config, {
       signal,
       mayAskWithoutLedger,
+      goesFirst: true,
       onWait() {},
       onCertificate(expiresAtMs) {
         shown.splice(0, 1, { whose: 'the certificate of the service', expiresAtMs })

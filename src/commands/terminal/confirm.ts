@@ -20,7 +20,7 @@ export async function askForConfirmation(
 ): Promise<boolean> {
   const isTerminal = (context.stdin as { isTTY?: boolean }).isTTY ?? false
   const isYes = isTerminal ? await askYesOrNo(context, question) : isYesInScript
-  const why = isTerminal ? '' : ' Standard input is not a terminal, so you could not be asked: add --yes.'
+  const why = isTerminal ? '' : ` Standard input is not a terminal, so you could not be asked (${question}): add --yes.`
   if (!isYes) context.stderr.write(`${otherwise}${why}\n`)
   return isYes
 }

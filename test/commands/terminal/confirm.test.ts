@@ -19,7 +19,7 @@ test('if standard input is not a terminal, no question is asked and the answer i
   const context = testContext({})
   context.stdin.end('y\n')
   expect(await askForConfirmation(context, 'Sure?')).toBe(false)
-  expect(context.messages()).toMatch(/^Nothing was changed\. .*add --yes\.\n$/)
+  expect(context.messages()).toMatch(/^Nothing was changed\. .*\(Sure\?\): add --yes\.\n$/)
   expect(await askForConfirmation(context, 'Sure?', { inScript: true })).toBe(true)
 })
 
