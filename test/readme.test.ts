@@ -51,6 +51,19 @@ test.runIf(hasTools)(
   },
 )
 
+test.runIf(hasTools)('with a wrong address, README.md’s second block ends after its first command', () => {
+  const [, block = ''] = blocks
+  const env = { PATH: process.env.PATH, DATABASE_URL: 'postgres://erp:erp@127.0.0.1:1/erp' }
+  const { stdout, stderr } = spawnSync('bash', ['-c', `${block}\nls sandbox.log`], {
+    cwd: checkout,
+    env,
+    encoding: 'utf8',
+  })
+  expect(stdout).toBe('')
+  expect(stderr.match(/^outboxd: .*127\.0\.0\.1:1/gm)).toHaveLength(1)
+  expect(stderr).toMatch(/sandbox\.log/)
+})
+
 test('README.md’s mapping file makes README.md’s request of README.md’s row', () => {
   const [row = '', request = ''] = [...readme.matchAll(/^```json\n(.*?)^```$/gms)].map(([, block = '']) => block.trim())
   const [, file = ''] = /^```yaml\n(.*?)^```$/ms.exec(readme) ?? []

@@ -19,7 +19,7 @@ import { checkServers, judgeClocks } from './check/servers.ts'
 import { checkService, judgeCertificates, parseConfiguredCertificateExpiries } from './check/service.ts'
 import { checkSettings } from './check/settings.ts'
 import { defineCommand } from './terminal/command.ts'
-import { type CommandContext, exitCodes, printJson } from './terminal/context.ts'
+import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { findMistypedVariables, findUnsafeNodeOptions } from './terminal/environment.ts'
 
 export const command = defineCommand({
@@ -41,6 +41,10 @@ nothing could be checked.`,
   async action(context, options): Promise<number> {
     const configured = readConfigured(context.env)
     const { config, databaseConfig } = configured
+    if (options.contract && config?.discoveredContract === null)
+      return printUsageErrors(context, [
+        '--contract compares the service with DISCOVERED_CONTRACT, which is not set: `outboxd discover --write FILE` writes it, in a test environment',
+      ])
     const noticed: ClocksAndCertificates = { clocks: [], certificates: [] }
     const findings: Finding[] = []
     function tell(found: readonly Finding[]): void {
@@ -62,7 +66,8 @@ nothing could be checked.`,
     if (config === null) tell(notAsked(['service', ...(options.contract ? ['contract'] : [])], wrongConfiguration))
     else {
       tell(await checkService(config, context.signal, options.askAnyway ?? false, noticed))
-      if (options.contract) tell(await checkDiscoveredContract(context))
+      const contract = config.discoveredContract
+      if (options.contract && contract !== null) tell(await checkDiscoveredContract(context, contract))
       const ends = [...parseConfiguredCertificateExpiries(config.service), ...noticed.certificates]
       tell(judgeCertificates(ends, systemClock.nowMs()))
     }

@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander'
-import type { CommandModule } from './terminal/command.ts'
+import { type CommandModule, OptionWithValues } from './terminal/command.ts'
 import { type CommandContext, exitCodes } from './terminal/context.ts'
 
 const shells = ['bash', 'zsh', 'fish'] as const
@@ -27,19 +27,21 @@ async function completion({ stdout }: CommandContext, shell: Shell, _: object, o
 const optionsOf = (command: Command) => command.createHelp().visibleOptions(command)
 const flagsOf = ({ long, short }: Option) => [long, short].filter((flag) => flag != null)
 const takesValue = ({ required, optional }: Option) => required || optional
+const valuesOf = (option: Option) => (option instanceof OptionWithValues ? option.values : [])
 const choicesOf = (command: Command) => command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
 
 /** At an apostrophe, ends the quote, escapes the apostrophe, and quotes on. */
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 function bash(program: Command, commands: readonly Command[]): string[] {
-  const wantValue = [program, ...commands].flatMap((command) => {
+  const valued = [program, ...commands].flatMap((command) => {
     const name = command === program ? '' : command.name()
     return optionsOf(command)
       .filter(takesValue)
-      .flatMap(flagsOf)
-      .map((flag) => quoted(`${name} ${flag}`))
+      .flatMap((option) => flagsOf(option).map((flag) => ({ at: quoted(`${name} ${flag}`), words: valuesOf(option) })))
   })
+  const known = valued.filter(({ words }) => words.length > 0)
+  const unknown = valued.filter(({ words }) => words.length === 0)
   const wordsOf = (command: Command, own: readonly string[]) =>
     quoted([...own, ...optionsOf(command).flatMap(flagsOf)].join(' '))
   const names = commands.map((command) => command.name())
@@ -54,7 +56,14 @@ function bash(program: Command, commands: readonly Command[]): string[] {
     '    esac',
     '  done',
     '  COMPREPLY=()',
-    `  case "$command $prev" in ${wantValue.join('|')}) return ;; esac`,
+    '  case "$command $prev" in',
+    `    ${unknown.map(({ at }) => at).join('|')}) return ;;`,
+    ...known.map(({ at, words }) => `    ${at}) words=${quoted(words.join(' '))} ;;`),
+    '  esac',
+    '  if [ -n "$words" ]; then', // a value, also after a comma
+    '    COMPREPLY=($(compgen -P "${cur%"${cur##*,}"}" -W "$words" -- "${cur##*,}"))',
+    '    return',
+    '  fi',
     '  case $command in',
     `    '') words=${wordsOf(program, names)} ;;`,
     ...commands.map((command) => `    ${command.name()}) words=${wordsOf(command, choicesOf(command))} ;;`),
@@ -75,9 +84,14 @@ const zsh = (program: Command, commands: readonly Command[]): string[] => [
 
 function fish(program: Command, commands: readonly Command[]): string[] {
   const complete = (condition: string, words: string) => `complete -c outboxd -n ${quoted(condition)} ${words}`
+  const argumentOf = (each: Option) => {
+    const values = valuesOf(each).join(' ')
+    if (values !== '') return `-x -a ${quoted(values)} `
+    return takesValue(each) ? '-r ' : ''
+  }
   const option = (condition: string) => (each: Option) => {
     const flags = [`-l ${each.long?.slice(2)}`, ...(each.short ? [`-s ${each.short.slice(1)}`] : [])].join(' ')
-    return complete(condition, `${flags} ${takesValue(each) ? '-r ' : ''}-d ${quoted(each.description)}`)
+    return complete(condition, `${flags} ${argumentOf(each)}-d ${quoted(each.description)}`)
   }
   return [
     ...optionsOf(program).map(option('__fish_use_subcommand')),

@@ -18,7 +18,11 @@ export const command = defineCommand({
   description: 'propose a mapping file and an outbox.yaml for a table',
   arguments: [['<table>', 'TABLE or SCHEMA.TABLE, spelled as in the catalog']],
   options: [
-    ['--endpoint <name>', `where the records go: ${resourceNames.join(' or ')} (default: chosen by fields and lines)`],
+    [
+      '--endpoint <name>',
+      `where the records go: ${resourceNames.join(' or ')} (default: chosen by fields and lines)`,
+      { values: resourceNames },
+    ],
     ['--capture', 'propose the SQL that captures changes of the table, in place of outbox.yaml'],
     ['--write', 'write the files into MAPPINGS_DIR, unless one of them exists'],
     ['--json', 'print JSON'],

@@ -49,7 +49,7 @@ export const command = defineCommand({
       { read: (text: string, before?: string[]): string[] => [...(before ?? []), text] },
     ],
     ['--type <type>', 'with --record: the payload’s type, which names its mapping file'],
-    ['--only <names>', 'ask only these questions, separated by commas'],
+    ['--only <names>', 'ask only these questions, separated by commas', { values: questions.map(({ name }) => name) }],
     ['--list', 'list the questions, and ask nothing'],
     ['--slow', 'use a token until it expires, for 75 minutes at most'],
     ['--rate', 'send requests up to the rate limit, twice; meanwhile other clients with these credentials are refused'],

@@ -24,8 +24,12 @@ export const filterOptions = (
   limitHelp: string,
 ) =>
   [
-    ['--state <states>', `one or more of ${allowedStates.join(', ')} (default: ${defaultStates.join(',')})`],
-    ['--code <code>', 'error code, such as E001'],
+    [
+      '--state <states>',
+      `one or more of ${allowedStates.join(', ')} (default: ${defaultStates.join(',')})`,
+      { values: allowedStates },
+    ],
+    ['--code <code>', 'error code, such as E001', { values: ['E001', 'E002', 'E003'] }],
     ['--type <type>', "the record's type"],
     ['--key <key>', "the record's key"],
     ['--since <when>', 'records that entered their state since this date or time; 2h: two hours ago'],

@@ -46,6 +46,9 @@ describe('in bash', () => {
     [['--env-file', '/etc/outboxd/env', 'recover', '--y'], ['--yes']],
     [['migrate', '--outbox', '--dry'], ['--dry-run']],
     [['completion', 'z'], ['zsh']],
+    [['list', '--state', 'unc'], ['uncertain']],
+    [['list', '--state', 'failed,re'], ['failed,rejected']],
+    [['discover', '--only', 'token-u'], ['token-unit']],
     [['map', '--outbox', ''], []],
   ])('%j is completed by %j', (words, expected) => {
     expect(offered(...words)).toEqual(expected)

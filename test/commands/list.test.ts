@@ -158,7 +158,7 @@ describe('--by-cause', () => {
       command: string
     }[]
 
-  test('records whose errors differ only in values share one line, the most frequent first', async () => {
+  test('records whose errors differ only in values share one line', async () => {
     await fixture.end(failedE003)
     for (const customer of ['C1', 'K-4711', '12']) await fixture.end(E001(customer), { outboxId: customer })
     const { code, printed, messages } = await run({ byCause: true })
@@ -180,10 +180,23 @@ describe('--by-cause', () => {
     await refused('field2 (from b) is not one of red, blue: "gre')
     await refused('v has 9 digits before the point, decimal(10,2) takes 8: "100000000"')
     await refused('v has 10 digits before the point, decimal(10,2) takes 8: "1000000000"')
+    await refused('v has 12 characters, at most 10 are allowed: "…"')
+    await refused('v is not a plain number like 1234.50: "12,5"')
     expect((await causes()).map(({ count, reason }) => [count, reason])).toEqual([
       [2, 'field2 (from b) is not one of red, blue: "…"'],
-      [2, 'v has … digits before the point, decimal(…,…) takes …: "…"'],
+      [2, 'v has … digits before the point, decimal(10,2) takes 8: "…"'],
       [1, 'field1 (from a) is not one of red, blue: "…"'],
+      [1, 'v has … characters, at most 10 are allowed: "…"'],
+      [1, 'v is not a plain number like 1234.50: "…"'],
+    ])
+  })
+
+  test('uncertain records come first, however few', async () => {
+    for (const outboxId of ['1', '2']) await fixture.end(E001('C1'), { outboxId })
+    await fixture.end(uncertain)
+    expect((await causes()).map(({ count, command }) => [count, /--state (\w+)/.exec(command)?.[1]])).toEqual([
+      [1, 'uncertain'],
+      [2, 'rejected'],
     ])
   })
 

@@ -16,16 +16,8 @@ const noTestData = {
   ...{ slow: false, rate: false, size: false },
 }
 
-export async function checkDiscoveredContract(context: CommandContext): Promise<Finding[]> {
+export async function checkDiscoveredContract(context: CommandContext, expected: Contract): Promise<Finding[]> {
   const config = readDiscoverConfig(context.env)
-  const { discoveredContract: expected } = config
-  if (expected === null)
-    return [
-      makeUncheckedFinding(
-        what,
-        'DISCOVERED_CONTRACT is not set: `outboxd discover --write FILE` writes it, in a test environment',
-      ),
-    ]
   const plan = planQuestions(harmless, noTestData, asked)
   try {
     const { answered } = await askDiscoverQuestions(context, {

@@ -4,7 +4,13 @@ import type { CommandContext } from './context.ts'
 export type OptionRow = readonly [
   flags: string,
   help: string,
-  how?: { read?: (text: string, before?: never) => unknown; default?: string | number; required?: true },
+  /** `values` are offered by completion. A list of values with commas is completed, too. */
+  how?: {
+    read?: (text: string, before?: never) => unknown
+    default?: string | number
+    required?: true
+    values?: readonly string[]
+  },
 ]
 
 /** The name is `<required>`, `[optional]` or `[many...]`. */
@@ -82,6 +88,14 @@ type ValueOf<Row extends OptionRow> = Row extends readonly [
     ? string
     : boolean
 
+export class OptionWithValues extends Option {
+  readonly values: readonly string[]
+  constructor(flags: string, help: string, values: readonly string[] = []) {
+    super(flags, help)
+    this.values = values
+  }
+}
+
 export function configureCommand(command: Command, module: CommandModule): Command {
   command.description(module.description)
   for (const [name, help, choices] of module.arguments ?? []) {
@@ -89,7 +103,9 @@ export function configureCommand(command: Command, module: CommandModule): Comma
     command.addArgument(choices === undefined ? argument : argument.choices(choices))
   }
   for (const [flags, help, how = {}] of module.options ?? []) {
-    const option = new Option(flags, help).default(how.default).makeOptionMandatory(how.required ?? false)
+    const option = new OptionWithValues(flags, help, how.values)
+      .default(how.default)
+      .makeOptionMandatory(how.required ?? false)
     command.addOption(how.read === undefined ? option : option.argParser(how.read as (text: string) => unknown))
   }
   return module.help === undefined ? command : command.addHelpText('after', `\n${module.help}`)

@@ -96,4 +96,4 @@ const causesSql = `
     array_agg(distinct type) as types, min("sinceMs") as "firstMs", max("sinceMs") as "lastMs",
     (array_agg("outboxId" order by "sinceMs", seq))[1] as "firstOutboxId"
   from (${matchingSubmissionsSql(columns, 'newest')}) matching
-  group by cause, "mayHaveArrived" order by count(*) desc, min("sinceMs")`
+  group by cause, "mayHaveArrived" order by min(state) = 'uncertain' desc, count(*) desc, min("sinceMs")`

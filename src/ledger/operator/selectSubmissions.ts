@@ -125,12 +125,12 @@ export const hasKeySql = (valueSql: string): string => hasText('s.key', valueSql
 
 /**
  * The error of submission `s` without quoted text and without words that have digits. Error codes, names such as
- * `field1` and the HTTP status stay.
+ * `field1`, the HTTP status and the numbers of a rule such as `decimal(10,2) takes 8` stay.
  */
 export const normalizedErrorSql = `regexp_replace(regexp_replace(regexp_replace(left(coalesce(s.error, ''), 500),
   '"[^"]*("|$)', '"…"', 'g'),
   '(?<!\\w)''[^'']*''(?!\\w)', '''…''', 'g'),
-  '\\m(?<!answered )(?!E\\d{3}\\M)(?![A-Za-z_]{3,}\\d{1,2}\\M)[\\w.:+-]*\\d(?:[\\w.:+-]*\\w)?', '…', 'g')`
+  '\\m(?<!answered |decimal\\(|decimal\\(\\d{1,3},|takes |at most |like \\S{0,40}|beyond )(?!E\\d{3}\\M)(?![A-Za-z_]{3,}\\d{1,2}\\M)[\\w.:+-]*\\d(?:[\\w.:+-]*\\w)?', '…', 'g')`
 
 export const causeDigestSql = `left(md5(concat_ws(' ', s.state, upper(s.error_code), s.may_have_arrived::text, ${normalizedErrorSql})), 8)`
 

@@ -20,7 +20,7 @@ beforeEach(() => fixture.reset())
 async function checkWith(
   contract: string,
   url = service.sandbox.url,
-): Promise<{ code: number; lines: string[]; printed: string }> {
+): Promise<{ code: number; lines: string[]; printed: string; messages: string }> {
   const context = fixture.context(null, {
     ...serviceEnvironment(service.sandbox.url),
     SERVICE_BASE_URL: url,
@@ -29,7 +29,12 @@ async function checkWith(
   })
   const code = await check.action(context, { contract: true })
   const printed = context.printed()
-  return { code, lines: printed.split('\n').filter((line) => /^\S+ +contract: /.test(line)), printed }
+  return {
+    code,
+    lines: printed.split('\n').filter((line) => /^\S+ +contract: /.test(line)),
+    printed,
+    messages: context.messages(),
+  }
 }
 
 const discovered =
@@ -62,10 +67,10 @@ test('a changed answer that equals the answer to another question is reported as
   expect(lines[0]).toMatch(/^PROBLEM +contract: the service has changed: an unknown id gets 404, it was 400/)
 })
 
-test('without DISCOVERED_CONTRACT, the contract is not checked', async () => {
-  expect((await checkWith('')).lines).toEqual([
-    expect.stringMatching(/^- +contract: not checked: DISCOVERED_CONTRACT is not set/),
-  ])
+test('--contract without DISCOVERED_CONTRACT exits with 2 and checks nothing', async () => {
+  const { code, lines, messages } = await checkWith('')
+  expect({ code, lines }).toEqual({ code: 2, lines: [] })
+  expect(messages).toContain('DISCOVERED_CONTRACT, which is not set')
 })
 
 test.each([
