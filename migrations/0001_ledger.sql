@@ -308,6 +308,7 @@ create trigger append_only before update or delete on outboxd.operator_act
 create table outboxd.instance (
   id              uuid        primary key,
   started_at      timestamptz not null default clock_timestamp(),
+  unbroken_since  timestamptz not null default clock_timestamp(),   -- since then no heartbeat was missing
   beat_at         timestamptz not null default clock_timestamp(),
   beats           bigint      not null default 1,   -- heartbeats so far: the daemon must find the last one that it wrote
   stopped_at      timestamptz,                      -- it stopped by itself, and left nothing behind
@@ -396,6 +397,15 @@ create table outboxd.problem (
   retry_at timestamptz,             -- null: nothing is tried again by itself
   primary key (kind, subject)
 );
+
+-- A daemon's own problems end with it. One that is silent for a moment may be the one that a COMMIT holds up.
+create view outboxd.standing_problem as
+select * from outboxd.problem p
+where kind not in ('loop_failing', 'claim_lost', 'settings_differ', 'budget_starved', 'credentials_broken', 'host_failing', 'log_failing')
+  or exists (
+    select from outboxd.instance i where p.subject like '% of ' || left(i.id::text, 8)
+      and i.stopped_at is null and i.beat_at > clock_timestamp() - interval '30 s'
+  );
 
 -- Requests made for records, by the minute, for the service's two targets (docs/reference/interface.md, section 8). Each instance writes
 -- rows of its own, so that none waits for another; rows older than two days are deleted.

@@ -57,7 +57,10 @@ export async function run(context: CommandContext): Promise<number> {
   for (const mistyped of findMistypedVariables(context.env)) context.stderr.write(`outboxd: warning: ${mistyped}\n`)
   const config = readConfig(context.env)
   const metrics = createMetrics({ version, installation: config.shared.INSTALLATION_NAME ?? '', clock: systemClock })
-  const log = createLog(config.logLevel, openStdout(config.logFormat, context.env.JOURNAL_STREAM))
+  const log = createLog(
+    config.logLevel,
+    openStdout(config.logFormat, context.env.JOURNAL_STREAM, () => metrics.logWriteFailures.add(1)),
+  )
   using _ = { [Symbol.dispose]: log.flush }
   for (const detail of findUnsafeNodeOptions(context.env)) log.warn('Node option endangers secrets', { detail })
   const { proxy } = config.service

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
-import type { Log } from '../observe/log.ts'
+import type { FlushableLog } from '../observe/log.ts'
 import type { LoopName } from '../observe/metricRows.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Telemetry } from '../observe/telemetry.ts'
@@ -14,7 +14,7 @@ export interface DaemonContext {
   /** With the ledger's values of the variables that all daemons share. */
   config: Config
   clock: Clock
-  log: Log
+  log: FlushableLog
   metrics: Metrics
   telemetry: Telemetry
   databases: InstanceDatabases

@@ -90,6 +90,7 @@ function problemTellingOf(daemon: DaemonContext, dispatch: DispatchPart): Proble
           differences,
           brokenCredentials: credentials.broken(),
           hostFault: dispatch.hostFault(),
+          logFault: log.fault(),
         },
         clock.nowMs(),
       ),

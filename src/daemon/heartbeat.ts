@@ -116,6 +116,8 @@ export interface InstanceTroubles {
   brokenCredentials: string | null
   /** What requests need and this host lacks; null if it lacks nothing. */
   hostFault: string | null
+  /** Why lines of the log are lost; null if none are. */
+  logFault: string | null
 }
 
 export function findInstanceProblems(troubles: InstanceTroubles, nowMs: number): InstanceProblem[] {
@@ -147,6 +149,7 @@ export function findInstanceProblems(troubles: InstanceTroubles, nowMs: number):
   if (brokenCredentials !== null)
     problems.push({ kind: 'credentials_broken', part: 'credentials', detail: inOneLine(brokenCredentials) })
   if (troubles.hostFault !== null) problems.push({ kind: 'host_failing', part: 'requests', detail: troubles.hostFault })
+  if (troubles.logFault !== null) problems.push({ kind: 'log_failing', part: 'log', detail: troubles.logFault })
   return problems
 }
 

@@ -7,7 +7,7 @@ import type { Instance } from '../ledger/instances.ts'
 import { openHeartbeatPool, openLedgerPool } from '../ledger/ledgerSessions.ts'
 import { assertMigrated, assertSequencesAreAhead } from '../ledger/migrations.ts'
 import type { InstanceLedger } from '../ledger/outcomes.ts'
-import { BindingMismatch, raiseProblems } from '../ledger/problems.ts'
+import { BindingMismatch, clearProblems, raiseProblems } from '../ledger/problems.ts'
 import { PollQueue } from '../ledger/queue.ts'
 import { describeDifferences, hasSettings, readOrSetSettings, type Settings } from '../ledger/settings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
@@ -70,6 +70,7 @@ async function connect(
   const outbox = new Outbox(erp, outboxTable, options.config.payloadMaxBytes, ledger)
   const readTable = () => outbox.readQualifiedName()
   await raiseForeign(ledger, () => outbox.bindLedger(instance.who))
+  for (const kind of ['foreign_outbox', 'foreign_service'] as const) await clearProblems(ledger, kind, null)
   const ownSettings = settingsOf(options)
   const ledgerSettings = await readOrSetSettings(ledger, { ...instance, settings: ownSettings })
   const config = withLedgerSettings(options.config, ledgerSettings ?? ownSettings)

@@ -32,7 +32,7 @@ export interface ServedOutbox {
 export class OutboxMismatch extends BindingMismatch {
   override name = 'OutboxMismatch'
   constructor(outbox: string, why: string, advice: string) {
-    super('foreign_outbox', outbox, `${why}. Nothing is captured or written back. ${advice}`)
+    super('foreign_outbox', outbox, `${why}. With this configuration nothing is captured or written back. ${advice}`)
   }
 }
 
@@ -119,7 +119,7 @@ export class ServiceMismatch extends BindingMismatch {
     super(
       'foreign_service',
       differences,
-      `the ledger belongs to a different service than the configured one (${differences}). Nothing is sent. If a variable is wrong, correct it. If the same service has a new address or client id, stop all daemons and run \`outboxd adopt --same\`. A different service needs a ledger of its own: name it in LEDGER_SCHEMA`,
+      `the ledger belongs to a different service than the configured one (${differences}). With this configuration nothing is sent. If a variable is wrong, correct it. If the same service has a new address or client id, stop all daemons and run \`outboxd adopt --same\`. A different service needs a ledger of its own: name it in LEDGER_SCHEMA`,
     )
   }
 }

@@ -101,8 +101,9 @@ async function moveTimes(db: Database, backMs: number): Promise<void> {
     `update outboxd.submission set ${later('report_not_before')} where report_due`,
     `update outboxd.skipped_row set ${later('retry_at')}`,
     `update outboxd.problem set ${later('retry_at')}`,
-    `update outboxd.instance set beat_at = least(beat_at, clock_timestamp()), started_at = started_at - ${back}
-     where greatest(beat_at, started_at) > clock_timestamp()`,
+    `update outboxd.instance set beat_at = least(beat_at, clock_timestamp()), started_at = started_at - ${back},
+       unbroken_since = unbroken_since - ${back}
+     where greatest(beat_at, started_at, unbroken_since) > clock_timestamp()`,
     `update outboxd.poll set due_at = due_at - ${back}, priority = priority + floor($1::float8 / 1000)::int
      where due_at > clock_timestamp()`,
   ])

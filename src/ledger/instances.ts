@@ -46,8 +46,8 @@ export async function writeHeartbeat(
     `with beat as (
        insert into outboxd.instance as i (id, version, host, settings) values ($1, $2, $3, $8)
        on conflict (id) do update set beat_at = clock_timestamp(), beats = i.beats + 1,
-         started_at = case when ${isInstanceAliveSql('i')} then i.started_at else clock_timestamp() end
-       returning beats, beat_at - started_at as lived
+         unbroken_since = case when ${isInstanceAliveSql('i')} then i.unbroken_since else clock_timestamp() end
+       returning beats, beat_at - unbroken_since as lived
      )
      select beat.beats::float8 as beats,
        beat.lived > $4 * interval '1 ms' and (exists (
@@ -98,7 +98,7 @@ export async function readOrphanedSubmissions(db: Database, instanceId: string):
     `select ${submissionColumnsSql} from outboxd.submission s
      where s.state = 'sending' and not s.probing and s.instance_id <> $1 and exists (
        select from outboxd.instance me
-       where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms' and ${isInstanceAliveSql('me')}
+       where me.id = $1 and me.beat_at - me.unbroken_since > $2 * interval '1 ms' and ${isInstanceAliveSql('me')}
      ) and not exists (
        select from outboxd.instance i
        where i.id = s.instance_id and ${isInstanceAliveSql('i')}
@@ -143,7 +143,7 @@ export async function takeOverPolls(
        select from outboxd.instance i where i.id = r.instance_id and ${isInstanceAliveSql('i')}
      ) and exists (
        select from outboxd.instance me
-       where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms' and ${isInstanceAliveSql('me')}
+       where me.id = $1 and me.beat_at - me.unbroken_since > $2 * interval '1 ms' and ${isInstanceAliveSql('me')}
      ))`,
     [instanceId, heartbeatSilenceMaxMs],
   )
@@ -195,6 +195,7 @@ const instanceProblemKinds = [
   'settings_differ',
   'credentials_broken',
   'host_failing',
+  'log_failing',
 ] as const satisfies ProblemKind[]
 
 /** A failed part of the daemon runs again within this time. */

@@ -75,7 +75,7 @@ export async function readProblemSubjects(db: Database, kind: ProblemKind): Prom
 
 export async function countProblems(db: Database): Promise<{ kind: ProblemKind; problems: number }[]> {
   const { rows } = await db.query<{ kind: ProblemKind; problems: number }>(
-    'select kind, count(*)::int as problems from outboxd.problem group by kind order by kind',
+    'select kind, count(*)::int as problems from outboxd.standing_problem group by kind order by kind',
   )
   return rows
 }
@@ -89,7 +89,7 @@ export async function readProblems(db: Database, limitPerKind = problemsPerKindM
     `select kind, subject, detail, extract(epoch from since)::float8 * 1000 as "sinceMs",
        extract(epoch from seen_at)::float8 * 1000 as "seenMs", times::float8 as times,
        extract(epoch from retry_at)::float8 * 1000 as "retryMs"
-     from (select *, row_number() over (partition by kind order by since, subject) as n from outboxd.problem) p
+     from (select *, row_number() over (partition by kind order by since, subject) as n from outboxd.standing_problem) p
      where n <= $1 order by since, kind, subject`,
     [limitPerKind],
   )

@@ -41,7 +41,7 @@ const hasHolderSql = `exists (
   select from outboxd.instance i left join outboxd.instance me on me.id = $1
   where i.id <> $1 and i.settings = l.settings and case
     when i.stopped_at is not null then me.id is not null and i.stopped_at > clock_timestamp() - interval '20 s'
-    else me.id is null or not ${isInstanceAliveSql('me')} or me.beat_at - me.started_at < interval '60 s'
+    else me.id is null or not ${isInstanceAliveSql('me')} or me.beat_at - me.unbroken_since < interval '60 s'
       or i.beat_at > clock_timestamp() - interval '60 s' end
 )`
 

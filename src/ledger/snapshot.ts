@@ -67,7 +67,7 @@ export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> 
           'sinceMs', extract(epoch from since) * 1000, 'untilMs', extract(epoch from until) * 1000) order by set_at desc), '[]')
         from outboxd.standing_pause) as pauses,
        (select coalesce(json_object_agg(kind, n), '{}') from
-          (select kind, count(*) as n from outboxd.problem group by kind) counted) as problems,
+          (select kind, count(*) as n from outboxd.standing_problem group by kind) counted) as problems,
        coalesce(budget.rate_limit, 0) as "rateCapacity", coalesce(budget.window_ms, 0)::float8 as "rateWindowMs",
        coalesce(budget.free, 0) as "rateAvailable",
        (select count(*)::int from outboxd.request where purpose = 'other_client'
@@ -247,7 +247,7 @@ const idleSinceSql = (lastSql: string): string => `(select extract(epoch from si
 
 /** Daemons claim due records at least once a `gap`, even after timeouts. */
 const calmSql = `select
-    greatest((select min(started_at) from outboxd.instance i where ${isInstanceAliveSql('i')}),
+    greatest((select min(unbroken_since) from outboxd.instance i where ${isInstanceAliveSql('i')}),
       (select at from outboxd.operator_act where act in ('resume', 'resume --all', 'recover') order by id desc limit 1),
       (select max(coalesce(until, since)) from outboxd.pause)) as begun,
     greatest(interval '60 s',

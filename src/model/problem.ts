@@ -22,6 +22,7 @@ export const problemKinds = [
   'change_capture',
   'credentials_broken',
   'host_failing',
+  'log_failing',
   'prune_behind',
   'ledger_history',
 ] as const

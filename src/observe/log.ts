@@ -16,6 +16,8 @@ export interface Log {
 
 export interface FlushableLog extends Log {
   flush(): void
+  /** Says why lines are lost, after another try to write; null if none are. */
+  fault(): string | null
 }
 
 /**
@@ -55,6 +57,7 @@ export function createLog(level: string, destination: LineStream): FlushableLog 
       repeats.flush()
       destination.writeKept()
     },
+    fault: destination.fault,
   }
 }
 

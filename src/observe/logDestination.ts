@@ -6,12 +6,21 @@ export type LogFormat = 'auto' | 'json' | 'journald'
 
 export interface LineStream extends DestinationStream {
   writeKept(): void
+  /** Tries to write how many lines were lost. Says why that fails, too; null if no line is lost. */
+  fault(): string | null
 }
 
-/** Writes synchronously, so that the last line before an exit is not lost. */
-export function openStdout(format: LogFormat, journalStream: string | undefined): LineStream {
+/**
+ * Writes synchronously, so that the last line before an exit is not lost.
+ * @param onFailed called each time that stdout cannot be written
+ */
+export function openStdout(
+  format: LogFormat,
+  journalStream: string | undefined,
+  onFailed: () => void = () => {},
+): LineStream {
   const isJournal = format === 'journald' || (format === 'auto' && leadsToJournal(1, journalStream))
-  return bufferLines(openDescriptor(1), isJournal ? formatJournalLine : formatPlainLine)
+  return bufferLines(openDescriptor(1), isJournal ? formatJournalLine : formatPlainLine, onFailed)
 }
 
 const readerWaitMs = 100
@@ -71,9 +80,10 @@ const warning = 40
  *
  * Drops lines that cannot be written, because a full disk must not stop the daemon. The next write tells their number.
  */
-export function bufferLines(to: DestinationStream, shape: LineFormat): LineStream {
+export function bufferLines(to: DestinationStream, shape: LineFormat, onFailed: () => void = () => {}): LineStream {
   let kept = ''
   let lost = 0
+  let fault: string | null = null
   let timer: NodeJS.Timeout | undefined
   const lines = {
     [Symbol.for('pino.metadata')]: true,
@@ -88,14 +98,21 @@ export function bufferLines(to: DestinationStream, shape: LineFormat): LineStrea
       timer = undefined
       const text = kept
       kept = ''
-      if (text === '') return
+      if (text === '' && lost === 0) return
       try {
         // The line break ends a line of which only a part was written.
         to.write(lost === 0 ? text : `\n${shape(lostLinesNote(lost), warning)}${text}`)
         lost = 0
-      } catch {
+        fault = null
+      } catch (error) {
         lost += text.split('\n').length - 1
+        fault = (error as Error).message
+        onFailed()
       }
+    },
+    fault() {
+      if (lost > 0) lines.writeKept()
+      return fault
     },
   }
   return lines

@@ -240,6 +240,11 @@ export const metricRows = {
     labels: { kind: problemKinds },
     of: (snapshot) => snapshot.problems,
   },
+  logWriteFailures: {
+    kind: 'counter',
+    name: 'outboxd_log_write_failures_total',
+    help: 'Failed attempts to write the log, as with a full disk. Its lines are lost, and the next written line counts them.',
+  },
   databaseUp: {
     kind: 'own gauge',
     name: 'outboxd_database_up',

@@ -3,7 +3,7 @@ import type { ReadOnlyCause } from '../ledger/operator/readServer.ts'
 import type { OutboxTableState } from '../outbox/migrateOutbox.ts'
 import { type RowsBeforeStart, rowsBeforeStartMax } from '../outbox/startPosition.ts'
 import { pluralize, truncateToOneLine } from '../plainText.ts'
-import type { LockingSession } from '../postgres/locks.ts'
+import { type LockingSession, sessionEndCost } from '../postgres/locks.ts'
 import { formatDuration } from '../time.ts'
 
 const sessionsShown = 3
@@ -17,14 +17,16 @@ export function lockingSessionNames(sessions: readonly LockingSession[]): string
 }
 
 /**
- * Returns a sentence that begins with a blank, or ''.
+ * Returns sentences that begin with a blank, or ''.
  * @param whose such as `the ERP’s`
  */
 export function endLockingSessionAdviceSuffix([first]: readonly LockingSession[], whose: string): string {
-  return first === undefined || first.pid === 0
-    ? ''
-    : ` End that session in its program, or run \`select pg_terminate_backend(${first.pid})\` in ${whose} database.`
+  return first === undefined || first.pid === 0 ? '' : ` ${endSessionAdvice(first.pid, whose)}`
 }
+
+/** @param pid a process id, or a word for it */
+export const endSessionAdvice = (pid: number | 'PID', whose: string): string =>
+  `End that session in its program, or run \`select pg_terminate_backend(${pid})\` in ${whose} database. ${sessionEndCost}`
 
 function sessionMessage({ pid, application, state, statement, openForMs }: LockingSession): string {
   if (pid === 0) return 'a prepared transaction (`select * from pg_prepared_xacts`)'

@@ -164,8 +164,8 @@ function noDaemon({
   const why =
     heldUpBy.length > 0
       ? `It waits for ${lockingSessionNames(heldUpBy)}.${endLockingSessionAdviceSuffix(heldUpBy, 'its')}`
-      : 'It cannot write to the ledger (full disk, missing permission), or its process hangs. Look at its log, and run `outboxd check`.'
-  return `A daemon is connected, but has had no heartbeat ${since}, so nothing is sent. ${why} Do not start another daemon: it would hang, too.`
+      : 'It cannot write to the ledger (full disk, missing permission): `outboxd check` says so. Or its process hangs: then start another daemon, which takes over within half a minute. What the first was sending becomes uncertain.'
+  return `A daemon is connected, but has had no heartbeat ${since}, so nothing is sent. ${why}`
 }
 
 const explains: Record<PauseReason, string> = {

@@ -4,6 +4,7 @@ import { faultsViewName } from '../outbox/changeCaptureFaults.ts'
 import { unknownStatusAdvice } from '../outbox/survey.ts'
 import { escapeControl, pluralize, quoteForShell, truncateToOneLine } from '../plainText.ts'
 import { formatInstant } from '../time.ts'
+import { endSessionAdvice } from './databaseMessages.ts'
 import { rowConflictAdvice } from './submissionFacts.ts'
 
 export type ProblemCounts = Readonly<Partial<Record<ProblemKind, number>>>
@@ -13,7 +14,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
   row_skipped: (rows, count) =>
     `The daemon skips ${pluralize(count, 'row')} of the outbox (${first(rows)}), because capturing or marking ${count === 1 ? 'it' : 'them'} fails. \`outboxd list\` says why.`,
   row_locked: (rows, count) =>
-    `The daemon cannot capture ${pluralize(count, 'row')} of the outbox (${first(rows)}): another session has ${count === 1 ? 'it' : 'them'} locked (${rows[0]?.detail}). End that session in the ERP, or run \`select pg_terminate_backend(PID)\` in the ERP's database.`,
+    `The daemon cannot capture ${pluralize(count, 'row')} of the outbox (${first(rows)}): another session has ${count === 1 ? 'it' : 'them'} locked (${rows[0]?.detail}). ${endSessionAdvice('PID', 'the ERP’s')}`,
   source_failing: (types) =>
     `No row of ${types.length === 1 ? 'the type' : 'the types'} ${first(types)} is captured: ${firstDetails(types)}. Other types go on. Fix what fails: the query, a right (\`outboxd check\` prints a missing grant), or a condition (install change capture again). The daemon tries again every 30 seconds.`,
   report_refused: (rows, count) =>
@@ -26,7 +27,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
     `${pluralize(count, 'row')} left the outbox before the outcome was written back (${first(rows)}). If the ERP deleted ${count === 1 ? 'it' : 'them'}, do nothing. If a partition is detached, attach it: the daemon tries hourly for a day.`,
   row_conflict: rowConflicts,
   foreign_outbox: (all) =>
-    `A daemon serves the outbox ${first(all)}, or did in the last 5 minutes. For the ledger this is a different table, or its ids began again, so that daemon captures nothing. Correct its DATABASE_URL or OUTBOX_TABLE, or run \`outboxd adopt --same\` if the table was renamed or its sequence altered. If the rows are different, or the ids began again, let the records of this ledger end, then give the table a ledger of its own (LEDGER_SCHEMA).`,
+    `A daemon serves the outbox ${first(all)}, or did in the last two minutes. For the ledger this is a different table, or its ids began again, so that daemon captures nothing. Correct its DATABASE_URL or OUTBOX_TABLE, or run \`outboxd adopt --same\` if the table was renamed or its sequence altered. If the rows are different, or the ids began again, let the records of this ledger end, then give the table a ledger of its own (LEDGER_SCHEMA).`,
   foreign_service: ([problem]) =>
     `A daemon did not start, because its service is not the ledger’s: ${problem?.subject}. Correct its variables. If the same service has a new address or client id, stop all daemons and run \`outboxd adopt --same\`.`,
   rows_passed_over: ([found]) =>
@@ -55,6 +56,8 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
     `A file with a secret or certificate cannot be used: ${firstDetails(all)}. The daemon goes on with the previous one. Fix it: the daemon reads it again within a minute. If systemd hands in a copy (LoadCredential), restart the daemon.`,
   host_failing: (all) =>
     `A daemon sends nothing, because its host lacks what requests need (${firstDetails(all)}). Other daemons go on. That daemon tries again by itself, at least each minute.`,
+  log_failing: (all) =>
+    `A daemon cannot write its log, so lines are lost (${firstDetails(all)}). Records go on. Make room on the disk of the log: the daemon tries again each second, and then logs how many lines are missing.`,
   prune_behind: ([problem]) =>
     `Pruning the ledger is late: ${problem?.detail}. \`outboxd prune\` does it now, and says what prevents it.`,
   ledger_history: ([history]) =>

@@ -102,14 +102,16 @@ const raiseProblem = (ledger: Database, kind: 'rows_passed_over' | 'unknown_stat
   raiseProblems(ledger, [{ kind, subject: '', detail, retryInMs: null }])
 
 /**
- * Deletes problems that no daemon has renewed for five minutes, because the daemon ended or its filter changed.
+ * Deletes problems that no daemon has renewed, because the daemon ended or its filter changed. A daemon that must not
+ * start is started again by systemd after half a minute.
  * Problems of rows that the ledger records as skipped stay.
  */
 export async function clearStaleProblems(outbox: Outbox): Promise<void> {
   await outbox.ledger.query(
-    `delete from outboxd.problem p where seen_at < clock_timestamp() - interval '5 minutes'
-       and (kind in ('foreign_outbox', 'foreign_service') or kind = 'row_skipped'
-         and not exists (select from outboxd.skipped_row s where left(s.outbox_id, 500) = p.subject))`,
+    `delete from outboxd.problem p
+     where kind in ('foreign_outbox', 'foreign_service') and seen_at < clock_timestamp() - interval '1 minute'
+       or kind = 'row_skipped' and seen_at < clock_timestamp() - interval '5 minutes'
+         and not exists (select from outboxd.skipped_row s where left(s.outbox_id, 500) = p.subject)`,
   )
   await clearOutdatedRowConflicts(outbox)
 }

@@ -7,6 +7,7 @@ import { judgeClocks, judgeDisk, judgeDurability, judgeFreeConnections } from '.
 import { judgeUnknownTransactionAnswer } from '../../src/commands/check/service.ts'
 import { command as check } from '../../src/commands/check.ts'
 import { readConfig } from '../../src/config.ts'
+import { replaceInstanceProblems, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { raiseProblems } from '../../src/ledger/problems.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { digestFiles } from '../../src/outbox/digestFiles.ts'
@@ -316,8 +317,11 @@ test('open problems that daemons reported are a warning', async () => {
 })
 
 test('a part of the daemon that keeps failing is a problem', async () => {
-  await raiseProblems(fixture.ledger.pool, [
-    { kind: 'loop_failing', subject: 'capture', detail: 'No space left on device', retryInMs: null },
+  const { pool } = fixture.ledger
+  const daemon = { id: randomUUID(), version: '1', host: 'erp-1', settings: {} }
+  await writeHeartbeat(pool, daemon)
+  await replaceInstanceProblems(pool, daemon.id, [
+    { kind: 'loop_failing', part: 'capture', detail: 'No space left on device' },
   ])
   const { code, printed } = await run()
   expect(printed).toMatch(/^PROBLEM {2}problems: daemons report open problems \(loop_failing 1\)/m)

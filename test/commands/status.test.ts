@@ -8,6 +8,7 @@ import { openHeartbeatPool } from '../../src/ledger/ledgerSessions.ts'
 import { replaceProblems } from '../../src/ledger/problems.ts'
 import { findStuckSubmissionProblems } from '../../src/ledger/transactions.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
+import { sessionEndCost } from '../../src/postgres/locks.ts'
 import { daemonSessionNames } from '../../src/postgres/sessionSettings.ts'
 import { openBreaker } from '../support/breaker.ts'
 import { claim, setKeyOnFailure, setLimit, setSettings } from '../support/ledger.ts'
@@ -248,7 +249,7 @@ test('a record was due, a request free, a daemon alive, and yet nothing was clai
   const id = await fixture.end({ state: 'queued' })
   const age = async (by: string) => {
     await backdateEvents(id, by)
-    await pool.query('update outboxd.instance set started_at = started_at - $1::interval', [by])
+    await pool.query('update outboxd.instance set unbroken_since = unbroken_since - $1::interval', [by])
     await pool.query('update outboxd.submission set due_at = due_at - $1::interval', [by])
   }
   await age('50 s')
@@ -285,7 +286,7 @@ test('a poll was due, and yet no answer was written for two minutes: not well', 
   const { pool } = fixture.ledger
   await alive()
   await fixture.end({ state: 'accepted', transactionId: 'tx-1', pollInMs: 1 })
-  await pool.query(`update outboxd.instance set started_at = now() - interval '5 min'`)
+  await pool.query(`update outboxd.instance set unbroken_since = now() - interval '5 min'`)
   await pool.query(`update outboxd.poll set due_at = now() - interval '150 s'`)
   const silent =
     /^No outcome is recorded: polls have been due for up to 2 min 3\d s and requests are free, but no daemon has written an answer to the ledger for 5 min/
@@ -482,7 +483,7 @@ describe('while the outbox’s table is locked', () => {
         `^The outbox’s table is locked by pid ${pid} \\(order form, idle in transaction for \\d+ s, last statement: alter table\\)\\. Until that session ends, no row `,
       ),
     )
-    expect(printed).toContain(`run \`select pg_terminate_backend(${pid})\` in the ERP’s database.\n`)
+    expect(printed).toContain(`run \`select pg_terminate_backend(${pid})\` in the ERP’s database. ${sessionEndCost}\n`)
     expect(printed).toMatch(/to send +unknown in the outbox, 0 captured\n/)
     expect(printed).not.toContain('secret')
     expect(printed).not.toContain('customer')
@@ -497,6 +498,17 @@ describe('while the outbox’s table is locked', () => {
       outboxLockedBy: [{ pid, application: 'order form', state: 'idle in transaction', statement: 'alter table' }],
     })
     expect(json.printed()).not.toContain('secret')
+
+    const { pool } = fixture.ledger
+    const [, statement = ''] = /run `(.*?)`/.exec(printed) ?? []
+    await pool.query(statement)
+    const said = await until(
+      () => runStatus(() => fixture.context()),
+      (status) => status.code === 0,
+    )
+    expect(said.context.printed()).toMatch(/to send +1 in the outbox/)
+    const { rows } = await pool.query(`select attname from pg_attribute where attname = 'secret_1234'`)
+    expect(rows).toEqual([])
   })
 
   test('if sessions wait for each other, status names the session that holds the lock, not one that waits', async () => {

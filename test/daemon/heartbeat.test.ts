@@ -93,6 +93,7 @@ test('five requests in a row that left too late are a problem, four are not', ()
         differences: '',
         brokenCredentials: null,
         hostFault: null,
+        logFault: null,
       },
       0,
     ).map(({ kind }) => kind)

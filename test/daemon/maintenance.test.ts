@@ -83,7 +83,7 @@ async function end(change: GivenChange): Promise<Submission> {
 /** Gives this instance heartbeats for long enough to judge others. */
 async function beAlive(): Promise<void> {
   await writeHeartbeat(ledger.pool, databases.instance)
-  await sql(`update outboxd.instance set started_at = started_at - interval '6 s'`)
+  await sql(`update outboxd.instance set unbroken_since = unbroken_since - interval '6 s'`)
 }
 
 describe('orphans', () => {

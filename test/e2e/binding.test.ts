@@ -64,6 +64,7 @@ test('a daemon of a different service exits with 2, and its ledger stays usable 
   const address = (await ownService(given)).replace('http://127', 'HTTP://127')
   await given.startInstance({ SERVICE_BASE_URL: `${address}/` })
   await eventually(async () => expect(await statuses(given)).toEqual(['completed', 'completed']))
+  expect((await readLedgerSnapshot(given.pool)).problems).toEqual({}) // a daemon with the right service ends the problem
 })
 
 const ownService = async ({ pool }: Installation): Promise<string> =>

@@ -21,7 +21,7 @@ const instance = () => ({ id: randomUUID(), version: 'test', host: 'test', setti
 /** Lets time pass for one or all instances. */
 async function pass(seconds: number, id: string | null = null): Promise<void> {
   await ledger.pool.query(
-    `update outboxd.instance set beat_at = beat_at - $1 * interval '1 s', started_at = started_at - $1 * interval '1 s'
+    `update outboxd.instance set beat_at = beat_at - $1 * interval '1 s', unbroken_since = unbroken_since - $1 * interval '1 s'
      where id = coalesce($2, id)`,
     [seconds, id],
   )

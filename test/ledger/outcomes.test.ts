@@ -358,7 +358,7 @@ describe('maintenance', () => {
     await sending()
     await writeHeartbeat(ledger.pool, instance)
     expect(await readOrphanedSubmissions(ledger.pool, instance.id)).toEqual([])
-    await ledger.pool.query(`update outboxd.instance set started_at = started_at - interval '6 s'`)
+    await ledger.pool.query(`update outboxd.instance set unbroken_since = unbroken_since - interval '6 s'`)
     expect(await readOrphanedSubmissions(ledger.pool, instance.id)).toHaveLength(1)
   })
 })

@@ -30,9 +30,9 @@ test('a problem that is seen again keeps the time of its beginning, and is count
 
 test('many problems of one kind hide no problem of another kind', async () => {
   await raiseProblems(ledger.pool, [skipped('1'), skipped('2'), skipped('3')])
-  await raiseProblems(ledger.pool, [{ ...skipped(''), kind: 'claim_lost' }])
+  await raiseProblems(ledger.pool, [{ ...skipped(''), kind: 'clock_off' }])
   const read = await readProblems(ledger.pool, 2)
-  expect(read.map(({ kind }) => kind)).toEqual(['row_skipped', 'row_skipped', 'claim_lost'])
+  expect(read.map(({ kind }) => kind)).toEqual(['row_skipped', 'row_skipped', 'clock_off'])
 })
 
 test('clearing removes the named problems, or all of a kind, and keeps the others', async () => {

@@ -43,7 +43,7 @@ function daemon(settings: Settings = {}) {
 /** Makes `seconds` pass. The living daemons go on with their heartbeats meanwhile. */
 async function pass(seconds: number, ...living: ReturnType<typeof daemon>[]): Promise<void> {
   await ledger.pool.query(
-    `update outboxd.instance set started_at = started_at - $1 * interval '1 s', stopped_at = stopped_at - $1 * interval '1 s',
+    `update outboxd.instance set unbroken_since = unbroken_since - $1 * interval '1 s', stopped_at = stopped_at - $1 * interval '1 s',
        beat_at = case when id = any($2) then beat_at else beat_at - $1 * interval '1 s' end`,
     [seconds, living.map(({ instance }) => instance.id)],
   )

@@ -214,6 +214,7 @@ function setup(level = 'info') {
       written += line
     },
     writeKept() {},
+    fault: () => null,
   })
   const lines = (): Record<string, unknown>[] =>
     written

@@ -64,11 +64,19 @@ test('lines that cannot be written are counted, and the next line says how many'
     if (isFull) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
     writes.push(text)
   }
-  const log = createLog('info', bufferLines({ write }, formatJournalLine))
+  let failures = 0
+  const log = createLog(
+    'info',
+    bufferLines({ write }, formatJournalLine, () => failures++),
+  )
+  expect(log.fault()).toBeNull()
   log.info('a')
   log.warn('b')
   log.error('c')
+  expect(failures).toBe(2) // `a` is written together with `b`
+  expect(log.fault()).toBe('no space left on device')
   isFull = false
+  expect(log.fault()).toBeNull() // though nothing new was to be written
   log.warn('d')
   log.warn('e')
   const lines = linesOf(writes).filter((line) => line !== '')

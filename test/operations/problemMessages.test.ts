@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { writeHeartbeat } from '../../src/ledger/instances.ts'
+import { replaceInstanceProblems, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { clearProblems, raiseProblems } from '../../src/ledger/problems.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { type Problem, problemKinds } from '../../src/model/problem.ts'
@@ -52,9 +52,10 @@ describe('in `status` and the metrics', () => {
     fixture = await openFixture()
   })
   afterAll(() => fixture[Symbol.asyncDispose]())
+  const daemon = { id: randomUUID(), version: '1', host: 'erp-1', settings: {} }
   beforeEach(async () => {
     await fixture.reset()
-    await writeHeartbeat(fixture.ledger.pool, { id: randomUUID(), version: '1', host: 'erp-1', settings: {} })
+    await writeHeartbeat(fixture.ledger.pool, daemon)
   })
 
   async function said(json = false): Promise<string> {
@@ -72,27 +73,41 @@ describe('in `status` and the metrics', () => {
   test.each(problemKinds)('status and metrics show the problem %s until it is cleared', async (kind) => {
     const { pool } = fixture.ledger
     const problem = { kind, detail: 'as it was seen', retryInMs: 60_000 }
+    const [one, other] = ['one', 'two'].map((part) => `${part} of ${daemon.id.slice(0, 8)}`) as [string, string]
     await raiseProblems(pool, [
-      { ...problem, subject: 'one' },
-      { ...problem, subject: 'other' },
+      { ...problem, subject: one },
+      { ...problem, subject: other },
     ])
     const printed = await said()
     const [first = '', second] = printed.split('\n')
     expect(first).not.toContain('All is well')
     expect(first.length).toBeGreaterThan(30)
     expect(second).toBe('') // one sentence for both
-    expect(printed).toContain(`problem         ${kind} one since `)
+    expect(printed).toContain(`problem         ${kind} ${one} since `)
     expect(printed).toMatch(/tried again at .*: as it was seen\n/)
     expect(JSON.parse(await said(true))).toMatchObject({
       well: false,
       problems: [
-        { kind, subject: 'one', detail: 'as it was seen', times: 1 },
-        { kind, subject: 'other' },
+        { kind, subject: one, detail: 'as it was seen', times: 1 },
+        { kind, subject: other },
       ],
     })
     expect(await counted()).toEqual({ [kind]: 2 })
 
     await clearProblems(pool, kind, null)
+    expect(await said()).toMatch(/^All is well/)
+    expect(await counted()).toEqual({})
+  })
+
+  test('a daemon’s own problem ends with that daemon', async () => {
+    const { pool } = fixture.ledger
+    const dead = { ...daemon, id: randomUUID() }
+    await writeHeartbeat(pool, dead)
+    await replaceInstanceProblems(pool, dead.id, [{ kind: 'log_failing', part: 'log', detail: 'ENOSPC' }])
+    expect(await said()).toMatch(
+      /^A daemon cannot write its log, so lines are lost \(log of \w{8}: ENOSPC\)\. Records go on\./,
+    )
+    await pool.query(`update outboxd.instance set beat_at = beat_at - interval '31 s' where id = $1`, [dead.id])
     expect(await said()).toMatch(/^All is well/)
     expect(await counted()).toEqual({})
   })

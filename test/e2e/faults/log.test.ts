@@ -3,8 +3,10 @@ import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { startDaemonProcess } from '../../support/daemon.ts'
+import { freePort } from '../../support/freePort.ts'
 import { type Program, sourceMain } from '../../support/program.ts'
 import { readMetric } from '../../support/scrape.ts'
+import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
@@ -124,14 +126,15 @@ test("the log has the row's id and the SQLSTATE if the table refuses an outcome"
 
 const isThere = existsSync('/dev/full')
 
-test.skipIf(!isThere)('a full disk under the log: the daemon goes on sending', async () => {
+test.skipIf(!isThere)('a full disk under the log: the daemon goes on sending, `log_failing`', async () => {
   const full = openSync('/dev/full', 'w')
   const env = {
     ...harness.env,
-    PATH: process.env.PATH,
+    PATH: process.env.PATH ?? '',
     NODE_ENV: 'production',
     LOG_LEVEL: 'info',
     SERVICE_TYPO: 'warns on stderr',
+    HTTP_PORT: String(await freePort()),
   }
   const daemon = spawn(process.execPath, [sourceMain, 'run'], { stdio: ['ignore', full, full], env })
   closeSync(full)
@@ -141,6 +144,12 @@ test.skipIf(!isThere)('a full disk under the log: the daemon goes on sending', a
     await harness.insert('full-disk-')
     const sent = harness.becomes('full-disk-', 'completed')
     expect(await Promise.race([sent.then(() => 'sent'), ended])).toBe('sent')
+    await until(
+      () => statusSays(env),
+      (status) =>
+        /A daemon cannot write its log, so lines are lost \(log of \w{8}: ENOSPC.*\)\. Records go on\./.test(status),
+    )
+    expect(await readMetric({ port: Number(env.HTTP_PORT) }, 'outboxd_log_write_failures_total')).toBeGreaterThan(0)
   } finally {
     daemon.kill('SIGTERM')
   }

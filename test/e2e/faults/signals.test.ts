@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startDaemonProcess } from '../../support/daemon.ts'
+import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
@@ -82,6 +83,32 @@ test('after SIGSTOP past the request timeout, waiting answers are written withou
   expect(lines.filter((line) => line.includes('unreachable'))).toEqual([])
   daemon.signal('SIGTERM')
   expect((await daemon.ended()).code).toBe(0)
+})
+
+test('SIGSTOP: `status` advises another daemon, which takes over, and names no beginning anew', async () => {
+  await harness.pool.query('delete from outboxd.instance')
+  await using sleeper = await startDaemonProcess(harness.env)
+  const since = async () => /instance .*since (\S+ \S+)/.exec(await statusSays(harness.env))?.[1]
+  const begun = await since()
+  sleeper.signal('SIGSTOP')
+  const said = await until(
+    () => statusSays(harness.env),
+    (text) => text.includes('no heartbeat'),
+  )
+  expect(said).toMatch(
+    /^A daemon is connected, but has had no heartbeat for .*, so nothing is sent\. .*start another daemon, which takes over/,
+  )
+  await harness.insert('taken-over-')
+  const started = performance.now()
+  await using taker = await startDaemonProcess(harness.env)
+  await harness.becomes('taken-over-', 'completed')
+  expect(performance.now() - started).toBeLessThan(30_000)
+  expect(await statusSays(harness.env)).not.toContain('no heartbeat')
+  taker.signal('SIGTERM')
+  expect((await taker.ended()).code).toBe(0)
+  sleeper.signal('SIGCONT')
+  await until(since, (time) => time !== undefined)
+  expect(await since()).toBe(begun)
 })
 
 test('SIGSTOP until it counts as dead: uncertain, the late answer changes nothing', async () => {
