@@ -1,6 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { randomUUID } from 'node:crypto'
+import { Command } from 'commander'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { command as audit } from '../../src/commands/audit.ts'
+import { command as discard } from '../../src/commands/discard.ts'
+import { command as replay } from '../../src/commands/replay.ts'
+import { command as resolve } from '../../src/commands/resolve.ts'
 import { command as show } from '../../src/commands/show.ts'
+import { type CommandModule, configureCommand } from '../../src/commands/terminal/command.ts'
+import { readSubmissionDetail } from '../../src/ledger/operator/readSubmissionDetail.ts'
+import type { State } from '../../src/model/submission.ts'
+import { explainSubmission } from '../../src/operations/explainSubmission.ts'
 import { openBreaker } from '../support/breaker.ts'
 import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
 
@@ -178,4 +187,83 @@ test('if an outcome cannot be written back, show says why and when it is tried a
   const { printed } = await run('outbox:7')
   expect(printed).toMatch(/outbox row says +not yet this state: SQLSTATE P0001: period is closed/)
   expect(printed).toMatch(/write back again +.*\(in [34] min/)
+})
+
+describe('each command that show advises does what it says:', () => {
+  /** What the words beside a command promise. */
+  const promised: Readonly<Record<string, State>> = {
+    'if it arrived: outboxd tracks it to its end': 'accepted',
+    'it has another id': 'accepted',
+    'if you know the right id': 'accepted',
+    'if you do not': 'uncertain',
+    'if it did not arrive: send it again': 'queued',
+    'it is not there: it is sent again': 'queued',
+    'map it and send it again; --refresh reads the row again': 'queued',
+    'send it again': 'queued',
+    'if it no longer matters': 'discarded',
+    'stop asking': 'discarded',
+  }
+  const modules: Readonly<Record<string, CommandModule>> = { resolve, replay, discard }
+
+  const rarely = { transactionId: 'tx-1', pollInMs: 60_000, polledRarely: true }
+  const resolved = async (state: 'completed' | 'failed') => {
+    const id = await fixture.end(uncertain)
+    await follow(`outboxd resolve ${id} --arrived TRANSACTION_ID`)
+    await fixture.ledger.pool.query(
+      `update outboxd.submission set state = $2, error = case when $2 = 'failed' then '404' end, ended_at = now() where id = $1`,
+      [id, state],
+    )
+    return id
+  }
+  const discarded = async () => {
+    const id = await fixture.end(failedE003)
+    await follow(`outboxd discard ${id} --reason TEXT`)
+    return id
+  }
+
+  const records: Readonly<Record<string, () => Promise<string>>> = {
+    uncertain: () => fixture.end(uncertain),
+    failed: () => fixture.end(failedE003),
+    rejected: () => fixture.end({ state: 'rejected', error: 'the service answered 400' }),
+    'failed, and may have arrived': () => fixture.end({ state: 'failed', error: '500', mayHaveArrived: true }),
+    'rejected, and may have arrived': () => fixture.end({ state: 'rejected', error: '408', mayHaveArrived: true }),
+    'completed under an operator’s id': () => resolved('completed'),
+    'failed under an operator’s id': () => resolved('failed'),
+    discarded,
+    'asked for, for long': () => fixture.end({ state: 'sending', ...rarely }),
+    'accepted, and without a usable answer for long': () => fixture.end({ state: 'accepted', ...rarely }),
+  }
+
+  /** Runs a command as an operator does who fills in the words in capitals and answers each question with yes. */
+  async function follow(text: string): Promise<void> {
+    const words = text.replace(/(OTHER|TRANSACTION)_ID/, `tx-${randomUUID()} --unchecked`).split(' ')
+    const [, name = '', ...rest] = words
+    const module = modules[name]
+    if (module === undefined) throw new Error(`${text} is not among the commands of this test`)
+    const context = fixture.context('y\n')
+    const command = configureCommand(new Command(name), module)
+    let code = -1
+    command.action(async (...given) => {
+      code = await module.action(context, ...(given as never[]))
+    })
+    await command.parseAsync(rest, { from: 'user' })
+    expect(code, context.messages()).toBe(0)
+  }
+
+  const adviceOf = async (id: string) => {
+    const detail = await readSubmissionDetail(fixture.ledger.pool, id)
+    return detail === null ? [] : explainSubmission(detail).advice.flatMap(({ ways }) => ways)
+  }
+
+  test.each(Object.entries(records))('%s', async (_, make) => {
+    const count = (await adviceOf(await make())).length
+    expect(count).toBeGreaterThan(0)
+    for (let nth = 0; nth < count; nth++) {
+      await fixture.reset()
+      const id = await make()
+      const { command = '', means = '' } = (await adviceOf(id))[nth] ?? {}
+      await follow(command)
+      expect((await fixture.ledger.row(id)).state, `${command} ${means}`).toBe(promised[means])
+    }
+  })
 })

@@ -317,6 +317,17 @@ describe('the number of requests left that the service reports', () => {
     expect(await free()).toBe(100)
   })
 
+  test('leaves nothing to another client after RATE_LIMIT_REQUESTS was lowered by what that client spends', async () => {
+    await setLimit(ledger.pool, 100)
+    await answer(await claim(10))
+    expect(await count(20)).toBe(70)
+    await pass(windowMs)
+    await setLimit(ledger.pool, 30)
+    await answer(await claim(10))
+    expect(await count(20)).toBe(0)
+    expect(await free()).toBe(20)
+  })
+
   test('is compared with what was free before the answer was on its way or waited to be written', async () => {
     await setLimit(ledger.pool, 100)
     await answer(await claim(90))

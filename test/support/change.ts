@@ -5,6 +5,7 @@ export interface GivenChange extends Partial<KeptColumnValues>, Partial<StepColu
   state: State
   dueInMs?: number
   pollInMs?: number
+  polledRarely?: boolean
   unknown?: boolean
   openedTimes?: number
 }

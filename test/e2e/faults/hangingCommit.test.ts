@@ -1,5 +1,7 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { command as discard } from '../../../src/commands/discard.ts'
+import { testContext } from '../../support/context.ts'
 import { startDaemonProcess } from '../../support/daemon.ts'
 import type { EmbeddedPostgres } from '../../support/embeddedPostgres.ts'
 import { migrateAll, openPool, startPostgres } from '../../support/postgres.ts'
@@ -81,6 +83,26 @@ test('SIGTERM while COMMITs hang: waits, nothing in doubt, exit 0', async () => 
     expect(outcome).toMatchObject({ state: 'completed', posts: [200], effects: 1 })
     expect(outcome.steps).not.toContain('sending uncertain')
   }
+  await next.stop()
+})
+
+test('killed while COMMITs of claims hang, against the advice: what was never sent is uncertain', async () => {
+  await using daemon = await startDaemonProcess(harness.env)
+  await harness.insert('token-') // so that the daemon has a token
+  await harness.becomes('token-', 'completed')
+  await captured(['killed-'])
+  await loseStandby()
+  await operator.query('delete from outboxd.pause')
+  const said = await until(says, (text) => text.startsWith('COMMITs in the database wait for a synchronous standby'))
+  expect(said).toContain('Do not restart a daemon: only it knows what it has claimed')
+  await until(hanging, ({ rowCount }) => (rowCount ?? 0) >= 1)
+  daemon.signal('SIGKILL')
+  await daemon.ended()
+  await giveStandbyUp()
+  const next = await harness.start()
+  expect(await harness.becomes('killed-', 'uncertain')).toMatchObject({ posts: [], effects: 0 })
+  await discard.action(testContext(harness.env), [], { state: 'uncertain', reason: 'settled', yes: true })
+  await harness.becomes('killed-', 'discarded')
   await next.stop()
 })
 
