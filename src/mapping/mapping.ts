@@ -15,7 +15,9 @@ export interface Mapping {
   readonly source: SourceQuery | null
   readonly fields: readonly Field[]
   readonly body: RenderBodyPart
-  /** A digest of the file's values, without layout and comments. Instances compare their digests. */
+  /** What lists of the console show of a payload. */
+  readonly list: readonly ListColumn[]
+  /** A digest of the file's values, without `list`, layout and comments. Instances compare their digests. */
   readonly digest: string
 }
 
@@ -23,6 +25,11 @@ export interface SourceQuery {
   /** One SELECT without a semicolon at its end. $1 is the list of ids. */
   readonly sql: string
   readonly file: string
+}
+
+export interface ListColumn {
+  readonly heading: string
+  readonly read: ReadPath
 }
 
 export interface Field {

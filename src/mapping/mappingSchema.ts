@@ -111,6 +111,11 @@ export const mappingFileSchema = z.strictObject({
   fields: z
     .record(z.string().regex(fieldNamePattern), z.unknown())
     .describe('A name for each value that the body uses, with its path and type.'),
+  list: z
+    .record(z.string().min(1).max(40), z.string().min(1))
+    .refine((columns) => Object.keys(columns).length <= 3, { message: 'at most 3 columns' })
+    .describe('Columns of the lists in the console: for each heading the path of its value in the payload, at most 3.')
+    .optional(),
   body: z
     .record(z.string(), z.unknown())
     .describe('The request. ${name} puts a value with its type, ${submission.id} the id of the submission.'),

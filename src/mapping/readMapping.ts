@@ -5,7 +5,8 @@ import { explainSchemaIssue } from '../yaml/schemaProblem.ts'
 import { type FileProblem, YamlDocument, type YamlPath } from '../yaml/yamlDocument.ts'
 import { compileBody } from './compileBody.ts'
 import { compileField } from './compileField.ts'
-import type { Field, Mapping, SourceQuery } from './mapping.ts'
+import { compilePath } from './compilePath.ts'
+import type { Field, ListColumn, Mapping, SourceQuery } from './mapping.ts'
 import {
   explainTypeProblem,
   type FieldSpec,
@@ -52,16 +53,38 @@ function compileMapping(content: PayloadValue, document: YamlDocument): Mapping 
     }
   }
   if (!checked.success) return null
+  const { list: _, ...sent } = content
+  const compiled = fields.filter((field) => field !== null)
   return {
     type: checked.data.type,
     endpoint: checked.data.endpoint,
     track: checked.data.track ?? true,
     sendsSubmissionId: isSubmissionId(objectOr(content.body)[serviceResources[checked.data.endpoint].idField]),
     source: readSource(checked.data.source, document),
-    fields: fields.filter((field) => field !== null),
+    fields: compiled,
     body: body.render,
-    digest: shortDigestOf(toPlainValue(content)),
+    list: readList(checked.data.list, document) ?? usualList(compiled),
+    digest: shortDigestOf(toPlainValue(sent)),
   }
+}
+
+function readList(list: Record<string, string> | undefined, document: YamlDocument): ListColumn[] | null {
+  if (list === undefined) return null
+  return Object.entries(list).flatMap(([heading, from]) => {
+    const read = compilePath(from)
+    if (typeof read === 'function') return [{ heading, read }]
+    document.report(['list', heading], read.message)
+    return []
+  })
+}
+
+/** The customer and the first amount. */
+function usualList(fields: readonly Field[]): ListColumn[] {
+  const customer = fields.find(({ name, from }) => /customer/i.test(name) && from !== null)
+  const amount = fields.find(({ isAmount, from }) => isAmount && from !== null)
+  return [customer, amount].flatMap((field) =>
+    field === undefined ? [] : [{ heading: field.from ?? '', read: field.read }],
+  )
 }
 
 /** Elsewhere, the id does not become the transaction's, so `probe` could not ask for it. */

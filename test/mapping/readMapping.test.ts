@@ -314,3 +314,47 @@ body:
     )
   })
 })
+
+describe('the columns of lists', () => {
+  const fileWith = (list: string) =>
+    readMapping(
+      'test.yaml',
+      `type: t
+endpoint: data
+fields:
+  note: { from: note, type: string }
+  customer_id: { from: buyer.id, type: string }
+  total: { from: total, type: "decimal(10,2)" }
+body: { a: "\${note}", b: "\${customer_id}", c: "\${total}" }
+${list}`,
+    )
+  const valuesOf = (list: string) =>
+    fileWith(list).mapping?.list.map(({ heading, read }) => [
+      heading,
+      read({ note: 'n', buyer: { id: 'C1', name: 'a name' } }),
+    ])
+
+  test('are those that the file names, of fields or not', () => {
+    expect(valuesOf('list: { Customer: buyer.name, Note: note }')).toEqual([
+      ['Customer', { kind: 'found', value: 'a name' }],
+      ['Note', { kind: 'found', value: 'n' }],
+    ])
+  })
+
+  test('are the customer and the first amount if the file names none', () => {
+    expect(valuesOf('')).toEqual([
+      ['buyer.id', { kind: 'found', value: 'C1' }],
+      ['total', { kind: 'missing' }],
+    ])
+  })
+
+  test('are at most three, each a path', () => {
+    const problems = (list: string) => fileWith(list).problems.map(({ message }) => message)
+    expect(problems('list: { A: a, B: b, C: c, D: d }')).toEqual([expect.stringContaining('at most 3 columns')])
+    expect(problems('list: { A: "[0]" }')).toEqual([expect.stringContaining('begins with an index')])
+  })
+
+  test('do not change the digest, so a change of them needs no restart', () => {
+    expect(fileWith('list: { Customer: buyer.name }').mapping?.digest).toBe(fileWith('').mapping?.digest)
+  })
+})
