@@ -1,9 +1,8 @@
-// Counts ages on, and takes over what has changed on a live page. Without it the pages are as they were when they were
-// loaded; each says when that was.
+// Counts ages on, takes over what has changed on a live page, shows previews in a dialog, and says how many records are
+// ticked. Without it the pages are as they were when they were loaded; each says when that was, and links lead to previews.
 ;(() => {
   const said = document.getElementById('said')
   const asOf = document.getElementById('as-of')
-  const age = document.getElementById('age')
   const { watch, version } = document.body.dataset
   const lookMs = 500
   const patienceMs = 3000
@@ -36,18 +35,20 @@
     const nowMs = Date.now() + aheadMs
     for (const time of document.querySelectorAll('time[data-age]')) {
       const ageMs = nowMs - Date.parse(time.dateTime)
+      time.title ||= time.dateTime
       setText(time, ageMs >= 0 ? `${duration(ageMs)} ago` : `in ${duration(ageMs)}`)
     }
     if (asOf === null) return
     const ageMs = nowMs - Date.parse(asOf.dateTime)
     const isLive = version !== undefined && ageMs < 2500
-    setText(age, isLive ? ', live' : `, ${duration(ageMs)} ago`)
+    asOf.parentElement.replaceChildren(asOf)
+    asOf.classList.toggle('live', isLive)
+    asOf.title = `as of ${asOf.dateTime}`
+    setText(asOf, isLive ? 'live' : `${duration(ageMs)} old`)
   }
 
   function markAsCurrent() {
-    if (asOf === null) return
-    asOf.dateTime = new Date(Date.now() + aheadMs).toISOString()
-    setText(asOf, asOf.dateTime.replace('T', ' ').replace(/\.\d+Z$/, 'Z'))
+    if (asOf !== null) asOf.dateTime = new Date(Date.now() + aheadMs).toISOString()
   }
 
   /** @throws Error that says why there is no answer */
@@ -66,7 +67,8 @@
   }
 
   /**
-   * Takes over what has changed, but for what somebody is at: that is left for the next look. What is unfolded stays so.
+   * Takes over what has changed, but for what somebody is at: that is left for the next look. What is unfolded stays so,
+   * and a button or link keeps the focus.
    * @returns what is left out: '' for nothing
    */
   async function renew() {
@@ -75,7 +77,7 @@
     for (const old of document.querySelectorAll('[data-live]')) {
       const next = fresh.getElementById(old.id)
       if (next === null || taken.get(old.id) === next.innerHTML) continue
-      const isTicked = old.querySelector('input[name=id]:checked') !== null
+      const isTicked = old.querySelector('input[name=id]:checked, input[name=all]:checked') !== null
       if (isTicked || isAt(old)) {
         leftOut = isTicked ? 'Something has changed. It shows when no record is ticked.' : leftOut || ' '
         continue
@@ -83,7 +85,9 @@
       taken.set(old.id, next.innerHTML)
       for (const { id } of old.querySelectorAll('details[open][id]'))
         next.querySelector(`#${CSS.escape(id)}`)?.setAttribute('open', '')
+      const focused = [...old.querySelectorAll('a, button')].indexOf(document.activeElement)
       old.replaceChildren(...next.childNodes)
+      if (focused >= 0) old.querySelectorAll('a, button')[focused]?.focus({ preventScroll: true })
     }
     if (leftOut === '') shown = fresh.body.dataset.version
     return leftOut
@@ -92,8 +96,9 @@
   /** Whether somebody types, chooses or has marked text in it. */
   function isAt(element) {
     const selection = getSelection()
+    const isTyping = document.activeElement.matches('input, select, textarea, summary')
     return (
-      (element.contains(document.activeElement) && document.activeElement !== element) ||
+      (isTyping && element.contains(document.activeElement)) ||
       (!selection.isCollapsed && element.contains(selection.anchorNode))
     )
   }
@@ -103,12 +108,13 @@
     if (document.hidden || isLooking) return
     isLooking = true
     try {
-      const told = (await (await ask(watch)).json()).version
+      const told = await (await ask(watch)).json()
       let leftOut = ''
       if (version === undefined) setTimeout(() => location.reload(), wasAway ? 0 : 5000)
-      else if (told !== shown) leftOut = await renew()
+      else if (told.version !== shown) leftOut = await renew()
       if (leftOut === '') markAsCurrent()
       setText(said, leftOut.trim())
+      showAttention(told.needAttention)
     } catch ({ message }) {
       wasAway = true
       if (version !== undefined) setText(said, `What is shown is old: ${message}`)
@@ -116,6 +122,68 @@
     isLooking = false
     showAges()
   }
+
+  function showAttention(count) {
+    if (count === undefined) return
+    setText(document.getElementById('attention'), count === 0 ? '' : String(count))
+    const title = document.title.replace(/^\(\d+\) /, '')
+    document.title = count === 0 ? title : `(${count}) ${title}`
+  }
+
+  const dialog = document.createElement('dialog')
+  dialog.setAttribute('aria-labelledby', 'dialog-head')
+  document.body.append(dialog)
+
+  /** Shows a page's content over this one. A page that asks for nothing is gone to. */
+  async function showDialog(path, options) {
+    const response = await fetch(path, options).catch(() => null)
+    if (response === null) return setText(said, 'The console does not answer.')
+    const page = new DOMParser().parseFromString(await response.text(), 'text/html')
+    const main = page.getElementById('main')
+    if (response.redirected || main === null) return location.assign(response.url)
+    main.querySelector('h1')?.setAttribute('id', 'dialog-head')
+    if (main.querySelector('[data-close]') === null) {
+      const close = Object.assign(document.createElement('button'), { textContent: 'Close', autofocus: true })
+      close.dataset.close = ''
+      main.append(close)
+    }
+    dialog.replaceChildren(...main.childNodes)
+    if (!dialog.open) dialog.showModal()
+    dialog.querySelector('[autofocus]')?.focus()
+  }
+
+  document.addEventListener('click', (event) => {
+    if (event.target.closest('dialog [data-close]') !== null) {
+      event.preventDefault()
+      dialog.close()
+    }
+    const link = event.target.closest('a[data-dialog]')
+    if (link === null || event.ctrlKey || event.metaKey || event.shiftKey) return
+    event.preventDefault()
+    showDialog(link.href)
+  })
+
+  document.addEventListener('submit', (event) => {
+    const { target: form, submitter } = event
+    const path = submitter?.getAttribute('formaction') ?? form.getAttribute('action')
+    // The change itself, and what shows values, is a page of its own.
+    if (!form.matches('[data-dialog]') || !/\/(choose|resolve)$/.test(path)) return
+    const fields = new URLSearchParams(new FormData(form, submitter))
+    if (fields.has('confirmed')) return
+    event.preventDefault()
+    showDialog(path, { method: 'POST', body: fields })
+  })
+
+  document.addEventListener('change', ({ target }) => {
+    if (!target.matches('form.list input[name=id], form.list input[name=all]')) return
+    const { form } = target
+    const ticks = [...form.querySelectorAll('input[name=id]')]
+    if (target.name === 'all') for (const tick of ticks) tick.checked = target.checked
+    else form.elements.namedItem('all').checked = false
+    const count = ticks.filter(({ checked }) => checked).length
+    const isAll = form.elements.namedItem('all').checked
+    setText(document.getElementById('ticked'), isAll ? 'all selected' : count > 0 ? `${count} selected` : '')
+  })
 
   showAges()
   setInterval(showAges, 1000)

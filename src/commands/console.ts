@@ -76,7 +76,7 @@ Examples:
     if ('problems' in read || problems.length > 0) return printUsageErrors(context, problems)
     const { who } = actorFromOptions(context, options)
     const say = (line: string) => void context.stderr.write(`outboxd: ${escapeControlInLines(line)}\n`)
-    const installation: Installation = { name: '', colour: consoleConfig.colour }
+    const installation: Installation = { name: '', colour: consoleConfig.colour, counts: null }
     await using opened = openLazily(async () => {
       const databases = await openDatabasesOf(config, sessions)
       installation.name = (await readSettings(databases.ledger))?.INSTALLATION_NAME ?? ''

@@ -5,18 +5,23 @@ import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import helmet from '@fastify/helmet'
 import fastify, { type FastifyInstance } from 'fastify'
+import { countByState } from '../ledger/operator/selectSubmissions.ts'
 import { closeOldestConnectionsBeyond } from '../observe/httpServer.ts'
 import { packageFolder } from '../packageFolder.ts'
 import { addAuditRoutes } from './auditPage.ts'
 import { installErrorHandlers, refuseUnreadableAddress } from './errors.ts'
 import { type GuardOptions, installGuard } from './guard/installGuard.ts'
+import { countNeedingAttention } from './html/layout.ts'
+import { addKeysRoute } from './keysPage.ts'
 import { addMappingRoutes } from './mappingPage.ts'
-import { addNowRoutes } from './now/nowPage.ts'
-import type { ConsoleParts } from './parts.ts'
+import { addOverviewRoutes } from './overview/overviewPage.ts'
+import { type ConsoleParts, shareRecentRead } from './parts.ts'
 import { addRecordRoutes } from './record/recordPage.ts'
 import { addResolveRoutes } from './record/resolvePage.ts'
 import { addBulkChangeRoutes } from './records/changePage.ts'
+import { RecentChanges } from './records/recentChanges.ts'
 import { addRecordsRoutes } from './records/recordsPage.ts'
+import { createUnmaskPermissions } from './valueAccess.ts'
 
 const assetsDir = join(packageFolder, 'assets')
 
@@ -48,15 +53,33 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   app.addHook('onRequest', async (_request, reply) => void reply.header('cache-control', 'no-store'))
   installErrorHandlers(app, parts.say)
   installGuard(app, guard, parts)
+  keepCounts(app, parts)
   assetRoutes(app)
-  addNowRoutes(app, parts)
-  addRecordsRoutes(app, parts)
-  addBulkChangeRoutes(app, parts)
-  addRecordRoutes(app, parts)
+  const [changes, shown] = [new RecentChanges(), createUnmaskPermissions(parts.clock)]
+  addOverviewRoutes(app, parts)
+  addRecordsRoutes(app, parts, { changes, shown })
+  addBulkChangeRoutes(app, parts, changes)
+  addRecordRoutes(app, parts, shown)
   addResolveRoutes(app, parts)
   addMappingRoutes(app, parts)
   addAuditRoutes(app, parts)
+  addKeysRoute(app)
   return app
+}
+
+const countsAgeMs = 2_000
+
+/** Each page has the number of records that need attention, and so has the answer to each poll. */
+function keepCounts(app: FastifyInstance, { databases, clock, installation }: ConsoleParts): void {
+  const read = shareRecentRead(clock, countsAgeMs, async () => countByState((await databases()).ledger))
+  app.addHook('preHandler', async ({ viewer, routeOptions: { config } }) => {
+    if (viewer === undefined || config?.needsNoViewer) return
+    installation.counts = await read().catch(() => null)
+  })
+  app.addHook('preSerialization', async (_request, _reply, payload) => {
+    const { counts } = installation
+    return counts === null ? payload : { ...(payload as object), needAttention: countNeedingAttention(counts) }
+  })
 }
 
 /** Pages load nothing from other hosts, run no inline script, and cannot be framed. */
@@ -82,6 +105,7 @@ const headers = {
 const assetTypes = {
   'console.css': 'text/css; charset=utf-8',
   'console.js': 'text/javascript; charset=utf-8',
+  'keys.js': 'text/javascript; charset=utf-8',
   'console.svg': 'image/svg+xml',
 }
 

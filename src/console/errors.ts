@@ -8,7 +8,7 @@ import { isLockTimeout } from '../postgres/sqlState.ts'
 import { notice, untrustedParagraphHtml } from './html/elements.ts'
 import { html } from './html/html.ts'
 import { renderPage, sendPage } from './html/layout.ts'
-import { nowPageVersionPath } from './parts.ts'
+import { overviewVersionPath } from './parts.ts'
 
 export class RequestRefused extends Error {
   override name = 'RequestRefused'
@@ -92,7 +92,7 @@ export function refuseUnreadableAddress(_error: Error, _request: FastifyRequest,
 function sendErrorPage(request: FastifyRequest, reply: FastifyReply, trouble: ErrorPage): FastifyReply {
   const { status, title, words } = trouble
   const willReload = trouble.isPassing && request.method === 'GET'
-  const live = willReload ? { live: { path: nowPageVersionPath } } : {}
+  const live = willReload ? { live: { path: overviewVersionPath } } : {}
   const hope = willReload ? html`<p>This page loads again by itself when the database answers.</p>` : ''
   const said = words.split('\n').map((line) => untrustedParagraphHtml(line.trim()))
   const head = { title, current: null, viewer: request.viewer ?? null, ...live }

@@ -20,7 +20,7 @@ export interface ConsoleParts {
   say(line: string): void
 }
 
-export const nowPageVersionPath = '/now/version'
+export const overviewVersionPath = '/overview/version'
 
 export type MappingFiles = { kind: 'value'; mappings: Mappings } | { kind: 'invalid'; problem: string }
 

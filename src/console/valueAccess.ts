@@ -88,6 +88,8 @@ function sightWords({ act, records, unnamed, detail = {} }: ValueAccess): string
 const shownForMs = 15 * 60_000
 const shownMax = 2_000
 
+export type UnmaskPermissions = ReturnType<typeof createUnmaskPermissions>
+
 export function createUnmaskPermissions({ nowMs }: Pick<Clock, 'nowMs'>) {
   const untilMs = new BoundedMap<string, number>(shownMax)
   const keyOf = ({ csrf }: Viewer, name: string) => `${csrf} ${name}`

@@ -30,6 +30,7 @@ export interface SourceQuery {
 export interface ListColumn {
   readonly heading: string
   readonly read: ReadPath
+  readonly isAmount: boolean
 }
 
 export interface Field {

@@ -63,16 +63,21 @@ function compileMapping(content: PayloadValue, document: YamlDocument): Mapping 
     source: readSource(checked.data.source, document),
     fields: compiled,
     body: body.render,
-    list: readList(checked.data.list, document) ?? usualList(compiled),
+    list: readList(checked.data.list, compiled, document),
     digest: shortDigestOf(toPlainValue(sent)),
   }
 }
 
-function readList(list: Record<string, string> | undefined, document: YamlDocument): ListColumn[] | null {
-  if (list === undefined) return null
+function readList(
+  list: Record<string, string> | undefined,
+  fields: readonly Field[],
+  document: YamlDocument,
+): ListColumn[] {
+  if (list === undefined) return usualList(fields)
   return Object.entries(list).flatMap(([heading, from]) => {
     const read = compilePath(from)
-    if (typeof read === 'function') return [{ heading, read }]
+    const isAmount = fields.some((field) => field.isAmount && field.from === from)
+    if (typeof read === 'function') return [{ heading, read, isAmount }]
     document.report(['list', heading], read.message)
     return []
   })
@@ -82,9 +87,8 @@ function readList(list: Record<string, string> | undefined, document: YamlDocume
 function usualList(fields: readonly Field[]): ListColumn[] {
   const customer = fields.find(({ name, from }) => /customer/i.test(name) && from !== null)
   const amount = fields.find(({ isAmount, from }) => isAmount && from !== null)
-  return [customer, amount].flatMap((field) =>
-    field === undefined ? [] : [{ heading: field.from ?? '', read: field.read }],
-  )
+  const chosen = [customer, amount].filter((field) => field !== undefined)
+  return chosen.map(({ from, read, isAmount }) => ({ heading: from ?? '', read, isAmount }))
 }
 
 /** Elsewhere, the id does not become the transaction's, so `probe` could not ask for it. */

@@ -104,7 +104,7 @@ test('on SIGTERM the console exits with 0 within 8 s, even with open pages and h
   const { env } = fixture.context()
   await using program = startProgram({ args: ['console', '--port', '0', '--json'], env: env as Record<string, string> })
   const { url, port } = JSON.parse(await program.line((line) => line.startsWith('{')))
-  const looks = Array.from({ length: 5 }, () => fetch(`${url}/now/version`).catch(() => null))
+  const looks = Array.from({ length: 5 }, () => fetch(`${url}/overview/version`).catch(() => null))
   const half = connect({ host: '127.0.0.1', port }).on('error', () => {})
   half.write(
     `POST /pause HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 99\r\n\r\ncsrf=`,

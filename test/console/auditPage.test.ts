@@ -148,7 +148,7 @@ test('a search by text is an act in the log, with the operator and the records t
   await served.get('/records?containing=Erik&key=K') // from the cache, and logged again
   await served.get('/records?containing=Erikx&key=K') // a search without a result is logged too
   await served.get('/records?containing=Erik&by-cause=on')
-  await served.post('/records/choose', { do: 'replay-all', containing: 'Erik' }, '/records')
+  await served.post('/records/choose', { do: 'replay', all: 'on', containing: 'Erik' }, '/records')
   const known = { submission: one, outboxId: '7', type: 'data' }
   expect(await acts()).toMatchObject([
     { act: 'search', who: expect.stringMatching(/^operator ./), detail: { found: 1, lookedAt: 1, records: [known] } },

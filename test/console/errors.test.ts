@@ -70,7 +70,7 @@ const pages = ['/', '/records', '/records/1', '/audit']
 /** Waits until the version that an open page asks for has this status. */
 const isTold = (url: string, status: 200 | 503) =>
   until(
-    () => fetch(`${url}/now/version`),
+    () => fetch(`${url}/overview/version`),
     (answer) => answer.status === status,
   )
 
@@ -81,7 +81,7 @@ test('if the ledger was not migrated, each page says what to do, and works after
     const { status, text } = await served.get(path)
     expect({ path, status }).toEqual({ path, status: 503 })
     expect(text).toContain('Run <code>outboxd migrate</code> first')
-    expect(text).toContain('data-watch="/now/version"')
+    expect(text).toContain('data-watch="/overview/version"')
   }
   await isTold(served.url, 503)
   expect(await migrate.action(testContext(variables(database.url)), { outbox: true })).toBe(0)
@@ -148,7 +148,7 @@ test('if the ledger is locked, open and new pages say so within 12 s, and recove
   expect(performance.now() - beganMs).toBeLessThan(12_000)
   expect(status).toBe(503)
   expect(text).toContain('The ledger does not answer')
-  expect(text).toContain('data-watch="/now/version"')
+  expect(text).toContain('data-watch="/overview/version"')
   await locking.query('rollback')
   await until(
     () => served.get('/'),

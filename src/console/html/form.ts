@@ -7,12 +7,17 @@ interface FormHead {
   class?: string
   /** If false, --read-only does not hide the form. */
   changes?: boolean
+  /** True if assets/console.js shows the answer in a dialog over the page. */
+  isDialog?: boolean
 }
 
 /** Renders a form with the guard's token; '' if the viewer may not make the change. */
-export function formHtml({ action, viewer, class: name, changes = true }: FormHead, fields: HtmlValue): HtmlValue {
+export function formHtml(
+  { action, viewer, class: name, changes = true, isDialog }: FormHead,
+  fields: HtmlValue,
+): HtmlValue {
   if (changes && !viewer.canChange) return ''
-  return html`<form method="post" action="${action}" class="${name ?? 'line'}">
+  return html`<form method="post" action="${action}" class="${name ?? 'line'}"${isDialog ? html` data-dialog` : ''}>
 ${hiddenField('csrf', viewer.csrf)}
 ${fields}
 </form>`
@@ -29,7 +34,7 @@ export function optionalHiddenField(fields: unknown, name: string): HtmlValue {
 export const checkbox = (name: string, label: HtmlValue, { value = 'on', isOn = false } = {}): HtmlPart =>
   html`<label class="tick"><input type="checkbox" name="${name}" value="${value}"${isOn ? html` checked` : ''}> ${label}</label>\n`
 
-const optionWords = {
+export const optionWords = {
   type: 'Type',
   key: 'Key',
   code: 'Error code',

@@ -1,21 +1,26 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import { systemClock } from '../../clock.ts'
+import { type State, statesNeedingAttention } from '../../model/submission.ts'
 import { formatInstant, formatIsoInstant } from '../../time.ts'
+import { version } from '../../version.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { iconSheet } from './elements.ts'
+import { type IconName, icon, iconSheet } from './elements.ts'
 import { formHtml } from './form.ts'
 import { type HtmlPart, type HtmlValue, html } from './html.ts'
 
 const pages = [
-  { path: '/', words: 'Overview' },
-  { path: '/records', words: 'Records' },
-  { path: '/mapping', words: 'Mapping' },
-  { path: '/audit', words: 'Activity' },
-] as const
+  { path: '/', words: 'Overview', icon: 'overview' },
+  { path: '/records', words: 'Records', icon: 'records' },
+  { path: '/audit', words: 'Activity', icon: 'activity' },
+  { path: '/mapping', words: 'Mapping', icon: 'mapping' },
+  { path: '/system', words: 'System', icon: 'system' },
+] as const satisfies { path: string; words: string; icon: IconName }[]
 
 export interface PageHead {
   title: string
+  /** What the page begins with; by default its title. */
+  heading?: HtmlValue
   current: (typeof pages)[number]['path'] | null
   viewer: Viewer | null
   /**
@@ -26,12 +31,17 @@ export interface PageHead {
   live?: { path: string; version?: string }
 }
 
-/** What tells this installation from others. */
+/** What tells this installation from others, and each page about it. */
 export interface Installation {
   /** '' if it has none, or while the ledger was never read. */
   name: string
   colour: string | null
+  /** Of all records by state; null while the ledger was never read. */
+  counts: Record<State, number> | null
 }
+
+export const countNeedingAttention = (counts: Record<State, number>): number =>
+  statesNeedingAttention.reduce((sum, state) => sum + counts[state], 0)
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -39,42 +49,44 @@ declare module 'fastify' {
   }
 }
 
-/** A page that `sendPage` completes with the name of the installation. */
+/** A page that `sendPage` completes with what is known of the installation. */
 export type Page = (installation: Installation) => string
 
 export const renderPage =
-  ({ title, current, viewer, live }: PageHead, main: HtmlValue): Page =>
-  ({ name, colour }) =>
-    html`<!doctype html>
+  ({ title, heading, current, viewer, live }: PageHead, main: HtmlValue): Page =>
+  ({ name, colour, counts }) => {
+    const count = counts === null ? 0 : countNeedingAttention(counts)
+    return html`<!doctype html>
 <html lang="en">
 <head>
   <meta charset="utf-8">
   <meta name="viewport" content="width=device-width, initial-scale=1">
   <meta name="color-scheme" content="light dark">
-  <title>${title} · outboxd${name && ` · ${name}`}</title>
+  <title>${count ? `(${count}) ` : ''}${title} · outboxd${name && ` · ${name}`}</title>
   <link rel="icon" href="/assets/console.svg">
   <link rel="stylesheet" href="/assets/console.css">
   <script src="/assets/console.js" defer></script>
+  <script src="/assets/keys.js" defer></script>
 </head>
 <body${attributes(live)}${colour === null ? '' : html` data-colour="${colour}"`}>
 ${iconSheet}
 <a class="skip" href="#main">Skip to the content</a>
 <header>
   <p class="name"><a href="/"><img src="/assets/console.svg" alt="">outboxd</a>${name && html` <strong>${name}</strong>`}</p>
-  ${viewer === null ? '' : navigation(current)}
-  ${viewer === null ? '' : search}
+  ${viewer === null ? '' : [navigation(current, count), search]}
   ${age(systemClock.nowMs())}
   ${viewer === null ? '' : who(viewer)}
 </header>
 <p id="said" role="status"></p>
 <main id="main" tabindex="-1">
-<h1>${title}</h1>
+${heading ?? html`<h1>${title}</h1>`}
 ${main}
 </main>
-<footer class="quiet">All times are in UTC.</footer>
+<footer>All times are in UTC. outboxd ${version} ${viewer === null ? '' : html`<a href="/keys" data-dialog data-key="?">Keys</a>`}</footer>
 </body>
 </html>
 `.toString()
+  }
 
 function attributes(live: PageHead['live']): HtmlValue {
   if (live === undefined) return ''
@@ -82,18 +94,18 @@ function attributes(live: PageHead['live']): HtmlValue {
   return html` data-watch="${live.path}"${version}`
 }
 
-function navigation(current: PageHead['current']): HtmlPart {
-  const links = pages.map(({ path, words }) =>
-    path === current
-      ? html`<li><a href="${path}" aria-current="page">${words}</a></li>`
-      : html`<li><a href="${path}">${words}</a></li>`,
-  )
+function navigation(current: PageHead['current'], count: number): HtmlPart {
+  const links = pages.map((page) => {
+    const badge = page.path === '/records' ? html` <b id="attention">${count || ''}</b>` : ''
+    const isHere = page.path === current ? html` aria-current="page"` : ''
+    return html`<li><a href="${page.path}"${isHere}>${icon(page.icon)}<span>${page.words}${badge}</span></a></li>`
+  })
   return html`<nav aria-label="Pages"><ul>${links}</ul></nav>`
 }
 
 /** assets/console.js shows the age, or that the page is live. */
 const age = (nowMs: number) =>
-  html`<p class="age quiet">as of <time id="as-of" datetime="${formatIsoInstant(nowMs)}">${formatInstant(nowMs)}</time><span id="age"></span></p>`
+  html`<p class="age">as of <time id="as-of" datetime="${formatIsoInstant(nowMs)}">${formatInstant(nowMs)}</time></p>`
 
 /** Identifies what a live page shows. */
 export const versionOf = (shown: unknown): string =>
@@ -101,7 +113,7 @@ export const versionOf = (shown: unknown): string =>
 
 const search = html`<search><form action="/find">
 <input type="search" name="word" required maxlength="1000" autocomplete="off" aria-label="Find a record" placeholder="Order, key, id or transaction">
-<button>Find</button></form></search>`
+<button aria-label="Find">${icon('search')}</button></form></search>`
 
 function who(viewer: Viewer): HtmlPart {
   const leave = viewer.canSignOut

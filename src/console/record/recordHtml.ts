@@ -1,5 +1,6 @@
 import type { LoggedEvent } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
+import { isFinalState } from '../../model/submission.ts'
 import {
   eventDetails,
   eventText,
@@ -13,36 +14,42 @@ import type { Viewer } from '../guard/viewer.ts'
 import {
   cutAndEscapeText,
   descriptionListHtml,
+  icon,
   instantHtml,
   notice,
   relativeTimeHtml,
   section,
   stateBadge,
-  stateIcon,
   type Tone,
   untrustedParagraphHtml,
   untrustedTextHtml,
 } from '../html/elements.ts'
 import { type HtmlValue, html } from '../html/html.ts'
 import { type Page, renderPage } from '../html/layout.ts'
-import { recordTable } from '../records/recordsPage.ts'
+import { recordTable } from '../records/recordTable.ts'
 import type { RecordPageData } from './readRecord.ts'
-import { actionsSection } from './resolvePage.ts'
+import { actionsHtml } from './resolvePage.ts'
 import { maskText, valuesSection } from './valuesHtml.ts'
 
 export function renderRecordPage(view: RecordPageData, viewer: Viewer, version: string, areValuesShown: boolean): Page {
   const { detail } = view
   const live = { path: `/records/${detail.id}/version`, version }
-  return renderPage(
-    { title: `Record outbox:${cutAndEscapeText(detail.outboxId, 60)}`, current: '/records', viewer, live },
-    [
-      html`<div id="stands" data-live>${standing(view)}</div>`,
-      html`<div id="ways" data-live>${actionsSection(view, viewer)}</div>`,
-      section('steps', 'What happened', html`<div id="steps" data-live>${timeline(view, areValuesShown)}</div>`),
-      section('facts', 'Facts', html`<div id="facts" data-live>${facts(view)}</div>`),
-      valuesSection(view, viewer, areValuesShown),
-    ],
-  )
+  const name = cutAndEscapeText(detail.key ?? `row ${detail.outboxId}`, 60)
+  const row = detail.key === null ? '' : html`row ${untrustedTextHtml(detail.outboxId, 60)}, `
+  const heading = html`<div class="head" id="head" data-live><h1><bdi>${name}</bdi> ${stateBadge(detail.state)}</h1>
+<p class="quiet">${row}${untrustedTextHtml(detail.type, 40)}${
+    isFinalState(detail.state)
+      ? ''
+      : html` · <a href="/records/${detail.id}/former" data-key="[">Former</a> <a href="/records/${detail.id}/next" data-key="]">Next</a> that needs attention`
+  }</p>
+${actionsHtml(view, viewer)}</div>`
+  return renderPage({ title: name, heading, current: '/records', viewer, live }, [
+    html`<div id="stands" data-live>${standing(view)}</div>`,
+    html`<div class="wide-and-narrow">
+${section('steps', 'What happened', html`<div id="steps" data-live>${timeline(view, areValuesShown)}</div>`)}
+${section('facts', 'Facts', html`<div id="facts" data-live>${facts(view)}</div>`)}</div>`,
+    valuesSection(view, viewer, areValuesShown),
+  ])
 }
 
 const tones: Record<ListedSubmission['state'], Tone> = {
@@ -57,13 +64,13 @@ const tones: Record<ListedSubmission['state'], Tone> = {
 }
 
 function standing({ detail, explanation, rowIfConflict }: RecordPageData): HtmlValue {
-  const next = explanation.advice.map(({ words, ways }, i) => {
-    const text = ways.length > 0 ? `${words.replace(/, then$/, '')}. Choose below.` : words
-    return html`<p>${i === 0 ? 'Next: ' : ''}${escapeControl(text)}</p>`
+  const next = explanation.advice.map(({ words, ways }) => {
+    const text = ways.length > 0 ? `${words.replace(/, then$/, '')}. Choose above.` : words
+    return html`<p>${escapeControl(sentence(text))}</p>`
   })
   return [
     notice(tones[detail.state], [
-      html`<p>${stateBadge(detail.state)} <span class="foreign">${escapeControl(explanation.why)}</span></p>`,
+      html`<p><bdi>${escapeControl(sentence(explanation.why))}</bdi></p>`,
       next,
       detail.held && detail.blocker !== null ? blockerLink(detail.blocker) : '',
     ]),
@@ -76,11 +83,20 @@ function standing({ detail, explanation, rowIfConflict }: RecordPageData): HtmlV
   ]
 }
 
+const sentence = (words: string) => `${capitalize(words)}${/[.!?]$/.test(words) ? '' : '.'}`
+
 const blockerLink = ({ outboxId }: { outboxId: string }) =>
   html`<p><a href="/records/${encodeURIComponent(`outbox:${outboxId}`)}">outbox:${untrustedTextHtml(outboxId, 60)}</a></p>`
 
+/** The page says these above. */
+const namedAbove = new Set(['outbox row', 'type', 'key', 'error'])
+
 const facts = ({ detail }: RecordPageData) =>
-  descriptionListHtml(submissionDetailRows(detail).map(([name, fact]) => [name, factHtml(fact, detail.nowMs)]))
+  descriptionListHtml(
+    submissionDetailRows(detail)
+      .filter(([name]) => !namedAbove.has(name))
+      .map(([name, fact]) => [capitalize(name), factHtml(fact, detail.nowMs)]),
+  )
 
 const factHtml = (fact: SubmissionDetailValue, nowMs: number): HtmlValue =>
   typeof fact === 'string'
@@ -94,14 +110,15 @@ function timeline({ detail: { events } }: RecordPageData, isShown: boolean): Htm
 function step(event: LoggedEvent, former: LoggedEvent | null, isShown: boolean): HtmlValue {
   const { atMs, from, to, attempt, who } = event
   const states = from === null || from === to ? to : `${from} → ${to}`
-  const after = former === null ? '' : html`<span class="after">+${distance(atMs - former.atMs)}</span>`
+  const after = former === null ? '' : html` <span class="after">+${distance(atMs - former.atMs)}</span>`
+  const words = eventText(event)
   const details = eventDetails(event).map(([name, value]): [string, HtmlValue] => [
     name,
     isShown || !isOfRecord(name) ? untrustedTextHtml(value, 2_000) : maskText,
   ])
-  return html`<li><p>${instantHtml(atMs)} ${after}</p>
-<p>${stateIcon(to)} <strong>${states}</strong> ${untrustedTextHtml(eventText(event), 500)} <span class="quiet">(${untrustedTextHtml(who, 100)}, attempt ${attempt})</span></p>
-${details.length > 0 ? descriptionListHtml(details) : ''}</li>\n`
+  return html`<li><span class="state ${to}">${icon(to)}</span><div><p><strong>${words === '' ? states : untrustedTextHtml(capitalize(words), 500)}</strong>
+<span class="quiet">${words === '' ? '' : `${states}, `}attempt ${attempt}, ${untrustedTextHtml(who, 100)}</span></p>
+${details.length > 0 ? descriptionListHtml(details) : ''}</div><p class="quiet">${instantHtml(atMs)}${after}</p></li>\n`
 }
 
 const distance = (ms: number) => (ms < 1_000 ? `${Math.round(ms)} ms` : formatDuration(ms))

@@ -4,6 +4,8 @@ import {
   readSubmissionVersions,
   type SubmissionDetail,
 } from '../../ledger/operator/readSubmissionDetail.ts'
+import { anySubmissionFilter, selectSubmissions } from '../../ledger/operator/selectSubmissions.ts'
+import { statesNeedingAttention } from '../../model/submission.ts'
 import type { Databases } from '../../operations/databases.ts'
 import { explainMissingRecord, searchRecords } from '../../operations/references.ts'
 import { RequestRefused } from '../errors.ts'
@@ -12,18 +14,19 @@ import { trimmedFieldText } from '../html/form.ts'
 import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { SharedVersions } from '../sharedVersions.ts'
-import { createUnmaskPermissions, logDownload, logValuesShown } from '../valueAccess.ts'
+import { logDownload, logValuesShown, type UnmaskPermissions } from '../valueAccess.ts'
 import { readRecordPageData } from './readRecord.ts'
 import { renderMatchingRecords, renderMissingRecord, renderRecordPage } from './recordHtml.ts'
 
 const listedMax = 50
+/** Of those that need attention, the longest first. */
+const neighboursMax = 1_000
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 type RecordRequest = FastifyRequest<{ Params: { id: string } }>
 
-export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts, shown: UnmaskPermissions): void {
   const { databases, clock } = parts
-  const shown = createUnmaskPermissions(clock)
   const versions = new SharedVersions(clock)
 
   app.get('/records/:id/version', { config: { isPolled: true } }, async ({ params: { id } }: RecordRequest) => ({
@@ -39,6 +42,18 @@ export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts): void
   })
 
   app.get('/records/:id', async ({ viewer, params }: RecordRequest, reply) => sendFound(params.id, viewer, reply))
+
+  for (const [way, step] of [
+    ['next', 1],
+    ['former', -1],
+  ] as const)
+    app.get(`/records/:id/${way}`, async ({ params: { id } }: RecordRequest, reply) => {
+      const filter = { ...anySubmissionFilter, states: statesNeedingAttention }
+      const all = await selectSubmissions((await databases()).ledger, filter, neighboursMax)
+      const here = all.findIndex((each) => each.id === id)
+      const neighbour = all[here + step] ?? all.at(step === 1 ? 0 : -1)
+      return reply.redirect(neighbour === undefined ? '/records' : `/records/${neighbour.id}`, 303)
+    })
 
   /** Sends the page of the record that `word` names, the list of several, or why there is none. */
   async function sendFound(word: string, viewer: Viewer, reply: FastifyReply): Promise<FastifyReply> {

@@ -4,7 +4,6 @@ import { createOperator } from '../../operations/databases.ts'
 import { discardRules } from '../../operations/discard.ts'
 import { replayableStates } from '../../operations/replay.ts'
 import {
-  type ConfirmationQuestion,
   findResolveOptionProblems,
   previewResolution,
   type ResolveAnswer,
@@ -13,10 +12,10 @@ import {
 } from '../../operations/resolve.ts'
 import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { notice, section, untrustedParagraphHtml } from '../html/elements.ts'
+import { notice, untrustedParagraphHtml } from '../html/elements.ts'
 import { checkbox, formHtml, hiddenField, optionalHiddenField, optionLabel, trimmedFieldText } from '../html/form.ts'
 import { type HtmlValue, html } from '../html/html.ts'
-import { type Page, renderPage, sendPage } from '../html/layout.ts'
+import { renderPage, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { FormFields } from '../records/recordsQuery.ts'
 import type { RecordPageData } from './readRecord.ts'
@@ -25,7 +24,20 @@ import type { RecordPageData } from './readRecord.ts'
 export function addResolveRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.post<{ Params: { id: string }; Body: FormFields }>('/records/:id/resolve', async (request, reply) => {
     const { viewer, params, body: fields } = request
+    const isConfirmed = fields.confirmed !== undefined
+    const show = (title: string, content: HtmlValue) =>
+      sendPage(reply, renderPage({ title, current: '/records', viewer }, content))
+    const form = (content: HtmlValue) =>
+      formHtml(
+        { action: `/records/${encodeURIComponent(params.id)}/resolve`, viewer, class: 'confirm', isDialog: true },
+        [
+          ['revision', 'answer'].map((name) => optionalHiddenField(fields, name)),
+          content,
+          html`<a class="button" href="/records/${encodeURIComponent(params.id)}" data-close>Cancel</a>`,
+        ],
+      )
     const answer = answerOf(fields)
+    if (answer.arrived === '' && !isConfirmed) return show('It arrived', form(transactionFields))
     const reason = trimmedFieldText(fields, 'reason') ?? null
     const wrongReason = reason === null ? null : findReasonProblemClause(reason)
     const problems = [
@@ -44,8 +56,18 @@ export function addResolveRoutes(app: FastifyInstance, parts: ConsoleParts): voi
         `outbox:${outboxId} has changed since this page was loaded, so nothing was done. Load the page again.`,
       )
     if (would.kind === 'left') throw new RequestRefused(409, would.reason)
-    if (fields.confirmed === undefined)
-      return sendPage(reply, renderPreview({ id, answer, fields, message: would.message, question }, viewer))
+    if (!isConfirmed)
+      return show(confirmWords(answer), [
+        untrustedParagraphHtml(would.message),
+        question === null ? '' : notice('attention', untrustedParagraphHtml(question.text)),
+        form([
+          ['transaction', 'unchecked'].map((name) => optionalHiddenField(fields, name)),
+          hiddenField('confirmed', 'on'),
+          answer.notArrived ? checkbox('new-key', optionLabel('new-key'), { isOn: answer.newKey }) : '',
+          html`<label>Reason, if there is one<input name="reason" maxlength="1000"></label>
+<button class="main" autofocus>${confirmWords(answer)}</button>`,
+        ]),
+      ])
     const operator = createOperator(databases, { who: viewer.who, reason })
     const asking = { operator, askService: parts.askService, onServiceAnswer: () => {} }
     const outcome = await resolveSubmission(asking, settling, answer)
@@ -53,6 +75,10 @@ export function addResolveRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     return reply.redirect(`/records/${id}`, 303)
   })
 }
+
+const transactionFields = html`<p>The service has it, under an id of its own. outboxd asks for this id and tracks it to its end.</p>
+<label>Its transaction or order id<input name="transaction" required maxlength="500" autocomplete="off" autofocus></label>
+${checkbox('unchecked', optionLabel('unchecked'))}<button class="main">Continue…</button>`
 
 function answerOf(fields: FormFields): ResolveAnswer {
   const { answer } = fields
@@ -65,98 +91,33 @@ function answerOf(fields: FormFields): ResolveAnswer {
   }
 }
 
-interface Preview {
-  id: string
-  answer: ResolveAnswer
-  fields: FormFields
-  message: string
-  question: ConfirmationQuestion | null
-}
-
-function renderPreview({ id, answer, fields, message, question }: Preview, viewer: Viewer): Page {
-  const asked = question === null ? '' : notice('attention', untrustedParagraphHtml(question.text))
-  const carried = ['revision', 'answer', 'transaction', 'unchecked', 'new-key']
-  return renderPage({ title: 'Confirm', current: '/records', viewer }, [
-    html`<section>${untrustedParagraphHtml(message)}${asked}
-${formHtml({ action: `/records/${id}/resolve`, viewer }, [
-  carried.map((name) => optionalHiddenField(fields, name)),
-  hiddenField('confirmed', 'on'),
-  html`<label class="wide">Reason (optional)<input name="reason" maxlength="1000"></label>`,
-  html`<button class="main">${confirmWords(answer)}</button> <a href="/records/${id}">Cancel: change nothing</a>`,
-])}</section>`,
-  ])
-}
-
 function confirmWords({ arrived, notArrived }: ResolveAnswer): string {
   if (arrived !== undefined) return 'It arrived'
   return notArrived ? 'It did not arrive: send it again' : 'Take the id back'
 }
 
-export function actionsSection(view: RecordPageData, viewer: Viewer): HtmlValue {
-  if (!viewer.canChange) return ''
-  const { detail } = view
-  const forms = ways
-    .filter(({ isOpen }) => isOpen(detail))
-    .map(({ id, title, means, fields }) => {
-      const isBulk = id === 'replay' || id === 'discard'
-      const action = isBulk ? '/records/choose' : `/records/${detail.id}/resolve`
-      // By the revision, a record that changed after the page was loaded is refused.
-      const seen = isBulk ? hiddenField('id', detail.id) : hiddenField('revision', String(view.submission.revision))
-      const submit = isBulk
-        ? html`<button name="do" value="${id}-ticked">${title} …</button>`
-        : html`<button name="answer" value="${id}">${title} …</button>`
-      return html`<div class="way" id="${id}"><h3>${title}</h3>
-<p class="quiet">${means}</p>
-${formHtml({ action, viewer }, [seen, fields, submit])}</div>`
-    })
-  return forms.length === 0 ? '' : section('ways', 'What you can do', html`<div class="side-by-side">${forms}</div>`)
+/** Where nobody knows what is right, no button is the main one, because it would suggest the answer. */
+export function actionsHtml({ detail, submission }: RecordPageData, viewer: Viewer): HtmlValue {
+  const canSettle = whyCannotBeSettledSuffix(detail) === null
+  const canReplay = replayableStates.includes(detail.state)
+  const isClear = !detail.mayHaveArrived && detail.conflict === null
+  const settle = [
+    // By the revision, a record that changed after the page was loaded is refused.
+    hiddenField('revision', String(submission.revision)),
+    canSettle ? html`<button name="answer" value="arrived">It arrived…</button>` : '',
+    canSettle ? html`<button name="answer" value="not-arrived">It did not arrive…</button>` : '',
+    detail.idByPerson ? html`<button name="answer" value="take-back">Take the id back…</button>` : '',
+  ]
+  const change = [
+    hiddenField('id', detail.id),
+    canReplay
+      ? html`<button name="do" value="replay" data-key="r"${isClear ? html` class="main"` : ''}>Replay…</button>`
+      : '',
+    discardRules.allowedStates.includes(detail.state)
+      ? html`<button name="do" value="discard" data-key="d">Discard…</button>`
+      : '',
+  ]
+  return html`<div class="actions">
+${canSettle || detail.idByPerson ? formHtml({ action: `/records/${detail.id}/resolve`, viewer, isDialog: true }, settle) : ''}
+${formHtml({ action: '/records/choose', viewer, isDialog: true }, change)}</div>`
 }
-
-interface WayForm {
-  id: 'replay' | 'arrived' | 'not-arrived' | 'take-back' | 'discard'
-  title: string
-  isOpen: (detail: RecordPageData['detail']) => boolean
-  means: string
-  fields: HtmlValue
-}
-
-const canSettle = (detail: RecordPageData['detail']) => whyCannotBeSettledSuffix(detail) === null
-
-const ways: readonly WayForm[] = [
-  {
-    id: 'replay',
-    title: 'Replay',
-    isOpen: ({ state }) => replayableStates.includes(state),
-    means: 'map it and send it again; --refresh reads the row again',
-    fields: [checkbox('refresh', optionLabel('refresh')), checkbox('new-key', optionLabel('new-key'))],
-  },
-  {
-    id: 'arrived',
-    title: 'It arrived',
-    isOpen: canSettle,
-    means: 'the service has it under this id; outboxd tracks it to its end',
-    fields: html`<label class="wide">Its transaction or order id<input name="transaction" required maxlength="500" autocomplete="off"></label>
-${checkbox('unchecked', optionLabel('unchecked'))}`,
-  },
-  {
-    id: 'not-arrived',
-    title: 'It did not arrive',
-    isOpen: canSettle,
-    means: 'the service does not have it; outboxd sends it again',
-    fields: checkbox('new-key', optionLabel('new-key')),
-  },
-  {
-    id: 'take-back',
-    title: 'Take the id back',
-    isOpen: ({ idByPerson }) => idByPerson,
-    means: 'the id that an operator gave is wrong; the record becomes uncertain again',
-    fields: '',
-  },
-  {
-    id: 'discard',
-    title: 'Discard',
-    isOpen: ({ state }) => discardRules.allowedStates.includes(state),
-    means: 'if it no longer matters',
-    fields: '',
-  },
-]

@@ -15,25 +15,26 @@ import type { RecordPageData } from './readRecord.ts'
 export function valuesSection(view: RecordPageData, viewer: Viewer, areValuesShown: boolean): HtmlValue {
   const { id, payload, body, result, attempt } = view.detail
   const [path, words, button] = areValuesShown
-    ? ['hide', 'You see the values for a quarter of an hour.', 'Hide the values']
-    : ['show', maskedValuesNote(viewer), 'Show the values']
+    ? ['hide', 'You see the values for a quarter of an hour.', 'Hide values']
+    : ['show', maskedValuesNote(viewer), 'Show values']
   const asking = formHtml(
     { action: `/records/${id}/${path}`, viewer, changes: false },
-    html`<p>${words}</p><button>${button}</button>`,
+    html`<button data-key="v">${button}</button>`,
   )
   const whole = (name: string) =>
     areValuesShown ? html`<p><a href="/records/${id}/${name}.txt">All of it as text</a>, digit for digit</p>` : ''
   const text = (name: string, title: string, json: string | null, whyNone: string) => {
     const none = nothingToShow(`(${missingContentText(view.detail, whyNone)})`)
-    return section(name, title, json === null ? none : [jsonHtml(json, !areValuesShown, title), whole(name)])
+    const content = json === null ? none : [jsonHtml(json, !areValuesShown, title), whole(name)]
+    return html`<details id="${name}"><summary>${title}</summary>${content}</details>`
   }
-  return [
-    section('values', 'Values', asking),
-    fieldsSection(view, areValuesShown),
+  return section('values', html`What ${attempt > 0 ? 'was' : 'would be'} sent ${asking}`, [
+    html`<p class="quiet">${words}</p>`,
+    fieldsHtml(view, areValuesShown),
     text('payload', 'Payload, as the ERP wrote it', payload, 'it could not be read'),
     text('body', `Request, as it ${attempt > 0 ? 'is' : 'would be'} sent`, body, 'the record did not map'),
     result === null ? '' : text('result', 'Answer, as the service gave it', result, ''),
-  ]
+  ])
 }
 
 export function jsonHtml(json: string, isMasked: boolean, ariaLabel: string): HtmlValue {
@@ -42,7 +43,7 @@ export function jsonHtml(json: string, isMasked: boolean, ariaLabel: string): Ht
 ${isCut ? html`<p class="quiet">This is only the beginning.</p>` : ''}`
 }
 
-function fieldsSection({ detail, mappedByCurrentFiles, mappings }: RecordPageData, isShown: boolean): HtmlValue {
+function fieldsHtml({ detail, mappedByCurrentFiles, mappings }: RecordPageData, isShown: boolean): HtmlValue {
   if (mappedByCurrentFiles === null)
     return mappings === null
       ? notice(
@@ -58,10 +59,7 @@ function fieldsSection({ detail, mappedByCurrentFiles, mappings }: RecordPageDat
         html`<p>This table uses the mapping files as they are now. The request below was made with earlier files, or from a different payload.</p>`,
       )
     : ''
-  return section('fields', 'Field by field', [
-    other,
-    mappedFieldsTable(mappedByCurrentFiles, mappings?.get(detail.type), !isShown),
-  ])
+  return [other, mappedFieldsTable(mappedByCurrentFiles, mappings?.get(detail.type), !isShown)]
 }
 
 export function mappedFieldsTable(
@@ -71,7 +69,7 @@ export function mappedFieldsTable(
 ): HtmlValue {
   const ruleOf = (name: string) => {
     const field = mapping?.fields.find((each) => each.name === name)
-    return field === undefined ? '' : html`<span class="brief">${describeField(field)}</span>`
+    return field === undefined ? '' : describeField(field)
   }
   if (mapped.kind === 'refused')
     return [
@@ -91,16 +89,17 @@ export function mappedFieldsTable(
       ),
     ]
   return [
-    html`<p>It becomes <code>POST ${serviceResources[mapped.resource].path}</code>.</p>`,
+    html`<p class="quiet">It becomes <code>POST ${serviceResources[mapped.resource].path}</code>.</p>`,
     table(
-      'Client values and sent values',
-      ['Field', 'From', 'Client', 'Rule', 'Sent'],
+      'Fields, in the ERP and as sent',
+      ['Field', 'In the ERP', 'Sent', 'Rule'],
       mapped.fields.map(({ field, from, source, value }) => [
         html`<code>${field}</code>`,
-        from === null ? '(constant)' : html`<code>${from}</code>`,
-        source === null ? '(missing)' : untrustedTextHtml(shownValue(source, isMasked), 200),
-        ruleOf(field),
+        from === null
+          ? '(constant)'
+          : html`<code>${from}</code> ${source === null ? '(missing)' : untrustedTextHtml(shownValue(source, isMasked), 200)}`,
         value === null ? '(left out)' : untrustedTextHtml(shownValue(value, isMasked), 200),
+        ruleOf(field),
       ]),
     ),
   ]

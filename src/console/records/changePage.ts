@@ -18,28 +18,29 @@ import { loadLedgerMappings } from '../../operations/ledgerFiles.ts'
 import { submissionIdPattern } from '../../operations/references.ts'
 import { type ReplayTerms, replayRules, replaySubmissions } from '../../operations/replay.ts'
 import { mayHaveArrivedCell } from '../../operations/submissionFacts.ts'
-import { pluralize } from '../../plainText.ts'
+import { capitalize, pluralize } from '../../plainText.ts'
 import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { notice, section, table, untrustedParagraphHtml, untrustedTextHtml } from '../html/elements.ts'
-import { formHtml, hiddenField, optionalHiddenField, trimmedFieldText } from '../html/form.ts'
+import { notice, table, untrustedParagraphHtml, untrustedTextHtml } from '../html/elements.ts'
+import { checkbox, formHtml, hiddenField, optionalHiddenField, optionLabel, trimmedFieldText } from '../html/form.ts'
 import { type HtmlValue, html } from '../html/html.ts'
 import { renderPage, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { createLoggedSearch } from '../valueAccess.ts'
-import { recordTable } from './recordsPage.ts'
-import { type FormFields, pageRowsMax, toRecordsQuery } from './recordsQuery.ts'
+import type { RecentChange, RecentChanges } from './recentChanges.ts'
+import { type FormFields, pageRowsMax, toQueryFields, toRecordsQuery } from './recordsQuery.ts'
+import { recordTable } from './recordTable.ts'
 
 /** The preview is a form with the id and revision of each record shown, so that no other record is changed. */
-export function addBulkChangeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+export function addBulkChangeRoutes(app: FastifyInstance, parts: ConsoleParts, changes: RecentChanges): void {
   const stopping = new AbortController()
   const running = new Set<Promise<unknown>>()
   app.addHook('preClose', async () => stopping.abort())
   app.addHook('onClose', async () => void (await Promise.allSettled(running)))
 
   app.post<{ Body: FormFields }>('/records/choose', async ({ body, viewer }, reply) => {
-    const page = await renderPreview(parts, viewer, body, readChoice(body))
-    return sendPage(reply, renderPage({ title: `Preview: ${verbOf(body)}`, current: '/records', viewer }, page))
+    const { title, page } = await renderPreview(parts, viewer, body)
+    return sendPage(reply, renderPage({ title, current: '/records', viewer }, page))
   })
 
   app.post<{ Body: FormFields }>('/records/change', async ({ body, viewer }, reply) => {
@@ -48,12 +49,12 @@ export function addBulkChangeRoutes(app: FastifyInstance, parts: ConsoleParts): 
     if (wrong !== null) throw new RequestRefused(400, `The reason ${wrong}: nothing was changed.`)
     const work = carryOut(parts, body, { who: viewer.who, reason }, stopping.signal)
     running.add(work)
-    const page = await work.finally(() => running.delete(work))
-    return sendPage(reply, renderPage({ title: `Done: ${verbOf(body)}`, current: '/records', viewer }, page))
+    const change = await work.finally(() => running.delete(work))
+    const { done, skipped, rest, failure } = change
+    const isOne = done.length === 1 && skipped.length === 0 && rest === 0 && failure === undefined
+    return reply.redirect(isOne ? `/records/${done[0]}` : `/records?changed=${changes.add(change)}`, 303)
   })
 }
-
-const carriedFields = ['do', 'refresh', 'even-if-arrived', 'new-key'] as const
 
 /** Bounds the form and the time of a preview. */
 const changedMax = 2_000
@@ -65,26 +66,22 @@ const termsOf = (fields: FormFields): ReplayTerms => ({
   newKey: fields['new-key'] !== undefined,
 })
 
-function doingOf(fields: FormFields): { verb: BulkChangeRules['verb']; isTicked: boolean } {
-  const [, verb, scope] = /^(replay|discard)-(ticked|all)$/.exec(trimmedFieldText(fields, 'do') ?? '') ?? []
+function verbOf(fields: FormFields): BulkChangeRules['verb'] {
+  const verb = trimmedFieldText(fields, 'do')
   if (verb !== 'replay' && verb !== 'discard') throw new RequestRefused(400, 'The form does not say what to do.')
-  return { verb, isTicked: scope === 'ticked' }
+  return verb
 }
 
-const verbOf = (fields: FormFields) => doingOf(fields).verb
 const rulesOf = (fields: FormFields) => (verbOf(fields) === 'replay' ? replayRules(termsOf(fields)) : discardRules)
 
 function readChoice(fields: FormFields): Pick<RecordChoice, 'ids' | 'filters'> {
   // The form's limit is the length of a page, so it is not used.
-  if (!doingOf(fields).isTicked)
+  if (fields.all !== undefined)
     return { ids: [], filters: { ...toRecordsQuery(fields).filters, limit: String(changedMax) } }
   const ids = [...new Set([fields.id ?? []].flat())]
-  if (ids.length === 0) throw new RequestRefused(400, 'No record is ticked. Tick some, or choose all that match.')
+  if (ids.length === 0) throw new RequestRefused(400, 'No record is ticked. Tick some, or select all.')
   if (ids.length > pageRowsMax || !ids.every((id) => submissionIdPattern.test(id)))
-    throw new RequestRefused(
-      400,
-      `The form takes at most ${pageRowsMax} ticked records by id. Choose all that match instead.`,
-    )
+    throw new RequestRefused(400, `The form takes at most ${pageRowsMax} ticked records by id. Select all instead.`)
   return { ids, filters: {} }
 }
 
@@ -92,11 +89,11 @@ async function renderPreview(
   parts: ConsoleParts,
   viewer: Viewer,
   fields: FormFields,
-  choice: Pick<RecordChoice, 'ids' | 'filters'>,
-): Promise<HtmlValue> {
+): Promise<{ title: string; page: HtmlValue }> {
   const databases = await parts.databases()
   const rules = rulesOf(fields)
   const warnings: string[] = []
+  const choice = readChoice(fields)
   const asked = { ...choice, nowMs: parts.clock.nowMs() }
   const search = createLoggedSearch(parts, viewer)
   const chosen = await chooseSubmissions(databases.ledger, search, rules, asked, (cut) => void warnings.push(cut))
@@ -114,32 +111,38 @@ async function renderPreview(
     skipped = [...skipped, ...tried.skipped]
     cost = await readReplayCostMessage(databases, submissions.length)
   }
-  const { verb } = rules
-  const count = submissions.length
+  const words = `${capitalize(rules.verb)} ${pluralize(submissions.length, 'record')}`
+  const risks = [...warnings, rules.riskOf(submissions)].filter(Boolean)
   const seen = submissions.map(({ id, revision }) => `${id}.${revision}`).join(' ')
-  return [
-    section('would', `This would ${verb} ${pluralize(count, 'record')}`, [
-      [...warnings, rules.riskOf(submissions)]
-        .filter(Boolean)
-        .map((words) => notice('attention', untrustedParagraphHtml(words))),
-      count === 0 ? '' : chosenRecords(submissions, cost, asked.nowMs),
-      skipped.length === 0 ? '' : skippedList(skipped, 'would be skipped'),
-    ]),
-    count === 0
-      ? notice('quiet', html`<p>There is nothing to ${verb}.</p>`)
-      : confirmation(rules, count, viewer, [
-          carriedFields.map((name) => optionalHiddenField(fields, name)),
-          hiddenField('seen', seen),
-        ]),
-    html`<p><a href="/records">Cancel: change nothing</a></p>`,
+  const carried = [...toQueryFields(toRecordsQuery(fields)), ...choice.ids.map((id): [string, string] => ['id', id])]
+  const hidden = [
+    carried.map(([name, value]) => hiddenField(name, value)),
+    ['do', 'all'].map((name) => optionalHiddenField(fields, name)),
+    hiddenField('seen', seen),
   ]
+  return {
+    title: `${words}?`,
+    page: [
+      risks.map((risk) => notice('attention', untrustedParagraphHtml(risk))),
+      submissions.length === 0
+        ? notice('quiet', html`<p>There is nothing to ${rules.verb}.</p>`)
+        : chosenRecords(submissions, cost, asked.nowMs),
+      skipped.length === 0 ? '' : skippedList(skipped, 'would be skipped'),
+      formHtml({ action: '/records/change', viewer, class: 'confirm', isDialog: true }, [
+        hidden,
+        rules.verb === 'replay' ? replayOptions(termsOf(fields)) : '',
+        submissions.length === 0 ? '' : confirmation(rules, words),
+        html`<a class="button" href="/records" data-close>Cancel</a>`,
+      ]),
+    ],
+  }
 }
 
 const chosenRecords = (submissions: readonly ListedSubmission[], cost: string, nowMs: number): HtmlValue => [
   cost === '' ? '' : html`<p>${cost}</p>`,
   table(
     'How many of each kind',
-    [{ number: 'Records' }, 'State', 'Type', 'Code', 'Note'],
+    ['Records', 'State', 'Type', 'Code', 'Note'],
     groupSubmissionsByKind(submissions).map((group) => [
       group.count,
       group.state,
@@ -152,24 +155,27 @@ const chosenRecords = (submissions: readonly ListedSubmission[], cost: string, n
   recordTable('The first records', submissions.slice(0, previewedRecordsMax), nowMs),
 ]
 
-function confirmation({ verb }: BulkChangeRules, count: number, viewer: Viewer, hidden: HtmlValue): HtmlValue {
-  const isDiscard = verb === 'discard'
-  const words = `${isDiscard ? 'Discard' : 'Replay'} ${pluralize(count, 'record')}`
-  const reason = html`<label class="wide">Reason${isDiscard ? ', kept with each record' : ', if there is one'}
-<input name="reason" maxlength="1000"${isDiscard ? html` required` : ''}></label>`
-  const button = html`<button class="${isDiscard ? 'grave' : 'main'}">${words}</button>`
-  return section('confirm', `${words}?`, [
-    html`<p class="quiet">This changes the records as shown here. A record that changes before you confirm is skipped and named.</p>`,
-    formHtml({ action: '/records/change', viewer }, [hidden, reason, button]),
-  ])
-}
+const replayOptions = ({
+  refresh,
+  evenIfArrived,
+  newKey,
+}: ReplayTerms) => html`<details${refresh || evenIfArrived || newKey ? html` open` : ''}><summary>Options</summary>
+${checkbox('refresh', optionLabel('refresh'), { isOn: refresh })}${checkbox('even-if-arrived', optionLabel('even-if-arrived'), { isOn: evenIfArrived })}
+${checkbox('new-key', optionLabel('new-key'), { isOn: newKey })}<button formaction="/records/choose">Preview again</button></details>`
+
+const confirmation = ({ verb }: BulkChangeRules, words: string) =>
+  verb === 'discard'
+    ? html`<label>Reason, kept with each record<input name="reason" maxlength="1000" required autofocus></label>
+<button class="grave">${words}</button>`
+    : html`<label>Reason, if there is one<input name="reason" maxlength="1000"></label>
+<button class="main" autofocus>${words}</button>`
 
 async function carryOut(
   parts: ConsoleParts,
   fields: FormFields,
   actor: { who: string; reason: string | null },
   signal: AbortSignal,
-): Promise<HtmlValue> {
+): Promise<RecentChange> {
   const rules = rulesOf(fields)
   const seen = readSeen(trimmedFieldText(fields, 'seen') ?? '')
   const databases = await parts.databases()
@@ -184,23 +190,26 @@ async function carryOut(
       ? await discardSubmissions(operator, asSeen, { signal })
       : await replaySubmissions(await replayParts(), asSeen, termsOf(fields), { signal })
   const all = [...listSkippedAsChanged(found, new Set(asSeen.map(({ id }) => id))), ...skipped]
-  const rest = seen.size - done.length - all.length
+  return { verb: rules.verb, done, skipped: all, failure, rest: seen.size - done.length - all.length }
+}
+
+/** What became of a change, above the list of its records. */
+export function outcomeHtml({ verb, done, skipped, failure, rest }: RecentChange): HtmlValue {
+  const did = `${verb === 'discard' ? 'Discarded' : 'Replayed'} ${pluralize(done.length, 'record')}`
+  const others = skipped.length > 0 ? `; ${pluralize(skipped.length, 'record')} skipped` : ''
+  const follow = done.length > 0 && verb === 'replay' ? ' They show below what becomes of them.' : ''
   return [
     failure === undefined ? '' : notice('bad', html`<p>${explainError(failure).message}</p>`),
-    notice(all.length + rest > 0 ? 'attention' : 'good', html`<p>${courseMessage(rules, done.length, all.length)}</p>`),
+    notice(skipped.length + rest > 0 ? 'attention' : 'good', html`<p>${did}${others}.${follow}</p>`),
     rest > 0
       ? notice(
           'attention',
           html`<p>${pluralize(rest, 'record')} not changed, because an error or the console's end prevented it, or the record was deleted.</p>`,
         )
       : '',
-    all.length > 0 ? html`<section>${skippedList(all, 'skipped')}</section>` : '',
-    html`<p><a href="/records">Records</a></p>`,
+    skipped.length > 0 ? html`<section>${skippedList(skipped, 'skipped')}</section>` : '',
   ]
 }
-
-const courseMessage = ({ verb }: BulkChangeRules, done: number, skipped: number) =>
-  `${verb === 'discard' ? 'Discarded' : 'Replayed'} ${pluralize(done, 'record')}${skipped > 0 ? `; ${pluralize(skipped, 'record')} skipped` : ''}.`
 
 /** By id, the revision that the preview showed. */
 function readSeen(text: string): Map<string, number> {

@@ -2,54 +2,69 @@ import type { FastifyInstance } from 'fastify'
 import { countFailureCauses, type FailureCause } from '../../ledger/operator/search.ts'
 import {
   countSubmissions,
-  type ListedSubmission,
   type SubmissionFilter,
   type SubmissionPage,
   selectSubmissionPage,
 } from '../../ledger/operator/selectSubmissions.ts'
 import { readProblems } from '../../ledger/problems.ts'
 import { states } from '../../model/submission.ts'
+import { discardRules } from '../../operations/discard.ts'
 import { narrowFilterByText, type ParsedFilters, parseListFilters } from '../../operations/filters.ts'
 import { skippedRowMessages } from '../../operations/problemMessages.ts'
-import { mayHaveArrivedCell } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import {
-  type Column,
-  cutAndEscapeText,
-  nothingToShow,
-  notice,
-  relativeTimeHtml,
-  section,
-  stateBadge,
-  table,
-  untrustedParagraphHtml,
-  untrustedTextHtml,
-} from '../html/elements.ts'
-import { checkbox, formHtml, hiddenField, optionLabel } from '../html/form.ts'
-import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
+import { nothingToShow, notice, section, untrustedParagraphHtml } from '../html/elements.ts'
+import { checkbox, formHtml, hiddenField } from '../html/form.ts'
+import { type HtmlValue, html } from '../html/html.ts'
 import { type PageHead, renderPage, sendPage, versionOf } from '../html/layout.ts'
-import type { ConsoleParts } from '../parts.ts'
+import { type ConsoleParts, readMappingFiles, shareRecentRead } from '../parts.ts'
 import { SharedVersions } from '../sharedVersions.ts'
-import { createLoggedSearch } from '../valueAccess.ts'
+import { createLoggedSearch, logValuesShown, type UnmaskPermissions } from '../valueAccess.ts'
+import { outcomeHtml } from './changePage.ts'
+import { type ListValues, readListValues } from './listValues.ts'
+import type { RecentChanges } from './recentChanges.ts'
 import {
+  chipsHtml,
   type FormFields,
   filterForm,
   pageRowsMax,
   type RecordsQuery,
   recordsPath,
+  tabsHtml,
   toQueryFields,
   toRecordsQuery,
 } from './recordsQuery.ts'
+import { causesList, recordTable } from './recordTable.ts'
 
-export function addRecordsRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+const filesAgeMs = 5_000
+
+export function addRecordsRoutes(
+  app: FastifyInstance,
+  parts: ConsoleParts,
+  { changes, shown }: { changes: RecentChanges; shown: UnmaskPermissions },
+): void {
   const versions = new SharedVersions(parts.clock)
+  const readFiles = shareRecentRead(parts.clock, filesAgeMs, async () => readMappingFiles(parts.config))
+  /** @returns null for a list that is not live: a search by text is logged each time, and causes are expensive */
+  const readLive = async (query: RecordsQuery) => {
+    const read = readFilters(query, changes, parts.clock.nowMs())
+    if (read.kind === 'invalid' || read.containing !== null || query.byCause) return null
+    return {
+      list: await readList(parts, query, read.filter, read.limit),
+      warnings: await readSkippedRows(parts, query),
+    }
+  }
+
   app.get<{ Querystring: FormFields }>(
     '/records/version',
     { config: { isPolled: true } },
     async ({ query: fields }) => {
       const query = toRecordsQuery(fields)
-      return { version: await versions.get(recordsPath(query), () => readListVersion(parts, query)) }
+      const read = async () => {
+        const now = await readLive(query)
+        return now === null ? '' : listVersion(now.list, now.warnings)
+      }
+      return { version: await versions.get(recordsPath(query), read) }
     },
   )
 
@@ -58,42 +73,59 @@ export function addRecordsRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     // Redirects to an address without the empty fields that a form sends.
     if (hasEmpty(fields)) return reply.redirect(recordsPath(query), 303)
     const nowMs = parts.clock.nowMs()
-    const read = readFilters(query, nowMs)
+    const read = readFilters(query, changes, nowMs)
     const page = (main: HtmlValue, live: Pick<PageHead, 'live'> = {}) =>
       renderPage({ title: 'Records', current: '/records', viewer, ...live }, [
-        filterForm(query),
+        html`<div id="tabs" data-live>${tabsHtml(query, app.installation.counts)}</div>`,
+        html`<div class="chips">${chipsHtml(query)}${filterForm(query)}</div>`,
         html`<div id="list" data-live>${main}</div>`,
       ])
     if (read.kind === 'invalid')
       return sendPage(reply.code(400), page(notice('bad', read.problems.map(untrustedParagraphHtml))))
+    const { ledger } = await parts.databases()
     const warnings = await readSkippedRows(parts, query)
     const search = createLoggedSearch(parts, viewer)
     const filter = await narrowFilterByText(search, read, (cut) => void warnings.push(cut))
-    const warning = warnings.length > 0 ? notice('attention', warnings.map(untrustedParagraphHtml)) : ''
-    if (query.byCause) return sendPage(reply, page([warning, await causesHtml(parts, query, filter, nowMs)]))
-    const list = await readList(parts, query, filter, rowsOf(read))
-    // A search by text is logged each time, so it is not repeated.
-    const path = recordsPath(query).replace('/records', '/records/version')
+    const above = [
+      warnings.length > 0 ? notice('attention', warnings.map(untrustedParagraphHtml)) : '',
+      query.changed === null ? '' : outcomeHtml(changes.get(query.changed)),
+    ]
+    if (query.byCause) return sendPage(reply, page([above, await causesHtml(parts, query, filter, nowMs)]))
+    const list = await readList(parts, query, filter, read.limit)
+    const isShown = (id: string) => shown.isShown(viewer, id)
+    const values = await readListValues(ledger, await readFiles(), list.page.submissions, isShown)
+    const path = recordsPath(query, '/records/version')
     const live = read.containing === null ? { live: { path, version: listVersion(list, warnings) } } : {}
-    return sendPage(reply, page([warning, listHtml(list, query, viewer, nowMs)], live))
+    return sendPage(reply, page([above, listHtml(list, query, viewer, { values, isShown, nowMs })], live))
   })
+
+  app.post<{ Querystring: FormFields }>(
+    '/records/show',
+    { config: { changesNothing: true } },
+    async ({ query: fields, viewer }, reply) => {
+      const query = toRecordsQuery(fields)
+      const live = await readLive(query)
+      const records = live?.list.page.submissions ?? []
+      await logValuesShown(parts, viewer, { act: 'show', records, unnamed: 0 })
+      for (const { id } of records) shown.show(viewer, id)
+      return reply.redirect(recordsPath(query), 303)
+    },
+  )
 }
 
-type ReadFilters = Extract<ParsedFilters, { kind: 'value' }>
+type ReadFilters = Omit<Extract<ParsedFilters, { kind: 'value' }>, 'limit'> & { limit: number }
 
-/** A key is looked for in all states. */
-function readFilters({ filters }: RecordsQuery, nowMs: number): ParsedFilters {
-  const anyState = filters.key === undefined ? {} : { state: states.join(',') }
-  return parseListFilters({ ...anyState, ...filters }, nowMs)
-}
-
-const rowsOf = ({ limit }: ReadFilters) => Math.min(limit ?? rowsDefault, pageRowsMax)
-
-async function readListVersion(parts: ConsoleParts, query: RecordsQuery): Promise<string> {
-  const read = readFilters(query, parts.clock.nowMs())
-  if (read.kind === 'invalid' || read.containing !== null || query.byCause) return ''
-  const list = await readList(parts, query, read.filter, rowsOf(read))
-  return listVersion(list, await readSkippedRows(parts, query))
+/** A key, and the records of a change, are looked for in all states. */
+function readFilters(
+  { filters, changed }: RecordsQuery,
+  changes: RecentChanges,
+  nowMs: number,
+): ReadFilters | Extract<ParsedFilters, { kind: 'invalid' }> {
+  const anyState = filters.key === undefined && changed === null ? {} : { state: states.join(',') }
+  const read = parseListFilters({ ...anyState, ...filters }, nowMs)
+  if (read.kind === 'invalid') return read
+  const among = changed === null ? null : changes.get(changed).done
+  return { ...read, filter: { ...read.filter, among }, limit: Math.min(read.limit ?? rowsDefault, pageRowsMax) }
 }
 
 const listVersion = ({ page, total }: List, warnings: readonly string[]): string =>
@@ -101,14 +133,15 @@ const listVersion = ({ page, total }: List, warnings: readonly string[]): string
 
 const hasEmpty = (fields: FormFields) => Object.values(fields).some((value) => value === '' || Array.isArray(value))
 
-async function readSkippedRows({ databases }: ConsoleParts, { filters, from }: RecordsQuery): Promise<string[]> {
-  const isDefault = Object.keys(filters).length === 0 && from === null
+async function readSkippedRows({ databases }: ConsoleParts, query: RecordsQuery): Promise<string[]> {
+  const isDefault = recordsPath({ ...query, order: 'longest', byCause: false }) === '/records'
   return isDefault ? skippedRowMessages(await readProblems((await databases()).ledger)) : []
 }
 
 const noneNote = nothingToShow(html`No record matches. <a href="/records">What needs attention</a>`)
 
-const rowsDefault = 50
+/** So that a page is smaller than 40 kB. */
+const rowsDefault = 40
 const countedMax = 1_000
 
 interface List {
@@ -131,72 +164,50 @@ async function readList(
   return { page, total }
 }
 
-function listHtml({ page, total }: List, query: RecordsQuery, viewer: Viewer, nowMs: number): HtmlValue {
+interface Shown {
+  values: ListValues
+  isShown: (id: string) => boolean
+  nowMs: number
+}
+
+function listHtml({ page, total }: List, query: RecordsQuery, viewer: Viewer, shown: Shown): HtmlValue {
   const { submissions } = page
-  if (submissions.length === 0) return noneNote
-  const words =
-    total > countedMax
-      ? `More than ${countedMax} records match`
-      : `${pluralize(total, 'record')} ${total === 1 ? 'matches' : 'match'}`
-  const rows = [recordTable('Records', submissions, nowMs, viewer.canChange), turns(query, page)]
+  if (submissions.length === 0) return query.changed === null ? html`<section>${noneNote}</section>` : ''
+  const canAct =
+    viewer.canChange &&
+    query.changed === null &&
+    submissions.some(({ state }) => discardRules.allowedStates.includes(state))
+  const isMasked = shown.values.columns.length > 0 && !submissions.every(({ id }) => shown.isShown(id))
+  const count = total > countedMax ? `more than ${countedMax.toLocaleString('en')}` : String(total)
+  const bar = html`<div class="bar">
+${canAct ? changeControls(count) : html`<span>${pluralize(submissions.length, 'record')} of ${count}</span>`}
+<span class="right">${isCausesUseful(query) ? html`<a class="button" href="${recordsPath({ ...query, from: null, byCause: true })}">By cause</a>` : ''}
+${isMasked ? html`<button formaction="${recordsPath(query, '/records/show')}" data-key="v" title="The log notes it">Show values</button>` : ''}</span></div>`
   // For a change of all records that match.
   const whole = toQueryFields({ ...query, from: null, byCause: false }).map(([name, value]) => hiddenField(name, value))
-  const change = formHtml({ action: '/records/choose', viewer, class: 'list' }, [whole, rows, changeButtons])
-  return section('listed', words, viewer.canChange ? change : rows)
-}
-
-const columns: readonly Column[] = ['Record', 'Key', 'State', 'Since', 'Code', 'Reason', 'Note', 'Type']
-
-export function recordTable(
-  ariaLabel: string,
-  submissions: readonly ListedSubmission[],
-  nowMs: number,
-  hasCheckboxes = false,
-): HtmlPart {
-  const tick: Column = { words: html`<span class="unseen">Choose</span>` }
-  return table(
-    ariaLabel,
-    hasCheckboxes ? [tick, ...columns] : columns,
-    submissions.map((submission) => [
-      ...(hasCheckboxes ? [tickFor(submission)] : []),
-      ...recordCells(submission, nowMs),
-    ]),
-  )
-}
-
-const tickFor = ({ id, outboxId }: ListedSubmission) =>
-  html`<input type="checkbox" name="id" value="${id}" aria-label="${cutAndEscapeText(`outbox:${outboxId}`, 44)}">`
-
-function recordCells(submission: ListedSubmission, nowMs: number): HtmlValue[] {
-  const { id, outboxId, type, key, state, code, sinceMs, error } = submission
-  return [
-    html`<a href="/records/${id}">${untrustedTextHtml(outboxId, 36)}</a>`,
-    key === null ? '–' : untrustedTextHtml(key, 24),
-    stateBadge(state),
-    relativeTimeHtml(sinceMs, nowMs),
-    code === null ? '–' : untrustedTextHtml(code, 16),
-    error === null ? '' : untrustedTextHtml(error, 160),
-    submission.mayHaveArrived ? html`<strong class="attention">${mayHaveArrivedCell(submission)}</strong>` : '',
-    untrustedTextHtml(type, 24),
+  const rows = [
+    bar,
+    recordTable('Records', submissions, shown.nowMs, { values: shown.values, hasTicks: canAct }),
+    turns(query, page),
   ]
+  const form = { action: '/records/choose', viewer, class: 'list', isDialog: true, changes: false }
+  return html`<section>${formHtml(form, [whole, rows])}</section>`
 }
+
+const isCausesUseful = ({ filters, changed }: RecordsQuery) =>
+  changed === null && filters.cause === undefined && !/completed|queued|sending|accepted/.test(filters.state ?? '')
+
+const changeControls = (count: string) => html`${checkbox('all', html`<span>Select all ${count}</span>`)}
+<button name="do" value="replay" class="main" data-key="r">Replay…</button>
+<button name="do" value="discard" data-key="d">Discard…</button>
+<span id="ticked" class="quiet"></span>`
 
 function turns(query: RecordsQuery, { next }: SubmissionPage): HtmlValue {
+  if (query.from === null && next === null) return ''
   const first = query.from === null ? '' : html`<a href="${recordsPath({ ...query, from: null })}">First page</a>`
   const more = next === null ? '' : html`<a href="${recordsPath({ ...query, from: next })}" rel="next">Next page</a>`
   return html`<p class="turns">${first} ${more}</p>`
 }
-
-const changeButtons = html`<details id="options"><summary>Options of a replay</summary>
-<p>${checkbox('refresh', optionLabel('refresh'))}${checkbox('even-if-arrived', optionLabel('even-if-arrived'))}
-${checkbox('new-key', optionLabel('new-key'))}</p></details>
-<p class="buttons">
-<button name="do" value="replay-ticked">Replay the ticked …</button>
-<button name="do" value="discard-ticked">Discard the ticked …</button>
-<button name="do" value="replay-all">Replay all that match …</button>
-<button name="do" value="discard-all">Discard all that match …</button>
-</p>
-<p class="quiet">Each shows a preview first.</p>`
 
 const causesOfMax = 100_000
 
@@ -208,34 +219,17 @@ async function causesHtml(
 ): Promise<HtmlValue> {
   using _ = searches.begin('')
   const { causes, lookedAt, isCut } = await countFailureCauses((await databases()).ledger, filter, causesOfMax)
-  if (causes.length === 0) return noneNote
+  if (causes.length === 0) return html`<section>${noneNote}</section>`
   const pathOf = ({ cause, state }: FailureCause) =>
     recordsPath({ ...query, byCause: false, filters: { ...query.filters, state, cause } })
   const cutWords = `Only the newest ${lookedAt} records were read. Narrow the list with “In its state since”.`
-  return section('causes', 'Causes, the most frequent first', [
+  return [
     isCut ? notice('attention', untrustedParagraphHtml(cutWords)) : '',
-    causesTable(causes, pathOf, nowMs),
-    html`<p>Fix the cause before you replay: the mapping, the row, or what the service lacks.</p>`,
-  ])
+    section(
+      'causes',
+      html`By cause <a class="button" href="${recordsPath({ ...query, byCause: false })}">One line per record</a>`,
+      causesList(causes, pathOf, nowMs),
+    ),
+    html`<p class="quiet">Fix the cause before you replay: the mapping, the row, or what the service lacks.</p>`,
+  ]
 }
-
-export const causesTable = (
-  causes: readonly FailureCause[],
-  pathOf: (cause: FailureCause) => string,
-  nowMs: number,
-): HtmlPart =>
-  table(
-    'Causes',
-    ['Records', 'State', 'Reason', 'Code', 'First', 'Last', 'Type'],
-    causes.map((cause) => [
-      html`<a href="${pathOf(cause)}">${pluralize(cause.count, 'record')}</a>`,
-      cause.mayHaveArrived
-        ? html`${stateBadge(cause.state)} <strong class="attention">may have arrived</strong>`
-        : stateBadge(cause.state),
-      untrustedTextHtml(cause.shape, 300),
-      cause.code === null ? '–' : untrustedTextHtml(cause.code, 16),
-      relativeTimeHtml(cause.firstMs, nowMs),
-      relativeTimeHtml(cause.lastMs, nowMs),
-      untrustedTextHtml(cause.types.join(', '), 24),
-    ]),
-  )

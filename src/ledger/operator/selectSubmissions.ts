@@ -100,6 +100,28 @@ export async function countSubmissions(db: Database, filter: SubmissionFilter, c
   return rows[0]?.n ?? 0
 }
 
+/** Counts the records of each state, by sums that are kept. */
+export async function countByState(db: Database): Promise<Record<State, number>> {
+  const { rows } = await db.query<{ state: State; n: number }>(
+    'select state, sum(delta)::float8 as n from outboxd.state_delta group by state',
+  )
+  const counts = new Map(rows.map(({ state, n }) => [state, n]))
+  return Object.fromEntries(states.map((state) => [state, counts.get(state) ?? 0])) as Record<State, number>
+}
+
+/** Returns payloads by submission id, without those that are emptied or longer. */
+export async function readPayloads(
+  db: Database,
+  ids: readonly string[],
+  charsMax: number,
+): Promise<Map<string, string>> {
+  const { rows } = await db.query<{ id: string; payload: string }>(
+    'select id, payload from outboxd.submission where id = any($1::uuid[]) and length(payload) <= $2',
+    [ids, charsMax],
+  )
+  return new Map(rows.map(({ id, payload }) => [id, payload]))
+}
+
 /** $1 to $11 of `matchingSubmissionsSql`; $12 is the limit. */
 export function filterParameters(filter: SubmissionFilter): unknown[] {
   return [

@@ -42,24 +42,24 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
   test('the operator finds a rejected record, the ERP corrects it, and its replay completes', async () => {
     const outboxId = await night.insert({ amount: 12.345 }, { key: 'order 4711' })
     await night.becomes(outboxId, 'rejected')
-    await untilSays(page, '1 record')
-    await click('1 record', 'link')
-    await click(outboxId, 'link')
-    await page.getByRole('heading', { name: `Record outbox:${outboxId}` }).waitFor()
+    await untilSays(page, '1 record needs you')
+    await page.locator('.causes a').first().click()
+    await click('order 4711', 'link')
+    await page.getByRole('heading', { name: 'order 4711' }).waitFor()
     expect(await page.textContent('main')).toMatch(/total_amount.*decimals/s)
 
     await night.pool.query(`update outbox set payload = jsonb_set(payload, '{amount}', '12.35') where id = $1`, [
       outboxId,
     ])
-    const recordUrl = page.url()
-    await page.getByLabel('Read the row again').check()
-    await click('Replay …')
-    await untilSays(page, 'This would replay 1 record')
-    await page.getByLabel('Reason').fill('the amount was corrected')
-    await click('Replay 1 record')
-    await untilSays(page, 'Replayed 1 record')
-    await page.goto(recordUrl)
-    await untilSays(page, 'the service finished it')
+    await click('Replay…')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('There is nothing to replay.').waitFor()
+    await dialog.getByText('Options').click()
+    await dialog.getByLabel('Read the row again').check()
+    await dialog.getByRole('button', { name: 'Preview again' }).click()
+    await dialog.getByLabel('Reason').fill('the amount was corrected')
+    await dialog.getByRole('button', { name: 'Replay 1 record' }).click()
+    await untilSays(page, 'The service finished it')
   })
 
   test('the operator resolves an uncertain record, and it completes', async () => {
@@ -68,11 +68,12 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     const outboxId = await night.insert({ field2: 'unanswered' })
     await night.becomes(outboxId, 'uncertain')
     await page.goto(`/records/outbox:${outboxId}`)
+    await click('It arrived…')
     await page.getByLabel('Its transaction or order id').fill(await night.lastTransaction())
-    await click('It arrived …')
+    await click('Continue…')
     await page.getByLabel('Reason').fill('their hotline found it')
-    await click('It arrived')
-    await untilSays(page, 'the service finished it')
+    await page.getByRole('dialog').getByRole('button', { name: 'It arrived' }).click()
+    await untilSays(page, 'The service finished it')
   })
 
   test('the operator previews a replay of failed records, cancels it, previews it again and confirms it', async () => {
@@ -80,19 +81,23 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     const ids = await Promise.all(Array.from({ length: 5 }, (_, i) => night.insert({ field2: `in a bad hour ${i}` })))
     for (const id of ids) await night.becomes(id, 'failed')
     await night.control('DELETE', 'settings')
-    await page.goto('/records?state=failed&code=E001')
-    await click('Replay all that match …')
-    await untilSays(page, 'This would replay 5 records')
-    expect(await page.textContent('main')).toMatch(/It takes|minute|request/)
+    const preview = async () => {
+      await page.goto('/records?state=failed&code=E001')
+      await page.getByLabel('Select all 5').check()
+      await page.getByText('all selected').waitFor()
+      await click('Replay…')
+      await page.getByRole('dialog').getByText('The replay costs about').waitFor()
+    }
+    await preview()
     await click('Cancel', 'link')
-    await page.waitForURL('**/records')
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
     for (const id of ids) await night.becomes(id, 'failed')
 
-    await page.goto('/records?state=failed&code=E001')
-    await click('Replay all that match …')
+    await preview()
     await page.getByLabel('Reason').fill('the service had a bad hour')
     await click('Replay 5 records')
     await untilSays(page, 'Replayed 5 records')
+    expect(await page.locator('tbody tr').count()).toBe(5)
     for (const id of ids) await night.becomes(id, 'completed')
   })
 
@@ -100,21 +105,99 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     await using other = await night.openWindow()
     const theirs = await other.open('/')
     await page.goto('/')
-    await page.getByLabel('why').fill('the service is being upgraded')
-    await page.getByLabel('for how long').fill('2h')
-    await click('Pause…')
+    await click('Pause sending…', 'link')
+    await page.getByLabel('Why').fill('the service is being upgraded')
+    await page.getByLabel('For how long').fill('2h')
     await click('Pause now')
     await untilSays(theirs, 'the service is being upgraded')
-    await click('Resume…')
+    await click('Resume…', 'link')
     await click('Resume now')
-    await untilSays(theirs, 'Nothing is paused.')
+    await theirs.locator('main', { hasNotText: 'the service is being upgraded' }).waitFor()
     expect(other.complaints).toEqual([])
+  })
+
+  test('with keys alone, a rejected record is found by its order number and replayed with at most 20', async () => {
+    const outboxId = await night.insert({ amount: 0.001 }, { key: 'SO-004799' })
+    await night.becomes(outboxId, 'rejected')
+    await night.pool.query(`update outboxd.submission set payload = replace(payload, '0.001', '0.01') where key = $1`, [
+      'SO-004799',
+    ])
+    await page.goto('/')
+    const keys = ['/', ...'SO-004799', 'Enter', 'r', 'Enter']
+    expect(keys.length).toBeLessThanOrEqual(20)
+    for (const key of keys) {
+      await page.keyboard.press(key)
+      if (key === 'Enter' && page.url().endsWith('/')) await page.getByRole('heading', { name: 'SO-004799' }).waitFor()
+      if (key === 'r') await page.getByRole('button', { name: 'Replay 1 record' }).waitFor()
+    }
+    await night.becomes(outboxId, 'completed')
+  })
+
+  test('the keys move through a list and to each page, and can be turned off', async () => {
+    const waiting = await Promise.all([1, 2].map(() => night.insert({ amount: 0.001 })))
+    for (const id of waiting) await night.becomes(id, 'rejected')
+    await page.goto('/records')
+    await page.keyboard.press('j')
+    await page.keyboard.press('j')
+    await page.keyboard.press('x')
+    expect(await page.locator('tr', { has: page.locator(':checked') }).textContent()).toContain(`row ${waiting[1]}`)
+    await page.getByText('1 selected').waitFor()
+    await page.keyboard.press('k')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: `row ${waiting[0]}` }).waitFor()
+    await page.keyboard.press(']')
+    await page.getByRole('heading', { name: `row ${waiting[1]}` }).waitFor()
+    await page.keyboard.press('[')
+    await page.getByRole('heading', { name: `row ${waiting[0]}` }).waitFor()
+    for (const [key, title] of [
+      ['a', 'Activity'],
+      ['m', 'Mapping'],
+      ['s', 'System'],
+      ['r', 'Records'],
+    ] as const) {
+      await page.keyboard.press('g')
+      await page.keyboard.press(key)
+      await page.getByRole('heading', { name: title, level: 1 }).waitFor()
+    }
+    await page.keyboard.press('?')
+    await page.getByRole('button', { name: /Turn the keys/ }).click()
+    await page.getByText('The keys are off').waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('/')
+    expect(await page.locator('input[name=word]:focus').count()).toBe(0)
+    await page.evaluate('localStorage.clear()')
+  })
+
+  test('with three clicks of a mouse, a rejected record is found by its order number and replayed', async () => {
+    const outboxId = await night.insert({ amount: 0.001 }, { key: 'SO-004800' })
+    await night.becomes(outboxId, 'rejected')
+    await night.pool.query(`update outboxd.submission set payload = replace(payload, '0.001', '0.01') where key = $1`, [
+      'SO-004800',
+    ])
+    await page.goto('/')
+    await page.getByLabel('Find a record').click()
+    await page.keyboard.type('SO-004800\n')
+    await page.getByRole('button', { name: 'Replay…' }).click()
+    await page.getByRole('button', { name: 'Replay 1 record' }).click()
+    await night.becomes(outboxId, 'completed')
+  })
+
+  test('values show in a list after a click, which is one entry of the log', async () => {
+    await page.goto('/records')
+    expect(await page.locator('td.number').first().textContent()).toBe('•••')
+    await click('Show values')
+    await page.locator('td.number', { hasText: '0.001' }).first().waitFor()
+    const { rows } = await night.pool.query(`select detail from outboxd.operator_act where act = 'show'`)
+    expect(rows).toHaveLength(1)
   })
 
   test('the audit lists each of these acts with operator and reason', async () => {
     await page.goto('/audit')
     const told = await page.locator('tbody tr').allTextContents()
     const lines = [
+      /show/,
+      /replay.*key SO-004800/s,
+      /replay.*key SO-004799/s,
       /resume/,
       /pause.*the service is being upgraded/s,
       ...Array.from({ length: 5 }, () => /replay.*the service had a bad hour/s),
@@ -153,7 +236,9 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
       ['record-uncertain', ({ uncertain }) => `/records/outbox:${uncertain}`],
       ['mapping', () => '/mapping'],
       ['audit', () => '/audit'],
-      ['pause', () => '/pause?reason=the+service+is+being+upgraded&for=2h'],
+      ['system', () => '/system'],
+      ['keys', () => '/keys'],
+      ['pause', () => '/pause'],
     ]
     test.each(
       pages,
@@ -162,7 +247,7 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
       expect(await readLook(looked, (seen) => join(folder, `${name}-${seen}.png`))).toEqual([])
       if (process.env.PICTURES) {
         // The causes may be up to 10 s older than the counts.
-        if (name === 'now') await looked.locator('#person table').waitFor()
+        if (name === 'now') await looked.locator('.causes').waitFor()
         await takeDocsPictures(looked, name)
       }
       await looked.close()

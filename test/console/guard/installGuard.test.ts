@@ -31,7 +31,7 @@ describe('the Host', () => {
     'x@localhost',
     'a/b',
   ])('%s is refused, for pages, streams and files alike', async (host) => {
-    for (const path of [...pages, '/now/version', '/assets/console.js'])
+    for (const path of [...pages, '/overview/version', '/assets/console.js'])
       expect(await served.ask(path, { headers: { host } }), path).toMatchObject({ status: 403 })
   })
 
@@ -164,7 +164,7 @@ test('with --read-only every form is refused, even with its token', async () => 
 })
 
 test('every answer has the security headers', async () => {
-  for (const path of [...pages, '/assets/console.js', '/now/version', '/']) {
+  for (const path of [...pages, '/assets/console.js', '/overview/version', '/']) {
     const { headers } = await served.ask(path)
     expect(headers['content-security-policy'], path).toBe(
       "default-src 'none';style-src 'self';script-src 'self';img-src 'self';connect-src 'self';form-action 'self';base-uri 'none';frame-ancestors 'none'",
@@ -243,7 +243,7 @@ describe('a console that trusts a proxy at 127.0.0.7', () => {
   })
 
   test.each(['127.0.0.1', '127.0.0.8'])('a request from %s is refused even with the proxy’s headers', async (from) => {
-    for (const path of ['/change', '/now/version', '/assets/console.js']) {
+    for (const path of ['/change', '/overview/version', '/assets/console.js']) {
       const answered = await served.ask(path, { from, headers: { ...asAnn, 'x-forwarded-for': proxy } })
       expect(answered).toMatchObject({ status: 403 })
       expect(answered.text).toContain('answers only its proxy')

@@ -20,7 +20,7 @@ const signIn = (visitor: Visitor, fields: Record<string, string> = {}) =>
   visitor.post('/login', { name: 'ann', password: right, ...fields }, '/login')
 
 test('before the sign-in, every page is the sign-in page, and only its style and script are served', async () => {
-  for (const path of ['/', '/change', '/nowhere', '/records/1', '/now/version']) {
+  for (const path of ['/', '/change', '/nowhere', '/records/1', '/overview/version']) {
     const { status, text: shown } = await served.ask(path)
     expect({ path, status }).toEqual({ path, status: 401 })
     expect(shown).toContain('<h1>Sign in</h1>')

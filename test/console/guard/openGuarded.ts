@@ -37,7 +37,7 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
   const parts: ConsoleParts = {
     databases: () => Promise.reject(new Error('this console has no database')),
     config: readDatabaseConfig({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }),
-    installation: { name: '', colour: null },
+    installation: { name: '', colour: null, counts: null },
     clock: systemClock,
     searches: createConcurrencyLimit(2),
     askService: () => Promise.reject(new Error('this console asks nobody')),

@@ -58,8 +58,10 @@ describe('an operator’s answer about a record', () => {
       `/records/${id}`,
     )
     expect(late).toMatchObject({ status: 409, text: expect.stringContaining('has changed since this page') })
-    for (const transaction of [' ', ['tx-7', 'tx-8']])
-      expect((await resolve(id, { answer: 'arrived', transaction })).status).toBe(409)
+    for (const transaction of [' ', ['tx-7', 'tx-8']]) {
+      expect((await resolve(id, { answer: 'arrived', transaction })).text).toContain('name="transaction" required')
+      expect((await resolve(id, { answer: 'arrived', transaction, confirmed: 'on' })).status).toBe(409)
+    }
     expect((await resolve(id, { answer: 'not-arrived', reason: ['one', 'another'] })).status).toBe(200)
     expect((await rowOf(id)).state).toBe('uncertain')
     const completed = await fixture.end({ state: 'completed' }, { outboxId: '2' })

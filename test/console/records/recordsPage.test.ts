@@ -17,9 +17,7 @@ beforeEach(() => fixture.reset())
 
 /** The outbox ids of the rows of a list, in their order. */
 const listed = (text: string) =>
-  [...text.matchAll(/<a href="\/records\/[0-9a-f-]{36}"><span class="foreign">([^<]*)<\/span><\/a>/g)].map(
-    ([, outboxId]) => outboxId,
-  )
+  [...text.matchAll(/<a href="\/records\/[0-9a-f-]{36}"><bdi>row ([^<]*)<\/bdi><\/a>/g)].map(([, outboxId]) => outboxId)
 
 const link = (text: string, rel: 'next') =>
   new RegExp(`<a href="([^"]+)" rel="${rel}">`).exec(text)?.[1]?.replaceAll('&amp;', '&')
@@ -92,7 +90,7 @@ describe('the list', () => {
     for (const outboxId of ['1', '2']) await fixture.end(failedE003, { outboxId })
     await fixture.end(uncertain, { outboxId: '3' })
     const { text } = await served.get('/records?by-cause=on')
-    const [, path = ''] = /<a href="([^"]*cause=[0-9a-f]{8}[^"]*)">2 records<\/a>/.exec(text) ?? []
+    const [, path = ''] = /<a href="([^"]*cause=[0-9a-f]{8}[^"]*)"><b>2<\/b>/.exec(text) ?? []
     expect(listed((await served.get(path.replaceAll('&amp;', '&'))).text)).toEqual(['1', '2'])
   })
 })

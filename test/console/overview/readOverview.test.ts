@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { openDatabasesOf } from '../../../src/commands/terminal/operator.ts'
 import { readDatabaseConfig } from '../../../src/config.ts'
-import { createLastKnownOutboxStatusReader, createNowPageReader } from '../../../src/console/now/readNow.ts'
+import { createLastKnownOutboxStatusReader, createOverviewReader } from '../../../src/console/overview/readOverview.ts'
 import type { Databases } from '../../../src/operations/databases.ts'
 import type { OutboxStatus } from '../../../src/operations/readStatus.ts'
 import { failedE003, openFixture } from '../../commands/fixture.ts'
@@ -55,7 +55,7 @@ test('the next view after a daemon fell silent says so, whatever was read before
   const { pool } = fixture.ledger
   const config = readDatabaseConfig(fixture.context().env)
   await using databases = await openDatabasesOf(config)
-  const read = createNowPageReader({ databases: async () => databases, clock: stoppedClock() })
+  const read = createOverviewReader({ databases: async () => databases, clock: stoppedClock() })
   await pool.query(
     `insert into outboxd.instance (id, version, host, beat_at)
      values (gen_random_uuid(), '1.0', 'erp-1', clock_timestamp() + interval '1 min')`,
@@ -104,7 +104,7 @@ test('the page costs between 2 and 3.5 statements a second', async () => {
   // A new connection takes its `query` from this prototype.
   const asked = vi.spyOn(pg.Query.prototype, 'submit')
   await using databases = await openDatabasesOf(config)
-  const read = createNowPageReader({ databases: async () => databases, clock })
+  const read = createOverviewReader({ databases: async () => databases, clock })
   await read()
   asked.mockClear()
   for (const _ of Array(60)) {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { chartsHtml } from '../../../src/console/now/charts.ts'
+import { chartsHtml } from '../../../src/console/overview/charts.ts'
 import { type MinuteOfLastHour, readLastHour } from '../../../src/ledger/lastHour.ts'
 import { type Fixture, failedE003, openFixture } from '../../commands/fixture.ts'
 

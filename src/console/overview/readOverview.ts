@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { type MinuteOfLastHour, readLastHour } from '../../ledger/lastHour.ts'
+import { type LedgerFacts, readLedgerFacts } from '../../ledger/operator/readLedgerFacts.ts'
 import { countFailureCauses } from '../../ledger/operator/search.ts'
 import { anySubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { type BudgetUse, readBudgetUse, readLedgerSnapshot } from '../../ledger/snapshot.ts'
@@ -19,19 +20,20 @@ const agesMs = { budget: 1_900, ledger: 7_900, causes: 9_900, lastHour: 14_900 }
 
 const causesOfMax = 1_000
 
-export interface NowPageData {
+export interface OverviewData {
   report: StatusReport
   budget: BudgetUse
   needingAttention: Awaited<ReturnType<typeof countFailureCauses>>
   lastHour: MinuteOfLastHour[]
   mappingFiles: MappingFiles
+  ledger: LedgerFacts
 }
 
 /** Reads at each call the snapshot, and who holds a lock if somebody does: its advice ends a session. */
-export function createNowPageReader({
+export function createOverviewReader({
   databases,
   clock,
-}: Pick<ConsoleParts, 'databases' | 'clock'>): () => Promise<NowPageData> {
+}: Pick<ConsoleParts, 'databases' | 'clock'>): () => Promise<OverviewData> {
   const readOutbox = createLastKnownOutboxStatusReader({ databases, clock })
   const readLedger = shareRecentRead(clock, agesMs.ledger, async () => readLedgerStatus(await databases()))
   const readBudget = shareRecentRead(clock, agesMs.budget, async () => readBudgetUse((await databases()).ledger))
@@ -43,6 +45,7 @@ export function createNowPageReader({
       causesOfMax,
     ),
   )
+  const readFacts = shareRecentRead(clock, agesMs.ledger, async () => readLedgerFacts((await databases()).ledger))
   const readMinutes = shareRecentRead(clock, agesMs.lastHour, async () => readLastHour((await databases()).ledger))
   const readPresent = async () => {
     const { ledger } = await databases()
@@ -50,7 +53,7 @@ export function createNowPageReader({
     return { ...snapshot, heldUpBy: await readSessionsHoldingUpDaemons(ledger, snapshot) }
   }
   return async () => {
-    const [ledger, present, outbox, budget, needingAttention, lastHour, mappingFiles] = await Promise.all([
+    const [ledger, present, outbox, budget, needingAttention, lastHour, mappingFiles, facts] = await Promise.all([
       readLedger(),
       readPresent(),
       readOutbox(),
@@ -58,9 +61,10 @@ export function createNowPageReader({
       readCauses(),
       readMinutes(),
       readFiles(),
+      readFacts(),
     ])
     const report = createStatusReport({ ...ledger, ...present }, outbox)
-    return { report, budget, needingAttention, lastHour, mappingFiles }
+    return { report, budget, needingAttention, lastHour, mappingFiles, ledger: facts }
   }
 }
 

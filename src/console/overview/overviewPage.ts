@@ -1,0 +1,246 @@
+import type { FastifyInstance } from 'fastify'
+import type { FailureCause } from '../../ledger/operator/search.ts'
+import type { BudgetUse } from '../../ledger/snapshot.ts'
+import type { State } from '../../model/submission.ts'
+import { countNeedingAttention, type Diagnosis, type StatusReport, stopsSending } from '../../operations/diagnose.ts'
+import { backlogClause, dueReportsClause, heldRecordsSuffix } from '../../operations/renderStatus.ts'
+import { formatPercent, servicePerformanceOf, sumRequestCounts } from '../../operations/serviceLevelTargets.ts'
+import { pluralize } from '../../plainText.ts'
+import { formatDuration } from '../../time.ts'
+import type { Viewer } from '../guard/viewer.ts'
+import {
+  cutAndEscapeText,
+  descriptionListHtml,
+  icon,
+  nothingToShow,
+  notice,
+  relativeTimeHtml,
+  section,
+  untrustedParagraphHtml,
+} from '../html/elements.ts'
+import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
+import { renderPage, sendPage, versionOf } from '../html/layout.ts'
+import { type ConsoleParts, overviewVersionPath, shareRecentRead } from '../parts.ts'
+import { addPauseRoutes, pausesHtml } from '../pausePage.ts'
+import { causesList } from '../records/recordTable.ts'
+import { renderSystem } from '../system/systemPage.ts'
+import { chartsHtml } from './charts.ts'
+import { createOverviewReader, type OverviewData } from './readOverview.ts'
+
+/** With the script's look every 0.5 s, a daemon that is silent for 5 s shows within 6 s. */
+const viewAgeMs = 400
+
+/** assets/console.js counts ages on, so they make no new version. */
+const ageTextPattern = /(<time data-age[^>]*>)[^<]*/g
+
+/** Overview and System show the same reads. */
+export function addOverviewRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+  let read = createOverviewReader(parts)
+  const pages = [
+    { path: '/', title: 'Overview', versionPath: overviewVersionPath, render: renderOverview },
+    { path: '/system', title: 'System', versionPath: '/system/version', render: renderSystem },
+  ] as const
+  const reads = new Map<string, () => Promise<{ data: OverviewData; version: string }>>()
+  const readAnew = () => {
+    read = createOverviewReader(parts)
+    for (const { path, render } of pages) {
+      const readPage = async () => {
+        const data = await read()
+        return { data, version: versionOf(render(data, null).toString().replace(ageTextPattern, '$1')) }
+      }
+      reads.set(path, shareRecentRead(parts.clock, viewAgeMs, readPage))
+    }
+  }
+  readAnew()
+  for (const { path, title, versionPath, render } of pages) {
+    const readPage = () => (reads.get(path) as NonNullable<ReturnType<typeof reads.get>>)()
+    app.get(versionPath, { config: { isPolled: true } }, async () => ({ version: (await readPage()).version }))
+    app.get(path, async ({ viewer }, reply) => {
+      const { data, version } = await readPage()
+      const heading = path === '/' ? html`<h1 class="unseen">${title}</h1>` : undefined
+      const head = { title, heading, current: path, viewer, live: { path: versionPath, version } }
+      return sendPage(reply, renderPage(head, render(data, viewer)))
+    })
+  }
+  addPauseRoutes(app, parts, readAnew)
+}
+
+const live = (id: string, content: HtmlValue) => html`<div id="${id}" data-live>${content}</div>`
+
+/** The same for all viewers, except for the buttons. */
+function renderOverview(data: OverviewData, viewer: Viewer | null): HtmlPart {
+  const { report, budget, needingAttention, lastHour } = data
+  const { nowMs, diagnoses } = report
+  const isNew = Object.values(report.submissions).every((count) => count === 0)
+  const unlessNew = (content: HtmlValue) => (isNew ? '' : content)
+  const [first, ...others] = diagnoses
+  const count = countNeedingAttention(report)
+  const above = isNew
+    ? newInstallation(data, viewer)
+    : [verdict(first, data, viewer), others.filter(isNotShownBelow).map(sentence)]
+  // Before the first record, a pause is what an operator can end.
+  const pauses = [
+    isNew && report.pauses.length > 0 ? verdict(first, data, viewer) : '',
+    pausesHtml(report.pauses, nowMs),
+  ]
+  return html`${live('verdict', [above, pauses])}
+<div class="wide-and-narrow">
+${live('person', unlessNew(attentionSection(needingAttention, count, nowMs)))}
+${live('records', unlessNew(recordsSection(report)))}
+</div>
+${live('charts', unlessNew(chartsHtml(lastHour, limitAMinute(budget))))}
+${live('strip', unlessNew(strip(report)))}`
+}
+
+/** Null if the limit is not one of a minute: a line would mislead. */
+const limitAMinute = ({ limit, windowMs }: BudgetUse) => (limit > 0 && windowMs === 60_000 ? limit : null)
+
+/** What is left to do until the first record. What the checklist does not say stands above it. */
+function newInstallation({ report, mappingFiles }: OverviewData, viewer: Viewer | null): HtmlValue {
+  const { outbox, instances, diagnoses, daemonConnected } = report
+  const others = diagnoses.filter((each) => {
+    if (each.isWell || each.condition === 'the outbox can be read') return false
+    return each.condition !== 'a daemon lives' || daemonConnected
+  })
+  const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : 0
+  const types = mappingFiles.kind === 'value' ? [...mappingFiles.mappings.keys()] : []
+  return [
+    others.map(sentence),
+    html`<section><h2>Until the first record${viewer?.canChange ? pauseButton : ''}</h2>
+<ol class="checklist">
+${checkItem(outbox.kind === 'read', 'Database', databaseWords(report))}
+${checkItem(types.length > 0, 'Mapping', mappingWords(mappingFiles, types))}
+${checkItem(instances.length > 0, 'Daemon', instances.length > 0 ? `${pluralize(instances.length, 'daemon')} running` : 'Start one with `outboxd run`. `outboxd check` says what would prevent it.')}
+${checkItem(waiting > 0, 'First row', waiting > 0 ? `${pluralize(waiting, 'row')} of the outbox to capture` : 'Insert a row into the outbox.')}
+</ol></section>`,
+  ]
+}
+
+function databaseWords(report: StatusReport): string {
+  if (report.outbox.kind === 'read') return 'The ledger and the outbox can be read.'
+  const said = report.diagnoses.find((each) => !each.isWell && each.condition === 'the outbox can be read')
+  return said?.message ?? ''
+}
+
+function mappingWords(files: OverviewData['mappingFiles'], types: readonly string[]): string {
+  if (files.kind === 'invalid') return files.problem
+  return types.length > 0 ? `Rows of the type ${types.join(', ')} are mapped.` : 'There is no mapping file.'
+}
+
+const checkItem = (isDone: boolean, name: string, words: string) =>
+  html`<li><span role="img" aria-label="${isDone ? 'done' : 'to do'}" class="${isDone ? 'good' : 'quiet'}">${isDone ? '✓' : '○'}</span>
+<strong>${name}</strong>: ${cutAndEscapeText(words, 400)}</li>`
+
+const pauseButton = html`<a class="button" href="/pause" data-dialog>Pause sending…</a>`
+
+const isNotShownBelow = (diagnosis: Diagnosis) =>
+  diagnosis.isWell || diagnosis.condition !== 'no record needs attention'
+
+function sentence(diagnosis: Diagnosis): HtmlPart {
+  const tone = diagnosis.isWell ? 'good' : stopsSending(diagnosis) ? 'bad' : 'attention'
+  return notice(tone, untrustedParagraphHtml(diagnosis.message))
+}
+
+/** Says in one sentence whether records are sent, and whether somebody is needed. */
+function verdict(first: Diagnosis, { report, budget }: OverviewData, viewer: Viewer | null): HtmlPart {
+  const count = countNeedingAttention(report)
+  const words = isNotShownBelow(first)
+    ? first.message
+    : `Sending normally. ${pluralize(count, 'record')} need${count === 1 ? 's' : ''} you.`
+  const daemons = report.instances.length === 0 ? 'no daemon' : pluralize(report.instances.length, 'daemon')
+  const used = html`${budget.limit - budget.free} of ${budget.limit} requests used in ${formatDuration(budget.windowMs)}`
+  const oldest = report.oldestMs === null ? 'none' : relativeTimeHtml(report.oldestMs, report.nowMs)
+  const isOperators = report.pauses.some(({ reason }) => reason === 'operator')
+  const resume = html`<a class="button" href="${isOperators ? '/resume' : '/resume?all=on'}" data-dialog>Resume…</a>`
+  const tone = first.isWell ? 'good' : stopsSending(first) ? 'bad' : 'attention'
+  return html`<section class="verdict notice ${tone}"><div>${untrustedParagraphHtml(words)}
+<p class="quiet">Oldest unsent: ${oldest} · ${budget.limit === 0 ? 'no budget yet' : used} · <a href="/system">${daemons}</a></p></div>
+${viewer?.canChange ? html`<div class="actions">${report.pauses.length > 0 ? resume : ''}${pauseButton}</div>` : ''}</section>`
+}
+
+const causesShown = 8
+
+/** @param count the present number of records. The causes may be older. */
+export function attentionSection(
+  { causes, lookedAt, isCut }: OverviewData['needingAttention'],
+  count: number,
+  nowMs: number,
+): HtmlPart {
+  const pathOf = ({ state, cause }: FailureCause) => `/records?state=${state}&cause=${cause}`
+  const more = causes.length - causesShown
+  const content = () => {
+    if (count === 0) return nothingToShow('No record needs attention.')
+    if (causes.length === 0) return nothingToShow(`${pluralize(count, 'record')}. The causes follow within 10 seconds.`)
+    return [
+      causesList(causes, pathOf, nowMs, causesShown),
+      more > 0 ? html`<p><a href="/records?by-cause=on">${pluralize(more, 'more cause')}</a></p>` : '',
+      isCut
+        ? html`<p class="quiet">Only the newest ${lookedAt.toLocaleString('en')} records that need attention were read.</p>`
+        : '',
+    ]
+  }
+  const title = html`Needs attention <b class="count">${count === 0 ? '' : count.toLocaleString('en')}</b> <small>by cause, undecided first</small>`
+  return section('attention', title, content())
+}
+
+function recordsSection(report: StatusReport): HtmlPart {
+  const { submissions, outbox, probing, nowMs } = report
+  const waiting = outbox.kind === 'read' ? outbox.outbox : { waiting: null, oldestMs: null }
+  const ended = (['completed', 'uncertain', 'failed', 'rejected', 'discarded'] as const).map((state) =>
+    lineHtml({ name: state, icon: state, count: submissions[state], filter: state }, nowMs),
+  )
+  const held = heldRecordsSuffix(report.heldForPerson).replace(/^; /, '')
+  const all = Object.values(submissions).reduce((sum, count) => sum + count, 0)
+  return section(
+    'records',
+    html`Records <small>all ${all.toLocaleString('en')}</small>`,
+    html`<ul class="counts">
+${lineHtml({ name: 'in the outbox', icon: 'outbox', count: waiting.waiting, oldestMs: waiting.oldestMs }, nowMs)}
+${lineHtml({ name: 'queued', icon: 'queued', count: submissions.queued, oldestMs: report.oldestUnsentMs, filter: 'queued' }, nowMs)}
+${lineHtml({ name: 'sending', icon: 'sending', count: submissions.sending - probing, filter: 'sending' }, nowMs)}
+${lineHtml(
+  {
+    ...{ name: 'at the service', icon: 'accepted', count: submissions.accepted + probing },
+    ...{ oldestMs: report.oldestAcceptedMs, filter: probing > 0 ? 'sending,accepted' : 'accepted' },
+  },
+  nowMs,
+)}
+${ended}
+</ul>
+${descriptionListHtml([
+  ['Outbox', outbox.kind === 'unreadable' ? cutAndEscapeText(outbox.problem, 400) : null],
+  ['Backlog', report.backlog?.records === 0 ? null : backlogClause(report)],
+  ['Held', held || null],
+  ['To write back', report.reportsDue === 0 ? null : dueReportsClause(report)],
+])}`,
+  )
+}
+
+interface Line {
+  name: string
+  icon: State | 'outbox'
+  /** Null if it is not known. */
+  count: number | null
+  oldestMs?: number | null
+  /** The list's filter; undefined for rows that are not captured. */
+  filter?: string
+}
+
+function lineHtml({ name, icon: which, count, oldestMs = null, filter }: Line, nowMs: number): HtmlPart {
+  const figure: HtmlValue = count === null ? 'not known' : count.toLocaleString('en')
+  const oldest =
+    oldestMs === null || count === 0 ? '' : html` <small>oldest ${relativeTimeHtml(oldestMs, nowMs)}</small>`
+  const words = html`${icon(which)}<span class="step">${name}${oldest}</span>`
+  const content = filter === undefined ? words : html`<a href="/records?state=${filter}">${words}</a>`
+  return html`<li class="${count === 0 ? 'none' : ''}">${content}<span class="number">${figure}</span></li>\n`
+}
+
+function strip(report: StatusReport): HtmlPart {
+  const { successShare, fastShare } = servicePerformanceOf(sumRequestCounts(report.recent.last28Days))
+  const share = (of: number | null) => html`<b>${of === null ? 'none' : formatPercent(of)}</b>`
+  return html`<section class="strip"><span>Service, 28 days: ${share(successShare)} succeeded, ${share(fastShare)} within 2 s</span>
+<span>Outbox <b>${report.outbox.kind === 'read' ? 'ok' : 'not read'}</b></span>
+<span>To write back <b>${report.reportsDue === 0 ? 'none' : report.reportsDue}</b></span>
+<span>Pauses <b>${report.pauses.length === 0 ? 'none' : report.pauses.length}</b></span>
+<span>Problems <b>${report.standing.length === 0 ? 'none' : report.standing.length}</b></span> <a href="/system">System</a></section>`
+}

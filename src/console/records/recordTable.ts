@@ -1,0 +1,76 @@
+import type { FailureCause } from '../../ledger/operator/search.ts'
+import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
+import {
+  type Column,
+  cutAndEscapeText,
+  relativeTimeHtml,
+  stateBadge,
+  table,
+  untrustedTextHtml,
+} from '../html/elements.ts'
+import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
+import type { ListValues } from './listValues.ts'
+
+const usualColumns: readonly Column[] = [
+  { words: 'Record', kind: 'key' },
+  { words: 'State', kind: 'badge' },
+]
+
+export function recordTable(
+  ariaLabel: string,
+  submissions: readonly ListedSubmission[],
+  nowMs: number,
+  { values, hasTicks = false }: { values?: ListValues; hasTicks?: boolean } = {},
+): HtmlPart {
+  const columns: Column[] = [
+    ...(hasTicks ? [{ words: 'Choose', kind: 'tick' } as const] : []),
+    ...usualColumns,
+    ...(values?.columns ?? []),
+    { words: 'Why', kind: 'why' },
+    { words: 'Since', kind: 'since' },
+  ]
+  const hasTypes = new Set(submissions.map(({ type }) => type)).size > 1
+  const rows = submissions.map((submission) => {
+    const { id, outboxId, key, type, state, sinceMs } = submission
+    const name = key ?? `row ${outboxId}`
+    const row = `${key === null ? '' : ` row ${cutAndEscapeText(outboxId, 36)}`}${hasTypes ? ` ${cutAndEscapeText(type, 24)}` : ''}`
+    return [
+      ...(hasTicks
+        ? [html`<input type="checkbox" name="id" value="${id}" aria-label="${cutAndEscapeText(name, 44)}">`]
+        : []),
+      html`<a href="/records/${id}">${untrustedTextHtml(name, 40)}</a><small>${row}</small>`,
+      stateBadge(state),
+      ...(values?.cellsOf(submission) ?? []),
+      whyHtml(submission),
+      relativeTimeHtml(sinceMs, nowMs),
+    ]
+  })
+  return table(ariaLabel, columns, rows, 'records')
+}
+
+function whyHtml({ error, code, mayHaveArrived }: ListedSubmission): HtmlValue {
+  const hasCode = code === null || error?.includes(code)
+  return [
+    mayHaveArrived ? html`<strong class="attention">may have arrived</strong> ` : '',
+    error === null && hasCode ? '' : untrustedTextHtml(`${hasCode ? '' : `${code}: `}${error ?? ''}`, 160),
+  ]
+}
+
+/** Undecided records come first, because only a person can decide them. */
+export function causesList(
+  causes: readonly FailureCause[],
+  pathOf: (cause: FailureCause) => string,
+  nowMs: number,
+  most = causes.length,
+): HtmlPart {
+  const isUndecided = ({ state, mayHaveArrived }: FailureCause) => state === 'uncertain' || mayHaveArrived
+  const sorted = causes.toSorted((a, b) => Number(isUndecided(b)) - Number(isUndecided(a)))
+  const items = sorted.slice(0, most).map((cause) => {
+    const { count, state, mayHaveArrived, shape, code, lastMs } = cause
+    const arrived = mayHaveArrived ? html`<strong class="attention">may have arrived</strong> ` : ''
+    const words = shape === '' ? (code ?? 'no reason is known') : shape
+    return html`<li><a href="${pathOf(cause)}"><b>${count.toLocaleString('en')}</b>${stateBadge(state)}
+<span class="why">${arrived}${untrustedTextHtml(words, 300)}</span>${relativeTimeHtml(lastMs, nowMs)}</a></li>\n`
+  })
+  return html`<ul class="causes">${items}</ul>`
+}

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { serviceTargetsSection } from '../../../src/console/system/systemPage.ts'
+import { type Fixture, openFixture } from '../../commands/fixture.ts'
+import { until } from '../../support/until.ts'
+import { type OpenedConsole, openConsole } from '../openConsole.ts'
+
+let fixture: Fixture
+let served: OpenedConsole
+beforeAll(async () => {
+  fixture = await openFixture()
+  served = await openConsole(fixture.context())
+})
+afterAll(async () => {
+  await served[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
+})
+beforeEach(() => fixture.reset())
+
+const query = (sql: string, values: unknown[] = []) => fixture.ledger.pool.query(sql, values)
+
+/** The page once it contains `wanted`: some of its contents are some seconds old. */
+const pageWith = (wanted: string) =>
+  until(
+    async () => (await served.get('/system')).text,
+    (text) => text.includes(wanted),
+  )
+
+test('the page says which database, service and outbox these are, and what the ledger keeps', async () => {
+  await query(
+    `update outboxd.ledger set base_url = 'https://api.example.com', auth_url = 'https://api.example.com', client_hash = 'x',
+       service_since = now(), service_by = 'x', table_name = 'public.outbox', id_column = 'id', table_by = 'x'`,
+  )
+  const { rows } = await query('select current_database() as name')
+  const text = await pageWith('https://api.example.com')
+  expect(text).toContain(`<bdi>${rows[0].name}</bdi>, PostgreSQL `)
+  expect(text).toContain('<code>public.outbox</code>')
+  expect(text).toContain('<code>outboxd.ledger</code>, since ')
+  expect(text).toContain('<dt><code>RATE_LIMIT_REQUESTS</code></dt><dd><bdi>100</bdi></dd>')
+})
+
+test('a problem shows with its subject, and is escaped', async () => {
+  await query(`insert into outboxd.problem (kind, subject, detail) values ('row_skipped', '4711', '<b>why</b>')`)
+  const text = await pageWith('&lt;b&gt;why&lt;/b&gt;')
+  expect(text).toContain('<bdi>4711</bdi>')
+  await query('delete from outboxd.problem')
+  await pageWith('No problem is open.')
+})
+
+test('the free budget shows, and the purpose of each request in the window', async () => {
+  await fixture.ledger.capture([{ error: 'x' }])
+  await query(
+    `insert into outboxd.request (instance_id, purpose, over_at)
+     select gen_random_uuid(), purpose, now() + (case when nth = 1 then 20 else 0 end) * interval '1 s'
+     from unnest(array['submission', 'submission', 'submission', 'poll', 'poll', 'token', 'question', 'other_client', 'other_client'])
+       with ordinality r(purpose, nth)`,
+  )
+  const text = await pageWith('91</strong> of <span class="number">100</span>')
+  expect(text).toContain(
+    '3 submissions, 2 polls, 1 for tokens, 1 trials and questions, 2 of other clients. Under way: 1.',
+  )
+})
+
+test('a share below the target is marked in words, and without requests there is no share', () => {
+  const none = { requests: 0, failed: 0, answered: 0, slow: 0 }
+  const empty = { submit: none, status: none }
+  const text = serviceTargetsSection({
+    lastHour: { submit: { requests: 100, failed: 2, answered: 100, slow: 0 }, status: none },
+    lastDay: empty,
+    last28Days: empty,
+  }).toString()
+  expect(text).toContain('<span class="bad">below: 98 %</span>')
+  expect(text).toContain('>100 %<')
+  expect(text.match(/>none</g)).toHaveLength(4)
+})
