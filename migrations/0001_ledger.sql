@@ -333,15 +333,6 @@ create table outboxd.request (
 create index request_over_at on outboxd.request (over_at) include (purpose);
 create index request_poll on outboxd.request (submission_id) where claim_id is not null;
 
--- The database's clock as it was last seen, and what it was last seen to jump by.
-create table outboxd.clock (
-  id         boolean     primary key default true check (id),   -- one row
-  seen_at    timestamptz not null,
-  jumps      bigint      not null default 0,
-  jump_ms    float8,
-  jumped_at  timestamptz
-);
-
 -- Why all instances send nothing: the breaker (src/model/breaker.ts says how it works), an operator, or a ledger that may have
 -- lost data. For `history` everybody pauses until a person says `recover`.
 create table outboxd.pause (

@@ -16,13 +16,14 @@ import { createServiceClient } from '../service/client.ts'
 import { requestOutcomeOf } from '../service/readAnswer.ts'
 import type { ReloadableCredentials } from '../service/reloadableCredentials.ts'
 import type { DaemonContext } from './context.ts'
-import { createDaemonParts } from './createDaemonParts.ts'
+import { HostWatch } from './dispatch/hostWatch.ts'
 import {
   type InstanceDatabases,
   type InstanceDatabasesOptions,
   openAndBindInstanceDatabases,
 } from './instanceDatabases.ts'
 import { createLoopHealth, createWakeup, type Wakeup } from './loop.ts'
+import { createLoopParts } from './loopParts.ts'
 import { type Loops, startLoops } from './loops.ts'
 
 export interface AppDeps extends Pick<DaemonContext, 'mappings' | 'clock' | 'log' | 'metrics'> {
@@ -83,11 +84,13 @@ export async function startApp(deps: AppDeps) {
     )
   metrics.certificateExpiry.set(findEarliestExpiryEpochMs(credentials.now().cert), { certificate: 'client' })
   metrics.certificateExpiry.set(findEarliestExpiryEpochMs(credentials.now().ca), { certificate: 'ca' })
+  const host = new HostWatch(clock)
   const client = createServiceClient({
     service: config.service,
     credentials: renewedAtMostEachSecond(credentials, clock),
     maxInFlight: config.maxInFlight,
     clock,
+    onAnswer: (answer) => host.note(answer),
     onCertificate: (expiresAtMs) => metrics.certificateExpiry.set(expiresAtMs, { certificate: 'service' }),
   })
   opened.defer(() => client.close())
@@ -97,10 +100,10 @@ export async function startApp(deps: AppDeps) {
     config,
     beginAnew: otherSettings.resolve,
     telemetry: createTelemetry({ log, metrics, outcomeOf: requestOutcomeOf, contract: config.discoveredContract }),
-    ...{ databases, client, wakeups },
+    ...{ databases, client, host, wakeups },
     health: createLoopHealth({ nowMs: clock.nowMs, monotonicMs: () => performance.now() }),
   }
-  const parts = createDaemonParts(daemon)
+  const parts = createLoopParts(daemon)
   await parts.rounds.heartbeat.runOnce()
   // Looks for lost data before rows are claimed. The loop `history` logs a failure.
   await parts.rounds.history.runOnce().catch(() => {})

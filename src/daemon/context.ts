@@ -7,6 +7,7 @@ import type { Metrics } from '../observe/metrics.ts'
 import type { Telemetry } from '../observe/telemetry.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { ReloadableCredentials } from '../service/reloadableCredentials.ts'
+import type { HostWatch } from './dispatch/hostWatch.ts'
 import type { InstanceDatabases } from './instanceDatabases.ts'
 import type { LoopHealth, Wakeup } from './loop.ts'
 
@@ -19,6 +20,8 @@ export interface DaemonContext {
   telemetry: Telemetry
   databases: InstanceDatabases
   client: ServiceClient
+  /** What this host lacked at the last requests. */
+  host: HostWatch
   credentials: Pick<ReloadableCredentials, 'renew' | 'broken'>
   mappings: Mappings
   /** Call this if the ledger's settings are no longer those that this daemon acts on. */

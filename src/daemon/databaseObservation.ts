@@ -11,7 +11,9 @@ import { replaceChangeCaptureProblems } from '../outbox/changeCaptureFaults.ts'
 import { LockedRowWatch } from '../outbox/lockedRows.ts'
 import type { Database } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
+import type { Heartbeat } from './heartbeat.ts'
 import { createPeriodicPart, createStepRound, type LoopPart } from './loop.ts'
+import type { PollPlanner } from './pollPlanner.ts'
 
 const everyMs = 5_000
 /** For what changes rarely: acts of operators, locked rows and faults of change capture. */
@@ -29,7 +31,10 @@ type ObservingContext = Pick<DaemonContext, 'clock' | 'metrics' | 'telemetry' | 
 
 export function createDatabaseObservation(
   { clock, metrics, telemetry, databases, beginAnew }: ObservingContext,
-  onBacklog: (rows: number) => void,
+  {
+    heartbeat,
+    planner,
+  }: { heartbeat: Pick<Heartbeat, 'hasLedgersSettings'>; planner: Pick<PollPlanner, 'noteOutboxRowsWaiting'> },
 ): LoopPart {
   const { ledger, outbox, instance } = databases
   const lockedRows = new LockedRowWatch(outbox, clock.stopwatch())
@@ -40,6 +45,7 @@ export function createDatabaseObservation(
   let rareAtMs = Number.NEGATIVE_INFINITY
 
   async function followSettings(): Promise<void> {
+    if (heartbeat.hasLedgersSettings) return
     const settings = await readOrSetSettings(ledger, instance)
     if (!isDeepStrictEqual(settings, databases.ledgerSettings)) beginAnew()
   }
@@ -84,7 +90,7 @@ export function createDatabaseObservation(
     metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
     backlog = await countBacklog()
     metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
-    onBacklog(backlog.waiting)
+    planner.noteOutboxRowsWaiting(backlog.waiting)
     await observeRarely()
   }
 

@@ -1,18 +1,17 @@
-import type { Clock } from '../clock.ts'
-import type { InstanceProblem } from '../ledger/instances.ts'
+import {
+  type HeartbeatAnswer,
+  type InstanceProblem,
+  replaceInstanceProblems,
+  writeHeartbeat,
+} from '../ledger/instances.ts'
 import { failureMessage } from '../observe/redact.ts'
 import { pluralize } from '../plainText.ts'
 import { formatIsoInstant } from '../time.ts'
+import type { DaemonContext } from './context.ts'
+import type { Dispatch } from './dispatch/dispatch.ts'
 import type { LostClaim } from './dispatch/inFlight.ts'
-import type { UnwrittenOutcome } from './dispatch/outcomeWriter.ts'
-import type { FailingLoop } from './loop.ts'
-
-export type Heartbeat = ReturnType<typeof createHeartbeat>
-
-export interface HeartbeatDeps {
-  clock: Pick<Clock, 'stopwatch'>
-  beat(): Promise<void>
-}
+import type { OutcomeWriter, UnwrittenOutcome } from './dispatch/outcomeWriter.ts'
+import type { FailingLoop, LoopPart } from './loop.ts'
 
 const beatEveryMs = 1_000
 
@@ -36,67 +35,153 @@ const mayClaimMs = 3_500
 const gapMs = 2_500
 const withoutGapMs = 5_000
 
-export function createHeartbeat({ clock, beat }: HeartbeatDeps) {
-  let ageMs = () => Number.POSITIVE_INFINITY
-  let sinceGapMs = () => 0
-  let silences = 0
-  const mayClaim = (): boolean => ageMs() < mayClaimMs
+interface HeartbeatContext {
+  clock: Pick<DaemonContext['clock'], 'stopwatch' | 'nowMs'>
+  config: Pick<DaemonContext['config'], 'service'>
+  log: Pick<DaemonContext['log'], 'warn'>
+  databases: Pick<DaemonContext['databases'], 'heartbeats' | 'history' | 'instance'>
+  wakeups: Pick<DaemonContext['wakeups'], 'history' | 'orphans'>
+}
 
-  return {
-    async runOnce(): Promise<number> {
-      const sinceBegunMs = clock.stopwatch()
-      await beat()
-      if (ageMs() - sinceBegunMs() > gapMs) sinceGapMs = clock.stopwatch()
-      if (!mayClaim()) silences += 1
-      ageMs = sinceBegunMs
-      return beatEveryMs
-    },
-    /** False if other instances may soon take this instance for dead. Then no record may be sent. */
-    mayClaim,
-    /** The returned function becomes false with `mayClaim`, and stays false, because others may act meanwhile. */
-    watchHeartbeat(): () => boolean {
-      const before = silences
-      return () => silences === before && mayClaim()
-    },
-    mayRescue: (): boolean => ageMs() < gapMs && sinceGapMs() > withoutGapMs,
+export class Heartbeat implements LoopPart {
+  readonly #context: HeartbeatContext
+  #ageMs = () => Number.POSITIVE_INFINITY
+  #sinceGapMs = () => 0
+  #silences = 0
+  /** True if the database's clock may have been set back, until the loop `orphans` has moved the times. */
+  isClockBack = true
+  /** By how much this host's clock is ahead of the database's; 0 if both may be right. */
+  clockLeadMs = 0
+  /** True if the ledger had the settings of this instance. */
+  hasLedgersSettings = false
+
+  constructor(context: HeartbeatContext) {
+    this.#context = context
+  }
+
+  /** @throws ServiceMismatch if the ledger belongs to a different service. Then this instance claims no more work */
+  async runOnce(): Promise<number> {
+    const { clock, databases, log, wakeups } = this.#context
+    const sinceBegunMs = clock.stopwatch()
+    const beforeMs = clock.nowMs()
+    const { history, beats, hasOrphans, isClockBack, ...seen } = await this.write()
+    if (databases.history.note(history, beats)) wakeups.history.wake()
+    if (isClockBack && !this.isClockBack)
+      log.warn('database clock was set back: waiting work is due now, as its times would lie too far ahead')
+    this.isClockBack ||= isClockBack
+    if (hasOrphans || isClockBack) wakeups.orphans.wake()
+    this.clockLeadMs = computeClockLeadMs(beforeMs, clock.nowMs(), seen.dbMs)
+    this.hasLedgersSettings = seen.hasLedgersSettings
+    if (this.#ageMs() - sinceBegunMs() > gapMs) this.#sinceGapMs = clock.stopwatch()
+    if (!this.mayClaim()) this.#silences += 1
+    this.#ageMs = sinceBegunMs
+    return beatEveryMs
+  }
+
+  /** False if other instances may soon take this instance for dead. Then no record may be sent. */
+  mayClaim(): boolean {
+    return this.#ageMs() < mayClaimMs
+  }
+
+  /** The returned function becomes false with `mayClaim`, and stays false, because others may act meanwhile. */
+  watchHeartbeat(): () => boolean {
+    const before = this.#silences
+    return () => this.#silences === before && this.mayClaim()
+  }
+
+  mayRescue(): boolean {
+    return this.#ageMs() < gapMs && this.#sinceGapMs() > withoutGapMs
+  }
+
+  protected write(): Promise<HeartbeatAnswer> {
+    const { config, databases } = this.#context
+    const { heartbeats, history, instance } = databases
+    return writeHeartbeat(heartbeats, instance, history.lookFor(), config.service)
   }
 }
 
-export interface ProblemReporterDeps<Problem> {
-  problems(): readonly Problem[]
-  replaceProblems(problems: readonly Problem[]): Promise<void>
-  onFailed(error: unknown): void
+const clockToleranceMs = 5_000
+
+/** @param beforeMs the host's time before the database was asked */
+export function computeClockLeadMs(beforeMs: number, afterMs: number, dbMs: number): number {
+  const leadMs = Math.max(0, beforeMs - dbMs) + Math.min(0, afterMs - dbMs)
+  return Math.abs(leadMs) > clockToleranceMs ? leadMs : 0
 }
 
-export type ProblemReporter = ReturnType<typeof createProblemReporter>
+interface ReporterContext {
+  clock: Pick<DaemonContext['clock'], 'nowMs'>
+  log: Pick<DaemonContext['log'], 'warn'>
+  health: Pick<DaemonContext['health'], 'failing'>
+  credentials: Pick<DaemonContext['credentials'], 'broken'>
+  host: Pick<DaemonContext['host'], 'fault'>
+  databases: Pick<DaemonContext['databases'], 'heartbeats' | 'instance' | 'differences'>
+}
 
-/** Never throws, because the next round tries again. */
-export function createProblemReporter<Problem>({ problems, replaceProblems, onFailed }: ProblemReporterDeps<Problem>) {
-  let underWay: Promise<void> | null = null
-  let areNoneWritten = false
+/** What this instance's problems are read from. */
+export interface ReporterSources {
+  heartbeat: Pick<Heartbeat, 'clockLeadMs'>
+  dispatch: Pick<Dispatch, 'lostClaims' | 'lateRequests'>
+  outcomes: Pick<OutcomeWriter, 'unwritten'>
+}
 
-  async function write(): Promise<void> {
-    const standing = problems()
-    if (standing.length === 0 && areNoneWritten) return
-    areNoneWritten = false
-    await replaceProblems(standing)
-    areNoneWritten = standing.length === 0
+/** Writes the problems of this instance. Never throws, because the next round tries again. */
+export class ProblemReporter {
+  readonly #context: ReporterContext
+  readonly #sources: ReporterSources
+  #underWay: Promise<void> | null = null
+  #areNoneWritten = false
+
+  constructor(context: ReporterContext, sources: ReporterSources) {
+    this.#context = context
+    this.#sources = sources
   }
 
-  return {
-    /** Joins a write that is under way, because a slow write must not overwrite the problems of a later one. */
-    runOnce(): Promise<void> {
-      underWay ??= write()
-        .catch(onFailed)
-        .finally(() => {
-          underWay = null
-        })
-      return underWay
-    },
-    async clear(): Promise<void> {
-      await underWay
-      await replaceProblems([]).catch(onFailed)
-    },
+  /** Joins a write that is under way, because a slow write must not overwrite the problems of a later one. */
+  runOnce(): Promise<void> {
+    this.#underWay ??= this.#write()
+      .catch((error: unknown) => this.#tellFailure(error))
+      .finally(() => {
+        this.#underWay = null
+      })
+    return this.#underWay
+  }
+
+  async clear(): Promise<void> {
+    await this.#underWay
+    await this.replace([]).catch((error: unknown) => this.#tellFailure(error))
+  }
+
+  protected replace(problems: readonly InstanceProblem[]): Promise<void> {
+    const { heartbeats, instance } = this.#context.databases
+    return replaceInstanceProblems(heartbeats, instance.id, problems)
+  }
+
+  async #write(): Promise<void> {
+    const standing = this.#find()
+    if (standing.length === 0 && this.#areNoneWritten) return
+    this.#areNoneWritten = false
+    await this.replace(standing)
+    this.#areNoneWritten = standing.length === 0
+  }
+
+  #find(): InstanceProblem[] {
+    const { clock, health, credentials, host, databases } = this.#context
+    const { heartbeat, dispatch, outcomes } = this.#sources
+    const troubles = {
+      failing: health.failing(),
+      lostClaims: dispatch.lostClaims(),
+      lateRequests: dispatch.lateRequests(),
+      unwritten: outcomes.unwritten(),
+      differences: databases.differences,
+      brokenCredentials: credentials.broken(),
+      hostFault: host.fault(),
+      clockLeadMs: heartbeat.clockLeadMs,
+    }
+    return findInstanceProblems(troubles, clock.nowMs())
+  }
+
+  #tellFailure(error: unknown): void {
+    this.#context.log.warn('problems of this instance could not be written: the daemon tries again', { error })
   }
 }
 
@@ -116,8 +201,8 @@ export interface InstanceTroubles {
   brokenCredentials: string | null
   /** What requests need and this host lacks; null if it lacks nothing. */
   hostFault: string | null
-  /** Why lines of the log are lost; null if none are. */
-  logFault: string | null
+  /** By how much this host's clock is ahead of the database's; 0 if both may be right. */
+  clockLeadMs: number
 }
 
 export function findInstanceProblems(troubles: InstanceTroubles, nowMs: number): InstanceProblem[] {
@@ -148,8 +233,12 @@ export function findInstanceProblems(troubles: InstanceTroubles, nowMs: number):
   if (differences !== '') problems.push({ kind: 'settings_differ', part: 'settings', detail: differences })
   if (brokenCredentials !== null)
     problems.push({ kind: 'credentials_broken', part: 'credentials', detail: inOneLine(brokenCredentials) })
+  if (troubles.clockLeadMs !== 0) {
+    const seconds = Math.round(Math.abs(troubles.clockLeadMs) / 100) / 10
+    const detail = `the clock of this host is ${seconds} s ${troubles.clockLeadMs > 0 ? 'ahead of' : 'behind'} the database’s`
+    problems.push({ kind: 'clock_off', part: 'clock', detail })
+  }
   if (troubles.hostFault !== null) problems.push({ kind: 'host_failing', part: 'requests', detail: troubles.hostFault })
-  if (troubles.logFault !== null) problems.push({ kind: 'log_failing', part: 'log', detail: troubles.logFault })
   return problems
 }
 

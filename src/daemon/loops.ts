@@ -3,9 +3,9 @@ import type { Log } from '../observe/log.ts'
 import type { LoopName } from '../observe/metricRows.ts'
 import { redactError } from '../observe/redact.ts'
 import type { DaemonContext } from './context.ts'
-import type { DaemonParts } from './createDaemonParts.ts'
-import type { Dispatcher } from './dispatch/dispatcher.ts'
+import type { Dispatch } from './dispatch/dispatch.ts'
 import { type Loop, type LoopPart, startLoop } from './loop.ts'
+import type { LoopParts } from './loopParts.ts'
 
 export type Loops = ReturnType<typeof startLoops>
 
@@ -16,7 +16,7 @@ const backoffMaxMs: Partial<Record<LoopName, number>> = { heartbeat: 500, histor
 /** The loops that every record needs. /readyz fails if one of them does not succeed. */
 export const readinessLoops: readonly LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
 
-export function startLoops({ clock, log, metrics, health, wakeups }: DaemonContext, parts: DaemonParts) {
+export function startLoops({ clock, log, metrics, health, wakeups }: DaemonContext, parts: LoopParts) {
   const start = (name: LoopName, part: LoopPart): Loop => {
     health.started(name)
     return startLoop({
@@ -42,7 +42,7 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
   return {
     async stop(): Promise<boolean> {
       const stopTakingWork = () => Promise.all([capture.stop(), dispatch.stop()])
-      const isSettled = await stopAndWaitForOutcomes({ ...parts.dispatch, log, stopTakingWork })
+      const isSettled = await stopAndWaitForOutcomes(parts.dispatch, { log, stopTakingWork })
       parts.stopping.abort()
       await Promise.all(Object.values(others).map((loop) => loop.stop()))
       await parts.rounds.report
@@ -59,11 +59,7 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
   }
 }
 
-export interface StopAndWaitForOutcomesDeps extends Pick<Dispatcher, 'drained' | 'unsettled' | 'recoverClaims'> {
-  log: Log
-  stopTakingWork(): Promise<unknown>
-  lostClaims(): { readonly length: number }
-}
+type Settling = Pick<Dispatch, 'drained' | 'unsettled' | 'recoverClaims' | 'lostClaims'>
 
 const tellEveryMs = 10_000
 const lookEveryMs = 1_000
@@ -76,23 +72,27 @@ const giveUpMs = 600_000
  *
  * @returns false if outcomes are still missing after ten minutes
  */
-export async function stopAndWaitForOutcomes(deps: StopAndWaitForOutcomesDeps): Promise<boolean> {
-  const { log, unsettled } = deps
+export async function stopAndWaitForOutcomes(
+  dispatch: Settling,
+  { log, stopTakingWork }: { log: Log; stopTakingWork(): Promise<unknown> },
+): Promise<boolean> {
   const giveUp = new AbortController()
-  const settled = stopAndSettle(deps, giveUp.signal).then(() => true)
+  const settled = stopTakingWork()
+    .then(() => Promise.all([dispatch.drained(), recoverAll(dispatch, giveUp.signal)]))
+    .then(() => true)
   for (let lastedMs = tellEveryMs; lastedMs <= giveUpMs; lastedMs += tellEveryMs) {
     const waiting = Promise.withResolvers<false>()
     const timer = setTimeout(waiting.resolve, tellEveryMs, false)
     const isSettled = await Promise.race([settled, waiting.promise]).finally(() => clearTimeout(timer))
     if (isSettled) return true
-    const records = unsettled()
+    const records = dispatch.unsettled()
     log.warn(
       'stopping takes long: the daemon waits for answers of the service, or for the database to write outcomes and to confirm claims. A second signal stops the daemon at once and leaves these records in doubt',
       { lastedMs, count: records.length, records },
     )
   }
   giveUp.abort()
-  const records = unsettled()
+  const records = dispatch.unsettled()
   log.error('outcomes could not be determined or written in time: another instance settles these records', {
     count: records.length,
   })
@@ -104,17 +104,9 @@ export async function stopAndWaitForOutcomes(deps: StopAndWaitForOutcomesDeps): 
   return false
 }
 
-async function stopAndSettle(deps: StopAndWaitForOutcomesDeps, signal: AbortSignal): Promise<void> {
-  await deps.stopTakingWork()
-  await Promise.all([deps.drained(), recoverAll(deps, signal)])
-}
-
-async function recoverAll(
-  { lostClaims, recoverClaims }: StopAndWaitForOutcomesDeps,
-  signal: AbortSignal,
-): Promise<void> {
-  while (lostClaims().length > 0 && !signal.aborted) {
-    await recoverClaims().catch(() => {})
-    if (lostClaims().length > 0) await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
+async function recoverAll(dispatch: Settling, signal: AbortSignal): Promise<void> {
+  while (dispatch.lostClaims().length > 0 && !signal.aborted) {
+    await dispatch.recoverClaims().catch(() => {})
+    if (dispatch.lostClaims().length > 0) await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
   }
 }

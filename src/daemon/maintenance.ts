@@ -1,6 +1,6 @@
 import cron from 'node-cron'
 import { tidyRequests } from '../ledger/budget.ts'
-import { moveDueTimesIfClockSetBack } from '../ledger/clockWatch.ts'
+import { moveTimesAfterClockSetBack } from '../ledger/clockSetBack.ts'
 import {
   deleteStaleInstanceProblems,
   deleteStaleInstances,
@@ -16,21 +16,26 @@ import { type PrunedCounts, toRetention } from '../ledger/retention.ts'
 import { mergeStateCountDeltas } from '../ledger/snapshot.ts'
 import { findForeignStatusProblems, findStuckSubmissionProblems } from '../ledger/transactions.ts'
 import type { Answer } from '../model/service.ts'
-import type { Submission, Transition } from '../model/submission.ts'
+import type { PollClaim, Submission, Transition } from '../model/submission.ts'
 import { readPruneOverdueMs, runPruneRound } from '../outbox/prune.ts'
 import { clearStaleProblems, TableSurveys } from '../outbox/survey.ts'
 import { classifyDatabaseError, inTransaction } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
-import type { DispatchPart } from './createDispatchPart.ts'
 import { createDatabaseObservation } from './databaseObservation.ts'
+import type { Dispatch } from './dispatch/dispatch.ts'
+import type { Heartbeat } from './heartbeat.ts'
 import type { InstanceDatabases } from './instanceDatabases.ts'
 import { createPeriodicPart, createStepRound, type LoopPart } from './loop.ts'
+import type { PollPlanner } from './pollPlanner.ts'
+import type { Submit } from './submit/submit.ts'
 
-export interface MaintenancePartsOptions {
-  dispatch: Pick<DispatchPart, 'holds' | 'holdsPoll' | 'interpretAnswer'>
-  mayRescue(): boolean
+/** The parts of the daemon that its maintenance asks. */
+export interface MaintenanceParts {
+  heartbeat: Pick<Heartbeat, 'mayRescue' | 'isClockBack' | 'hasLedgersSettings'>
+  dispatch: Pick<Dispatch, 'holds' | 'holdsPoll'>
+  submit: Pick<Submit, 'interpretAnswer'>
+  planner: Pick<PollPlanner, 'noteOutboxRowsWaiting'>
   onWritten(outcomes: WrittenOutcomes): void
-  onBacklog(rows: number): void
   stopping: AbortSignal
 }
 
@@ -39,41 +44,33 @@ type Context = Pick<
   'config' | 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases' | 'wakeups' | 'beginAnew'
 >
 
-export function createMaintenanceParts(daemon: Context, options: MaintenancePartsOptions) {
+export function createMaintenanceLoops(daemon: Context, parts: MaintenanceParts) {
   return {
-    orphans: createOrphanRescue(daemon, options),
-    upkeep: createUpkeep(daemon, options.stopping),
-    survey: createSurvey(daemon, options.stopping),
-    prune: createPruning(daemon, options.stopping),
+    orphans: createOrphanRescue(daemon, parts),
+    upkeep: createUpkeep(daemon, parts.stopping),
+    survey: createSurvey(daemon, parts.stopping),
+    prune: createPruning(daemon, parts.stopping),
     history: createHistoryWatch(daemon),
-    observe: createDatabaseObservation(daemon, options.onBacklog),
+    observe: createDatabaseObservation(daemon, parts),
   } satisfies Record<string, LoopPart>
 }
 
 /** Bounds long rounds, because /livez reports a loop whose round takes 120 s. */
 const roundMaxMs = 20_000
 
-/** A heartbeat wakes this round if an instance died or the clock was set back. */
-function createOrphanRescue(
-  { databases, log, telemetry, wakeups }: Context,
-  options: MaintenancePartsOptions,
-): LoopPart {
-  return createPeriodicPart(10_000, async () => {
-    // Checks the database's clock first, because this clock decides which instances are dead.
-    const { wasSetBackByMs: backMs } = await moveDueTimesIfClockSetBack(
-      databases.ledger,
-      databases.instance.host,
-      Date.now,
-    )
-    if (backMs > 0) {
-      await tidyRequests(databases.ledger)
-      log.warn(
-        `database clock was set back by ${Math.round(backMs)} ms: the daemon moved the times of waiting work back, too`,
-      )
+const rescueEveryMs = 30_000
+
+/** A heartbeat wakes this round if an instance died or the database's clock was set back. */
+function createOrphanRescue({ databases, telemetry, wakeups }: Context, parts: MaintenanceParts): LoopPart {
+  return createPeriodicPart(rescueEveryMs, async () => {
+    // First, because the database's clock decides which instances are dead.
+    if (parts.heartbeat.isClockBack) {
+      await moveTimesAfterClockSetBack(databases.ledger)
+      parts.heartbeat.isClockBack = false
       wakeups.dispatch.wake()
     }
-    telemetry.orphansRescued(await rescueOrphans(databases, options))
-    if ((await takeOverPollsOfOthers(databases, options)) > 0) wakeups.dispatch.wake()
+    telemetry.orphansRescued(await rescueOrphans(databases, parts))
+    if ((await takeOverPollsOfOthers(databases, parts)) > 0) wakeups.dispatch.wake()
   })
 }
 
@@ -84,9 +81,10 @@ const forgotten = unknown('the outcome of the attempt could not be written, or t
 
 function takeOverPollsOfOthers(
   { ledger, queue, instance }: InstanceDatabases,
-  { dispatch, mayRescue }: MaintenancePartsOptions,
+  { dispatch, heartbeat }: MaintenanceParts,
 ): Promise<number> {
-  return takeOverPolls(ledger, queue, { instanceId: instance.id, mayRescue: mayRescue(), isHeld: dispatch.holdsPoll })
+  const isHeld = (poll: PollClaim) => dispatch.holdsPoll(poll)
+  return takeOverPolls(ledger, queue, { instanceId: instance.id, mayRescue: heartbeat.mayRescue(), isHeld })
 }
 
 /**
@@ -97,13 +95,13 @@ function takeOverPollsOfOthers(
  */
 async function rescueOrphans(
   databases: InstanceDatabases,
-  { dispatch, mayRescue, onWritten }: MaintenancePartsOptions,
+  { dispatch, heartbeat, submit, onWritten }: MaintenanceParts,
 ): Promise<number> {
   const { ledger, instance } = databases
-  const orphaned = mayRescue() ? await readOrphanedSubmissions(ledger, instance.id) : []
-  const own = await readOwnOrphanedSubmissions(ledger, instance.id, dispatch.holds)
+  const orphaned = heartbeat.mayRescue() ? await readOrphanedSubmissions(ledger, instance.id) : []
+  const own = await readOwnOrphanedSubmissions(ledger, instance.id, (each) => dispatch.holds(each))
   const settle = (submission: Submission, answer: Answer): Transition => {
-    const { step } = dispatch.interpretAnswer(submission, answer)
+    const { step } = submit.interpretAnswer(submission, answer)
     return { submission, poll: null, change: step.change, cause: step.cause, message: step.message, request: null }
   }
   const transitions = [
@@ -126,7 +124,7 @@ async function rescueOrphans(
   return rescued
 }
 
-const upkeepEveryMs = 30_000
+const upkeepEveryMs = 60_000
 
 /** If the clock is set a week ahead, catching up takes 0.1 s. If it is set back, this work is only delayed. */
 const hourly = '1 * * * *'

@@ -1,12 +1,15 @@
 import type pg from 'pg'
 import { type PollQueue, readPlannedPolls } from '../ledger/queue.ts'
 import { type ProcessingTime, readProcessingTimes } from '../ledger/snapshot.ts'
-import type { WrittenStep } from '../model/dispatch.ts'
+import type { PollLoad, RequestDemand, WrittenStep } from '../model/dispatch.ts'
 import { endStates, type MovedPoll, type PlannedPoll } from '../model/submission.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { makePerResource, type Resource } from '../resources.ts'
 import type { LoopPart } from './loop.ts'
 import { type BudgetPressure, PollSchedule } from './pollSchedule.ts'
+
+/** Ready records are counted up to this. More hardly change a poll's price, and counting costs more than sending. */
+export const readyRecordsCountedMax = 1_000
 
 /** Plans the polls of all resources: keeps their schedules and what polls compete with. */
 export class PollPlanner {
@@ -16,9 +19,12 @@ export class PollPlanner {
   /** Submissions in each of the last windows, the newest last. */
   #submissionsByWindow: number[] = []
   #windowBeganMs = 0
+  readonly #captureWindow: number
+  #outboxRowsWaiting = 0
 
-  constructor(windowMs: number) {
+  constructor(windowMs: number, captureWindow = readyRecordsCountedMax) {
     this.#windowMs = windowMs
+    this.#captureWindow = captureWindow
     this.#schedules = makePerResource(() => new PollSchedule([], windowMs))
   }
 
@@ -31,6 +37,20 @@ export class PollPlanner {
         this.#windowMs,
       )
     })
+  }
+
+  noteOutboxRowsWaiting(rows: number): void {
+    this.#outboxRowsWaiting = rows
+  }
+
+  /**
+   * Adds the outbox's waiting rows only while the ledger holds many queued records. Otherwise these rows may have been
+   * captured since they were counted, and would count twice.
+   */
+  noteDemand({ limit, submissionsReady }: RequestDemand, { submissionsSent, tracked }: PollLoad, nowMs: number): void {
+    const isFull = submissionsReady >= Math.min(this.#captureWindow, readyRecordsCountedMax) / 2
+    const submissionsWaiting = submissionsReady + (isFull ? this.#outboxRowsWaiting : 0)
+    this.updatePressure({ limit, submissionsWaiting, submissionsSent, accepted: tracked, nowMs })
   }
 
   updatePressure({ limit, submissionsWaiting, submissionsSent, accepted, nowMs }: PlannerInput): void {

@@ -35,7 +35,7 @@ const quickMs = 2_500
 /** After this time no further batch begins, and after half of it no further row alone. */
 const roundMaxMs = 10_000
 /** Until this instance notices what others left to be written back, such as the outcomes of commands. */
-const idleMs = 5_000
+const idleMs = 10_000
 const gatherMs = 200
 
 /**

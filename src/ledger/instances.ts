@@ -1,6 +1,6 @@
 import type { ProblemKind } from '../model/problem.ts'
 import type { PollClaim, Submission } from '../model/submission.ts'
-import { type Database, inTransaction, type Pool } from '../postgres/database.ts'
+import { type Database, epochMsSql, inTransaction, type Pool } from '../postgres/database.ts'
 import { assertBindingMatchesService, type LedgerBinding, ledgerBindingSql, type ServiceIdentity } from './binding.ts'
 import { historyColumnsSql, type LookedFor, nothingLookedFor } from './history/history.ts'
 import type { HistoryReading } from './history/judgeHistory.ts'
@@ -25,8 +25,12 @@ export interface HeartbeatAnswer {
   history: HistoryReading | null
   /** True if an instance died that was sending records or polling. */
   hasOrphans: boolean
-  /** True if the database's clock was set back (clockWatch.ts). */
+  /** True if the database's clock was set back since an instance's last heartbeat (clockSetBack.ts). */
   isClockBack: boolean
+  /** The database's clock, in epoch milliseconds. */
+  dbMs: number
+  /** True if the ledger has the settings of this instance. */
+  hasLedgersSettings: boolean
 }
 
 /**
@@ -46,8 +50,8 @@ export async function writeHeartbeat(
     `with beat as (
        insert into outboxd.instance as i (id, version, host, settings) values ($1, $2, $3, $8)
        on conflict (id) do update set beat_at = clock_timestamp(), beats = i.beats + 1,
-         unbroken_since = case when ${isInstanceAliveSql('i')} then i.unbroken_since else clock_timestamp() end
-       returning beats, beat_at - unbroken_since as lived
+         started_at = case when ${isInstanceAliveSql('i')} then i.started_at else clock_timestamp() end
+       returning beats, beat_at - started_at as lived
      )
      select beat.beats::float8 as beats,
        beat.lived > $4 * interval '1 ms' and (exists (
@@ -61,7 +65,10 @@ export async function writeHeartbeat(
            select from outboxd.instance other where other.id = r.instance_id and ${isInstanceAliveSql('other')}
          )
        )) as "hasOrphans",
-       exists (select from outboxd.clock where seen_at > clock_timestamp() + $7 * interval '1 ms') as "isClockBack",
+       -- sees the heartbeats as they were before this one
+       exists (select from outboxd.instance i where i.beat_at > clock_timestamp() + $7 * interval '1 ms') as "isClockBack",
+       ${epochMsSql('clock_timestamp()')} as "dbMs",
+       exists (select from outboxd.ledger l where l.settings = $8::jsonb) as "hasLedgersSettings",
        ${ledgerBindingSql} as ledger, h.is_new is not null as "hasLedger", ${historyColumnsSql}
      from beat left join outboxd.history($1, $5, $6) h on true`,
     [
@@ -98,7 +105,7 @@ export async function readOrphanedSubmissions(db: Database, instanceId: string):
     `select ${submissionColumnsSql} from outboxd.submission s
      where s.state = 'sending' and not s.probing and s.instance_id <> $1 and exists (
        select from outboxd.instance me
-       where me.id = $1 and me.beat_at - me.unbroken_since > $2 * interval '1 ms' and ${isInstanceAliveSql('me')}
+       where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms' and ${isInstanceAliveSql('me')}
      ) and not exists (
        select from outboxd.instance i
        where i.id = s.instance_id and ${isInstanceAliveSql('i')}
@@ -143,7 +150,7 @@ export async function takeOverPolls(
        select from outboxd.instance i where i.id = r.instance_id and ${isInstanceAliveSql('i')}
      ) and exists (
        select from outboxd.instance me
-       where me.id = $1 and me.beat_at - me.unbroken_since > $2 * interval '1 ms' and ${isInstanceAliveSql('me')}
+       where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms' and ${isInstanceAliveSql('me')}
      ))`,
     [instanceId, heartbeatSilenceMaxMs],
   )
@@ -183,7 +190,7 @@ export async function deleteStaleInstances(db: Database): Promise<void> {
 export const heartbeatSilenceMaxMs = 5_000
 
 /** A smaller step back of the clock is ignored. Gradual corrections of a clock stay far below this. */
-export const clockToleranceMs = 2_000
+const clockToleranceMs = 2_000
 
 export const isInstanceAliveSql = (instanceAlias: string) =>
   `(${instanceAlias}.stopped_at is null and ${instanceAlias}.beat_at > clock_timestamp() - interval '${heartbeatSilenceMaxMs} milliseconds')`
@@ -195,7 +202,7 @@ const instanceProblemKinds = [
   'settings_differ',
   'credentials_broken',
   'host_failing',
-  'log_failing',
+  'clock_off',
 ] as const satisfies ProblemKind[]
 
 /** A failed part of the daemon runs again within this time. */

@@ -157,10 +157,9 @@ export class PollQueue {
   /** Moves polls that nobody works on. Does nothing while the ledger may have lost data. Runs in a transaction. */
   async move(db: Database, moves: readonly MovedPoll[]): Promise<void> {
     const { rows } = await db.query<{ id: string }>(
-      `select s.id from outboxd.submission s join outboxd.poll p on p.submission_id = s.id
-       where s.id = any($1::uuid[]) and s.state = 'accepted' and not p.is_under_way
-         and (select lost_at is null from outboxd.ledger)
-       order by s.id for no key update of s skip locked`,
+      `select id from outboxd.submission
+       where id = any($1::uuid[]) and state = 'accepted' and (select lost_at is null from outboxd.ledger)
+       order by id for no key update skip locked`,
       [moves.map(({ submissionId }) => submissionId)],
     )
     // Only planned polls: a claim that fetched one may have been committed since.

@@ -1,4 +1,4 @@
-import type { Resource, ResourceEndpoint } from '../resources.ts'
+import type { ResourceEndpoint } from '../resources.ts'
 
 export interface ServiceRequest {
   endpoint: ResourceEndpoint
@@ -152,13 +152,4 @@ export interface AnswerReading {
   /** A 401 causes a pause only if a new token gets 401, too. */
   pause: PauseToRaise | null
   summary: string
-}
-
-export interface RequestDeps {
-  send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
-  isRefusedForAge(accessToken: string, answer: Answer): boolean
-  /** True if a further token was refused, too, so that one more will not help. */
-  isRefusedAgain(accessToken: string, answer: Answer, submissionId: string): boolean
-  read(answer: Answer, resource: Resource): AnswerReading
-  newKey(): string
 }

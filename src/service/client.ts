@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { Config, Credentials } from '../config.ts'
 import { type Answer, isSuccessStatus, type ServiceRequest } from '../model/service.ts'
 import { routeOf } from '../resources.ts'
-import { createHttpClient, type HttpAnswer, type HttpRequest } from './http.ts'
+import { createHttpClient, type HttpAnswer, type HttpClient, type HttpRequest } from './http.ts'
 import { parseAnswerJson } from './readJson.ts'
 import { compileSecrets, redactAndBoundText } from './redactSecrets.ts'
 import { findAnyErrorCode, parseUsableId, tokenResponseSchema } from './responses.ts'
@@ -32,13 +32,15 @@ interface ServiceClientDeps {
    * last.
    */
   onCertificate?: (expiresAtMs: number) => void
+  /** Called with each answer of the service or the issuer; null for a request that did not leave. */
+  onAnswer?: (answer: HttpAnswer | null) => void
 }
 
 /**
  * Sends requests to the service (docs/reference/interface.md, 4). Never throws because of the service or the network.
  */
 export function createServiceClient(deps: ServiceClientDeps) {
-  const { service, credentials, maxInFlight, clock, onCertificate } = deps
+  const { service, credentials, maxInFlight, clock, onCertificate, onAnswer = () => {} } = deps
   const ends = new Map<string, number>()
   const http = createHttpClient({
     clock,
@@ -51,6 +53,11 @@ export function createServiceClient(deps: ServiceClientDeps) {
       onCertificate?.(Math.min(...ends.values()))
     },
   })
+  const exchange: HttpClient['exchange'] = async (request) => {
+    const answer = await http.exchange(request)
+    onAnswer(answer)
+    return answer
+  }
   const api = splitBaseUrl(service.baseUrl)
   const issuer = splitBaseUrl(service.authUrl)
 
@@ -58,7 +65,7 @@ export function createServiceClient(deps: ServiceClientDeps) {
     const headers = { ...requestHeaders, authorization: `Bearer ${accessToken}`, ...request.headers }
     const path = api.prefix + request.path
     const { clientSecret } = credentials()
-    const answer = await http.exchange({ ...request, origin: api.origin, path, headers, mayLeave })
+    const answer = await exchange({ ...request, origin: api.origin, path, headers, mayLeave })
     return answer && answerFrom(answer, [accessToken, clientSecret], clock.nowMs(), api.origin + path)
   }
 
@@ -75,7 +82,7 @@ export function createServiceClient(deps: ServiceClientDeps) {
 
     async requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null> {
       const { clientId, clientSecret } = credentials()
-      const answer = await http.exchange({ ...tokenRequest(issuer, clientId, clientSecret), mayLeave })
+      const answer = await exchange({ ...tokenRequest(issuer, clientId, clientSecret), mayLeave })
       if (answer === null) return null
       if (answer.kind === 'response' && isSuccessStatus(answer.status))
         return readToken(answer, service.expiresInUnitMs, clock.nowMs())

@@ -8,23 +8,20 @@ type Method = 'GET' | 'POST'
 
 export type TokenFetchReason = 'missing' | 'renewal'
 
-interface TokenCacheDeps {
+/** Where tokens come from. */
+export interface TokenSource {
+  /** Makes a token request within the budget. @returns `not-now` if the request did not leave */
+  fetch(why: TokenFetchReason): Promise<TokenAnswer | 'not-now'>
+  /** True if a token and a request never fit into one window. */
+  isOneAtATime(): boolean
+  /** Reads client id and secret again. @returns true if they changed */
+  renewSecret(): boolean
+}
+
+interface TokenCacheOptions {
   clock: Clock
   /** A token is renewed this long before its end, but not before half of its lifetime. */
   refreshMs: number
-  requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null>
-  /** Claims a request of the budget and makes it. @returns `not-now` if the request did not leave */
-  spendRequest(
-    request: (mayLeave: () => boolean) => Promise<TokenAnswer | null>,
-    why: TokenFetchReason,
-  ): Promise<TokenAnswer | 'not-now'>
-  /** True if a token and a request never fit into one window. */
-  isOneAtATime(): boolean
-  /**
-   * Reads client id and secret again.
-   * @returns true if they changed
-   */
-  renewSecret(): boolean
   breached(kind: Breach): void
 }
 
@@ -69,7 +66,7 @@ interface Held {
 export type TokenCache = ReturnType<typeof createTokenCache>
 
 /** Holds the access token that all requests of this process share (docs/reference/interface.md, 5). */
-export function createTokenCache(deps: TokenCacheDeps) {
+export function createTokenCache(source: TokenSource, { clock, refreshMs, breached }: TokenCacheOptions) {
   let held: Held | null = null
   let rejected: Held | null = null
   const refusals = createRefusalMemory()
@@ -79,9 +76,9 @@ export function createTokenCache(deps: TokenCacheDeps) {
 
   async function fetch(need: TokenFetchReason): Promise<TokenVerdict> {
     // The token's age counts from before the request, so that a slow answer does not make the token look younger.
-    const sent = { ageMs: deps.clock.stopwatch(), atMs: deps.clock.nowMs() }
-    let fetched = await deps.spendRequest(deps.requestToken, need)
-    if (isRefused(fetched) && deps.renewSecret()) fetched = await deps.spendRequest(deps.requestToken, need)
+    const sent = { ageMs: clock.stopwatch(), atMs: clock.nowMs() }
+    let fetched = await source.fetch(need)
+    if (isRefused(fetched) && source.renewSecret()) fetched = await source.fetch(need)
     if (fetched === 'not-now' || wasProcessSuspended(fetched.answer)) return { kind: 'not-now' }
     if (fetched.token === null) return refused(fetched)
     held = hold(fetched.token, sent)
@@ -91,20 +88,20 @@ export function createTokenCache(deps: TokenCacheDeps) {
   }
 
   function refused({ answer }: TokenAnswer): TokenVerdict {
-    if (answer.kind === 'response' && isSuccessStatus(answer.status)) deps.breached('unreadable_answer')
+    if (answer.kind === 'response' && isSuccessStatus(answer.status)) breached('unreadable_answer')
     if (held !== null) held.renewAgeMs = held.ageMs() + renewalPauseMs
     return { kind: 'pause', pause: readPauseFromTokenAnswer(answer) }
   }
 
   function hold(token: Token, sent: { ageMs: () => number; atMs: number }): Held {
-    if (token.lifetimeMs === null) deps.breached('unreadable_answer')
+    if (token.lifetimeMs === null) breached('unreadable_answer')
     const lifetimeMs = token.lifetimeMs ?? assumedLifetimeMs
     return {
       accessToken: token.accessToken,
       ageMs: sent.ageMs,
       lifetimeMs,
       expiresAtMs: sent.atMs + lifetimeMs,
-      renewAgeMs: Math.max(lifetimeMs - deps.refreshMs, lifetimeMs / 2),
+      renewAgeMs: Math.max(lifetimeMs - refreshMs, lifetimeMs / 2),
       isUsed: false,
       isAccepted: false,
       replacesRefused: rejected !== null,
@@ -143,7 +140,7 @@ export function createTokenCache(deps: TokenCacheDeps) {
    * before the window has room for a request.
    */
   function isOver({ ageMs, lifetimeMs, isUsed }: Held): boolean {
-    return ageMs() >= lifetimeMs && (isUsed || !deps.isOneAtATime())
+    return ageMs() >= lifetimeMs && (isUsed || !source.isOneAtATime())
   }
 
   return {

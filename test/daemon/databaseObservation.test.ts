@@ -64,11 +64,14 @@ function replaced<T extends object>(object: T, others: Record<string, unknown>):
 }
 
 /** @param waiting number of rows that the outbox says wait; null: the outbox is away */
-function setup(waiting?: { rows: number | null; counts: number }) {
+function setup(waiting?: { rows: number | null; counts: number }, hasLedgersSettings = false) {
   const outbox = waiting === undefined ? databases.outbox : saying(databases.outbox, waiting)
   const { context, ...told } = contextOf({ ...databases, outbox })
   const backlog: number[] = []
-  const observing = createDatabaseObservation(context, (rows) => void backlog.push(rows))
+  const observing = createDatabaseObservation(context, {
+    heartbeat: { hasLedgersSettings },
+    planner: { noteOutboxRowsWaiting: (rows) => void backlog.push(rows) },
+  })
   const shown = () =>
     told.toldOf('metrics.setSnapshot').map(([, snapshot]) => (snapshot as { outboxWaiting: number }).outboxWaiting)
   return { ...observing, ...told, backlog, shown, warned: () => told.toldOf('log.warn').map(([, event]) => event) }
@@ -133,7 +136,12 @@ test('the daemon begins anew also while the ledger’s numbers cannot be read', 
   const settings = { ...databases.ownSettings, KEY_ON_FAILURE: 'block' }
   await writeHeartbeat(database.pool, { id: randomUUID(), version: 'test', host: 'other', settings })
   await setSettings(database.pool, settings)
-  await expect(createDatabaseObservation(context, () => {}).runOnce()).rejects.toThrow('timeout')
+  await expect(
+    createDatabaseObservation(context, {
+      heartbeat: { hasLedgersSettings: false },
+      planner: { noteOutboxRowsWaiting() {} },
+    }).runOnce(),
+  ).rejects.toThrow('timeout')
   expect(toldOf('begins anew')).toHaveLength(1)
 })
 

@@ -1,22 +1,44 @@
 import { expect, test } from 'vitest'
-import { createHeartbeat, findInstanceProblems } from '../../src/daemon/heartbeat.ts'
-import { heartbeatSilenceMaxMs } from '../../src/ledger/instances.ts'
+import {
+  computeClockLeadMs,
+  findInstanceProblems,
+  Heartbeat,
+  type InstanceTroubles,
+} from '../../src/daemon/heartbeat.ts'
+import { createWakeup } from '../../src/daemon/loop.ts'
+import { type HeartbeatAnswer, heartbeatSilenceMaxMs } from '../../src/ledger/instances.ts'
 
 function setup() {
-  const state = { nowMs: 0, takesMs: 0, fails: false }
-  const heartbeat = createHeartbeat({
+  const state = { nowMs: 0, takesMs: 0, fails: false, dbAheadMs: 0, isClockBack: false }
+  const warnings: string[] = []
+  class TestHeartbeat extends Heartbeat {
+    protected override async write(): Promise<HeartbeatAnswer> {
+      state.nowMs += state.takesMs
+      if (state.fails) throw new Error('the database is away')
+      const dbMs = state.nowMs + state.dbAheadMs
+      return {
+        beats: 1,
+        history: null,
+        hasOrphans: false,
+        isClockBack: state.isClockBack,
+        dbMs,
+        hasLedgersSettings: true,
+      }
+    }
+  }
+  const heartbeat = new TestHeartbeat({
     clock: {
+      nowMs: () => state.nowMs,
       stopwatch() {
         const startMs = state.nowMs
         return () => state.nowMs - startMs
       },
     },
-    async beat() {
-      state.nowMs += state.takesMs
-      if (state.fails) throw new Error('the database is away')
-    },
-  })
-  return { heartbeat, state }
+    log: { warn: (event: string) => void warnings.push(event) },
+    databases: { history: { note: () => false } },
+    wakeups: { history: createWakeup(), orphans: createWakeup() },
+  } as unknown as ConstructorParameters<typeof Heartbeat>[0])
+  return { heartbeat, state, warnings }
 }
 
 test('an instance may not claim before its first heartbeat', async () => {
@@ -82,20 +104,48 @@ test('a heartbeat that fails does not count, and one lost heartbeat does not sto
   expect(heartbeat.mayClaim()).toBe(true)
 })
 
+const noTroubles: InstanceTroubles = {
+  failing: [],
+  lostClaims: [],
+  lateRequests: 0,
+  unwritten: [],
+  differences: '',
+  brokenCredentials: null,
+  hostFault: null,
+  clockLeadMs: 0,
+}
+
 test('five requests in a row that left too late are a problem, four are not', () => {
   const kinds = (lateRequests: number) =>
-    findInstanceProblems(
-      {
-        failing: [],
-        lostClaims: [],
-        lateRequests,
-        unwritten: [],
-        differences: '',
-        brokenCredentials: null,
-        hostFault: null,
-        logFault: null,
-      },
-      0,
-    ).map(({ kind }) => kind)
+    findInstanceProblems({ ...noTroubles, lateRequests }, 0).map(({ kind }) => kind)
   expect([kinds(4), kinds(5)]).toEqual([[], ['budget_starved']])
+})
+
+test('a difference of more than 5 s between the clocks of host and database is a problem while it lasts', async () => {
+  const { heartbeat, state } = setup()
+  const problems = () => findInstanceProblems({ ...noTroubles, clockLeadMs: heartbeat.clockLeadMs }, 0)
+  state.dbAheadMs = 90_000
+  await heartbeat.runOnce()
+  const detail = 'the clock of this host is 90 s behind the database’s'
+  expect(problems()).toEqual([{ kind: 'clock_off', part: 'clock', detail }])
+  state.dbAheadMs = 4_000
+  await heartbeat.runOnce()
+  expect(problems()).toEqual([])
+})
+
+test('a slow answer does not count as a difference between two clocks', () => {
+  expect(computeClockLeadMs(1_000, 61_000, 2_000)).toBe(0)
+  expect(computeClockLeadMs(1_000, 1_100, 7_000)).toBe(-5_900)
+  expect(computeClockLeadMs(9_000, 69_000, 2_000)).toBe(7_000)
+})
+
+test('a database clock that was set back is told once, and stands until the times were moved', async () => {
+  const { heartbeat, state, warnings } = setup()
+  heartbeat.isClockBack = false
+  state.isClockBack = true
+  await heartbeat.runOnce()
+  state.isClockBack = false
+  await heartbeat.runOnce()
+  expect(heartbeat.isClockBack).toBe(true)
+  expect(warnings).toEqual([expect.stringContaining('set back')])
 })

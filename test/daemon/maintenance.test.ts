@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { InstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
-import { createMaintenanceParts, type MaintenancePartsOptions } from '../../src/daemon/maintenance.ts'
+import { createMaintenanceLoops, type MaintenanceParts } from '../../src/daemon/maintenance.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import type { Answer } from '../../src/model/service.ts'
 import type { Submission } from '../../src/model/submission.ts'
@@ -28,7 +28,7 @@ beforeEach(async () => {
 interface Given {
   env?: Record<string, string>
   on?: Partial<InstanceDatabases>
-  dispatch?: Partial<MaintenancePartsOptions['dispatch']>
+  dispatch?: Partial<MaintenanceParts['dispatch']>
 }
 
 /** The maintenance parts of an instance; `dispatch` says what the dispatcher has in hand. */
@@ -37,23 +37,22 @@ function setup({ env = {}, on = {}, dispatch = {} }: Given = {}) {
   const interpreted: Answer[] = []
   const stopping = new AbortController()
   const backlog: number[] = []
-  const services = createMaintenanceParts(context, {
-    dispatch: {
-      holds: () => false,
-      holdsPoll: () => false,
+  const heartbeat = { mayRescue: () => true, isClockBack: false, hasLedgersSettings: false }
+  const services = createMaintenanceLoops(context, {
+    dispatch: { holds: () => false, holdsPoll: () => false, ...dispatch },
+    submit: {
       interpretAnswer(_, answer) {
         interpreted.push(answer)
         const change = asChange({ state: 'uncertain', error: 'in doubt', errorCode: null })
         return { step: { change, cause: 'uncertain', message: 'in doubt', pause: null }, answer, breach: null }
       },
-      ...dispatch,
     },
-    mayRescue: () => true,
+    heartbeat,
+    planner: { noteOutboxRowsWaiting: (rows) => void backlog.push(rows) },
     onWritten() {},
-    onBacklog: (rows) => void backlog.push(rows),
     stopping: stopping.signal,
   })
-  return { ...services, ...told, interpreted, stopping, backlog }
+  return { ...services, ...told, interpreted, stopping, backlog, heartbeat }
 }
 
 const problems = async (kind: string) =>
@@ -91,7 +90,7 @@ describe('orphans', () => {
     const [one, other] = await sendingBy(randomUUID(), 2)
     await beAlive()
     const { orphans, interpreted, toldOf } = setup()
-    expect(await orphans.runOnce()).toBe(10_000)
+    expect(await orphans.runOnce()).toBe(30_000)
     expect(interpreted).toMatchObject([
       { kind: 'no-answer', sent: true, cause: 'network' },
       { kind: 'no-answer', sent: true, cause: 'network' },
@@ -213,7 +212,7 @@ describe('upkeep', () => {
   test('records without a poll get one at the start, and not in each round', async () => {
     const { upkeep } = setup()
     await loseJob()
-    expect(await upkeep.runOnce()).toBe(30_000)
+    expect(await upkeep.runOnce()).toBe(60_000)
     expect(await ledger.polled()).toHaveLength(1)
     await sql('delete from outboxd_jobs.job')
     await upkeep.runOnce()
@@ -326,12 +325,12 @@ describe('prune', () => {
       return elapsedMs
     }
     const stopping = new AbortController()
-    const dispatch = {} as MaintenancePartsOptions['dispatch']
-    const slow = createMaintenanceParts(context, {
-      dispatch,
-      mayRescue: () => true,
+    const slow = createMaintenanceLoops(context, {
+      dispatch: { holds: () => false, holdsPoll: () => false },
+      submit: {} as MaintenanceParts['submit'],
+      heartbeat: { mayRescue: () => true, isClockBack: false, hasLedgersSettings: false },
+      planner: { noteOutboxRowsWaiting() {} },
       onWritten() {},
-      onBacklog() {},
       stopping: stopping.signal,
     })
     expect(await slow.prune.runOnce()).toBe(0)

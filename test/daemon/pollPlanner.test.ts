@@ -2,12 +2,26 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { PollPlanner, PollPlanUpdates } from '../../src/daemon/pollPlanner.ts'
 import type { ProcessingTime } from '../../src/ledger/snapshot.ts'
+import type { RequestDemand } from '../../src/model/dispatch.ts'
 import type { Resource } from '../../src/resources.ts'
 import { type Fixture, openFixture } from '../commands/fixture.ts'
 
 const WINDOW_MS = 60_000
 const idle = { limit: 100, submissionsWaiting: 0, submissionsSent: 0, accepted: 1, nowMs: 0 }
 const scarce = { ...idle, submissionsWaiting: 500, accepted: 50 }
+
+const demand: RequestDemand = {
+  submissionsReady: 0,
+  pollsDue: 0,
+  rarePollsDue: 0,
+  pollOverdueMs: 0,
+  limit: 100,
+  free: 90,
+  nextDueMs: null,
+  nextFreeMs: null,
+  pauses: [],
+  breaker: null,
+}
 
 /** Ten transactions that all took `ms`. */
 const took = (resource: Resource, ms: number): ProcessingTime[] => Array.from({ length: 10 }, () => ({ resource, ms }))
@@ -18,6 +32,30 @@ function planner(...times: ProcessingTime[]): PollPlanner {
   made.updatePressure(scarce)
   return made
 }
+
+describe('noteDemand', () => {
+  const waiting = (submissionsReady: number, captureWindow: number, outboxRows: number) => {
+    const made = new PollPlanner(WINDOW_MS, captureWindow)
+    const pressures: number[] = []
+    made.updatePressure = ({ submissionsWaiting }) => void pressures.push(submissionsWaiting)
+    made.noteOutboxRowsWaiting(outboxRows)
+    made.noteDemand({ ...demand, submissionsReady }, { tracked: 7, submissionsSent: 4 }, 0)
+    return pressures
+  }
+
+  test('rows in the outbox count if the ledger is full', () => {
+    expect(waiting(1_000, 1_000, 5_000)).toEqual([6_000])
+    expect(waiting(40, 50, 5_000)).toEqual([5_040])
+  })
+
+  test('rows that may have been captured since they were counted do not count twice', () => {
+    expect(waiting(300, 1_000, 700)).toEqual([300])
+  })
+
+  test('a capture window beyond what is counted can be full, too', () => {
+    expect(waiting(1_000, 100_000, 5_000)).toEqual([6_000])
+  })
+})
 
 describe('nextPollDelayMs', () => {
   test('the processing times of data and orders are learned separately', () => {

@@ -13,19 +13,19 @@ function setup() {
   const say = (event: string, fields?: LogFields) => void lines.push({ event, fields })
   const hand = { claims: 2 }
   let drained = () => {}
-  const leaving = stopAndWaitForOutcomes({
-    log: { info: say, warn: say, error: say },
-    async stopTakingWork() {},
+  const dispatch = {
     drained: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         drained = resolve
       }),
-    lostClaims: () => ({ length: hand.claims }),
+    lostClaims: () => Array.from({ length: hand.claims }, () => ({ id: 'claim', submissions: [], sinceMs: 0 })),
     unsettled: () => [record],
     async recoverClaims() {
       if (hand.claims > 0) throw new Error('the database is away')
     },
-  })
+  }
+  const log = { info: say, warn: say, error: say }
+  const leaving = stopAndWaitForOutcomes(dispatch, { log, stopTakingWork: async () => {} })
   return { leaving, lines, hand, drain: () => drained() }
 }
 

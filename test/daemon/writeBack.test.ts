@@ -62,14 +62,14 @@ const problems = async ({ ledger }: Setup) =>
 
 test('due states are written and ticked off', async () => {
   const given = await completed(3)
-  expect(await given.writeBack.runOnce()).toBe(5_000)
+  expect(await given.writeBack.runOnce()).toBe(10_000)
   expect(await counts(given)).toEqual({ written: 3, due: 0 })
 })
 
 test('a full batch is followed by a round at once', async () => {
   const given = await completed(600)
   expect(await given.writeBack.runOnce()).toBe(0)
-  expect(await given.writeBack.runOnce()).toBe(5_000)
+  expect(await given.writeBack.runOnce()).toBe(10_000)
   expect(await counts(given)).toEqual({ written: 600, due: 0 })
 })
 
@@ -178,7 +178,7 @@ describe('only one instance writes back at a time', () => {
     const given = await completed(1)
     const other = await given.connect()
     await other.query(`begin; select pg_advisory_xact_lock(7166, 'outboxd.submission'::regclass::oid::int)`)
-    expect(await given.writeBack.runOnce()).toBe(5_000)
+    expect(await given.writeBack.runOnce()).toBe(10_000)
     expect(await counts(given)).toEqual({ written: 0, due: 1 })
   })
 

@@ -69,15 +69,6 @@ test('a heartbeat says if an instance died that was sending a record', async () 
   expect(await hasOrphans()).toBe(true)
 })
 
-test('a heartbeat says if the database’s clock was set back', async () => {
-  const me = instance()
-  const isClockBack = async () => (await writeHeartbeat(ledger.pool, me)).isClockBack
-  await ledger.pool.query('delete from outboxd.clock')
-  expect(await isClockBack()).toBe(false)
-  await ledger.pool.query(`insert into outboxd.clock (seen_at) values (clock_timestamp() + interval '1 h')`)
-  expect(await isClockBack()).toBe(true)
-})
-
 test('a record that was sent by an instance without any heartbeat is orphaned', async () => {
   const id = await sendingBy(instance())
   expect(await orphaned(await steady())).toEqual([id])

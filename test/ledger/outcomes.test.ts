@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { interpretSubmitAnswer } from '../../src/daemon/submit/submit.ts'
+import { Submit } from '../../src/daemon/submit/submit.ts'
 import { lockBudget } from '../../src/ledger/budget.ts'
 import { readOrphanedSubmissions, takeOverPolls, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { writeStepsAndReleaseKeys } from '../../src/ledger/outcomes.ts'
 import type { ClaimedPoll } from '../../src/model/dispatch.ts'
 import type { Submission } from '../../src/model/submission.ts'
-import { readSubmitAnswer } from '../../src/service/readAnswer.ts'
 import { response } from '../support/answers.ts'
 import { breakerAnswer, fails, openBreaker } from '../support/breaker.ts'
 import type { GivenChange } from '../support/change.ts'
@@ -300,18 +299,13 @@ describe('a batch of outcomes', () => {
 
   test('is written even if a text was cut within an emoji (it was refused, and tried again for ever)', async () => {
     const submission = await sending()
-    const deps = {
-      policy: 'hold',
-      serverErrorPolicy: 'retry',
-      read: readSubmitAnswer,
-      firstPollMs: () => 0,
-      newKey: randomUUID,
-    } as const
-    const { step } = interpretSubmitAnswer(
-      deps,
-      submission,
-      response(400, { code: 'E001', message: `${'x'.repeat(499)}😀` }),
+    const submit = new Submit(
+      { config: { uncertainPolicy: 'hold', serverErrorPolicy: 'retry' }, client: { send: async () => null } },
+      { isRefusedForAge: () => false, isRefusedAgain: () => false },
+      { nextPollDelayMs: () => 0 },
     )
+    const refusal = response(400, { code: 'E001', message: `${'x'.repeat(499)}😀` })
+    const { step } = submit.interpretAnswer(submission, refusal)
     expect(step.message?.isWellFormed()).toBe(true)
     const torn = { ...step, message: `${step.message}\ud83d` } // as if a part before had cut it
     const { written } = await dispatch.writeOutcomes(

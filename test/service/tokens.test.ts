@@ -2,7 +2,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
 import type { Answer, Breach } from '../../src/model/service.ts'
 import type { TokenAnswer } from '../../src/service/client.ts'
-import { createTokenCache, type TokenFetchReason } from '../../src/service/tokens.ts'
+import { createTokenCache, type TokenFetchReason, type TokenSource } from '../../src/service/tokens.ts'
 import { response } from '../support/answers.ts'
 
 test('the first caller fetches a token, and the next gets the same', async () => {
@@ -321,13 +321,13 @@ function setup({ isOneAtATime = false } = {}) {
   let newSecrets = 0
   let meanwhile = () => {}
   let answered = Promise.resolve()
-  const tokens = createTokenCache({
-    clock,
-    refreshMs: 300_000,
-    breached: (kind) => breaches.push(kind),
-    renewSecret: () => newSecrets-- > 0,
+  const source: TokenSource = {
     isOneAtATime: () => isOneAtATime,
-    async requestToken() {
+    renewSecret: () => newSecrets-- > 0,
+    async fetch(need) {
+      needs.push(need)
+      if (budget.broken) throw new Error('the database is away')
+      if (budget.free-- <= 0) return 'not-now'
       asked++
       const done = Promise.withResolvers<void>()
       answered = done.promise
@@ -336,12 +336,9 @@ function setup({ isOneAtATime = false } = {}) {
       setImmediate(done.resolve)
       return queued.shift() ?? token(`t${asked}`, 3_600_000)
     },
-    async spendRequest(request, need) {
-      needs.push(need)
-      if (budget.broken) throw new Error('the database is away')
-      return (budget.free-- > 0 ? await request(() => true) : null) ?? 'not-now'
-    },
-  })
+  }
+  const options = { clock, refreshMs: 300_000, breached: (kind: Breach) => void breaches.push(kind) }
+  const tokens = createTokenCache(source, options)
   const issuer = {
     asked: () => asked,
     next: (answer: TokenAnswer | Promise<TokenAnswer>) => queued.push(answer),

@@ -99,10 +99,12 @@ export const mutations = {
         to: ``,
       },
       {
-        file: 'src/daemon/dispatch/dispatcher.ts',
-        from: `requests.follow(sent, () => answers.ended(sent, working))`,
-        to: `requests.follow(sent, () =>
-        answers.ended(sent, working.finally(() => new Promise((resolve) => setTimeout(resolve, 200)))))`,
+        file: 'src/daemon/dispatch/dispatch.ts',
+        from: `    const attempted = await working
+`,
+        to: `    const attempted = await working
+    await new Promise((resolve) => setTimeout(resolve, 200))
+`,
       },
     ],
     idempotency: 'ignore',

@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts'
-import { type Answer, isHostFault } from '../../model/service.ts'
+import type { NoAnswerCause } from '../../model/service.ts'
 
 const waitMinMs = 1_000
 const waitMaxMs = 60_000
@@ -19,9 +19,9 @@ export class HostWatch {
   }
 
   /** Learns from each answer to a request, or from null for one that did not leave. */
-  note(answer: Answer | null): void {
+  note(answer: { kind: 'response' } | { kind: 'no-answer'; cause: NoAnswerCause; detail: string } | null): void {
     if (answer === null) return
-    if (!isHostFault(answer)) {
+    if (answer.kind === 'response' || answer.cause !== 'host') {
       this.#fault = null
       return
     }

@@ -1,35 +1,53 @@
 import type { Claims } from '../../ledger/claims.ts'
 import type { PollClaim, Submission } from '../../model/submission.ts'
 
-interface InFlight {
+export interface RequestInFlight {
   /** Null for a question. */
   submission: Submission | null
   poll: PollClaim | null
 }
 
-export function createInFlightTracker({ onFailed, onRoom }: { onFailed(error: unknown): void; onRoom(): void }) {
-  const running = new Map<InFlight, Promise<void>>()
-  return {
-    /** @param finishing resolves when the outcome is written */
-    follow(request: InFlight, finishing: () => Promise<void>): void {
-      running.set(request, Promise.resolve())
-      const finished = finishing()
-        .catch(onFailed)
-        .then(() => {
-          running.delete(request)
-          onRoom()
-        })
-      running.set(request, finished)
-    },
-    count: (): number => running.size,
-    polls: (): PollClaim[] => [...running.keys()].flatMap(({ poll }) => poll ?? []),
-    sending: (): Submission[] =>
-      [...running.keys()].flatMap(({ submission, poll }) => (submission === null || poll !== null ? [] : submission)),
-    /** Submissions whose outcome is not written. */
-    held: (): Submission[] => [...running.keys()].flatMap(({ submission }) => submission ?? []),
-    async drained(): Promise<void> {
-      while (running.size > 0) await Promise.all(running.values())
-    },
+/** The requests whose outcome is not written yet. */
+export class InFlight {
+  readonly #running = new Map<RequestInFlight, Promise<void>>()
+  readonly #onRoom: () => void
+
+  constructor(onRoom: () => void) {
+    this.#onRoom = onRoom
+  }
+
+  /** @param ending resolves when the outcome is written, and never rejects */
+  follow(request: RequestInFlight, ending: () => Promise<void>): void {
+    this.#running.set(request, Promise.resolve())
+    const ended = ending().then(() => {
+      this.#running.delete(request)
+      this.#onRoom()
+    })
+    this.#running.set(request, ended)
+  }
+
+  count(): number {
+    return this.#running.size
+  }
+
+  polls(): PollClaim[] {
+    return [...this.#running.keys()].flatMap(({ poll }) => poll ?? [])
+  }
+
+  /** Submissions that are sent, not polled. */
+  sending(): Submission[] {
+    return [...this.#running.keys()].flatMap(({ submission, poll }) =>
+      submission === null || poll !== null ? [] : submission,
+    )
+  }
+
+  /** Submissions whose outcome is not written, polled ones too. */
+  held(): Submission[] {
+    return [...this.#running.keys()].flatMap(({ submission }) => submission ?? [])
+  }
+
+  async drained(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running.values())
   }
 }
 
@@ -44,16 +62,34 @@ export interface LostClaim {
  * Keeps claims until their COMMIT is known to have succeeded or failed. A COMMIT can hang while a disk or a standby is
  * away, and take effect much later.
  */
-export function createLostClaimStore(nowMs: () => number, claims: Pick<Claims, 'requeueUnsentClaim'>) {
-  const lost = new Map<string, LostClaim>()
-  return {
-    remember: (id: string, submissions: readonly Submission[]) =>
-      void lost.set(id, { id, submissions, sinceMs: nowMs() }),
-    forget: (id: string) => void lost.delete(id),
-    has: (id: string): boolean => lost.has(id),
-    async recover(): Promise<void> {
-      for (const id of [...lost.keys()]) if (await claims.requeueUnsentClaim(id)) lost.delete(id)
-    },
-    list: (): LostClaim[] => [...lost.values()],
+export class LostClaims {
+  readonly #lost = new Map<string, LostClaim>()
+  readonly #claims: Pick<Claims, 'requeueUnsentClaim'>
+  readonly #nowMs: () => number
+
+  constructor(claims: Pick<Claims, 'requeueUnsentClaim'>, nowMs: () => number) {
+    this.#claims = claims
+    this.#nowMs = nowMs
+  }
+
+  remember(id: string, submissions: readonly Submission[]): void {
+    this.#lost.set(id, { id, submissions, sinceMs: this.#nowMs() })
+  }
+
+  forget(id: string): void {
+    this.#lost.delete(id)
+  }
+
+  has(id: string): boolean {
+    return this.#lost.has(id)
+  }
+
+  list(): LostClaim[] {
+    return [...this.#lost.values()]
+  }
+
+  /** Queues the records of these claims again, as far as the fate of the claims is known. */
+  async recover(): Promise<void> {
+    for (const id of [...this.#lost.keys()]) if (await this.#claims.requeueUnsentClaim(id)) this.#lost.delete(id)
   }
 }

@@ -1,23 +1,13 @@
+import { setTimeout } from 'node:timers/promises'
 import type { BreakerSign, OutcomeBatch } from '../../model/dispatch.ts'
 import type { Change, Transition } from '../../model/submission.ts'
+import { classifyDatabaseError } from '../../postgres/database.ts'
+import type { DaemonContext } from '../context.ts'
 
 export interface UnwrittenOutcome {
   submissionId: string
   sinceMs: number
   error: unknown
-}
-
-export interface OutcomeWriterDeps<Written> {
-  nowMs(): number
-  writeOutcomes(batch: OutcomeBatch): Promise<Written>
-  /** @see src/postgres/sqlState.ts */
-  classifyDatabaseError(error: unknown): 'moment' | 'piece' | 'everyone'
-  onWritten(result: Written, batch: OutcomeBatch): void
-  onFailed(error: unknown, batch: OutcomeBatch): void
-  onTextsLeftOut(error: unknown, batch: OutcomeBatch): void
-  /** Called when an outcome is given up. The record stays `sending` until the loop `orphans` settles the record. */
-  onAbandoned(error: unknown, batch: OutcomeBatch): void
-  waitMs(ms: number): Promise<void>
 }
 
 export type OutcomeToWrite = Omit<OutcomeBatch, 'transitions'> & { transition: Transition | null }
@@ -30,8 +20,6 @@ export const emptyOutcome: OutcomeToWrite = {
   remaining: null,
 }
 
-export type OutcomeWriter = ReturnType<typeof createOutcomeWriter>
-
 const retryMs = 500
 const asideMs = 1_000
 
@@ -39,6 +27,11 @@ interface Piece extends PromiseWithResolvers<void> {
   batch: OutcomeBatch
   sinceMs: number
   error: unknown
+}
+
+interface WriterContext {
+  clock: Pick<DaemonContext['clock'], 'nowMs'>
+  log: Pick<DaemonContext['log'], 'error'>
 }
 
 /**
@@ -50,94 +43,123 @@ interface Piece extends PromiseWithResolvers<void> {
  *
  *     a passing failure (a lock)       tried again each second, apart from the others
  *     refused by the database          written without the texts of the answer
- *     refused without the texts, too   given up
+ *     refused without the texts, too   given up: the record stays `sending` until the loop `orphans` settles it
  */
-export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>) {
-  const unwritten = new Set<Piece>()
-  let gathered: Piece[] = []
-  let isWriting = false
-  let aside: Piece[] = []
-  let isWritingAside = false
+export class OutcomeWriter {
+  readonly #write: (batch: OutcomeBatch) => Promise<void>
+  readonly #context: WriterContext
+  readonly #waitMs: (ms: number) => Promise<unknown>
+  readonly #unwritten = new Set<Piece>()
+  #gathered: Piece[] = []
+  #isWriting = false
+  #aside: Piece[] = []
+  #isWritingAside = false
 
-  async function writeGathered(): Promise<void> {
-    isWriting = true
-    while (gathered.length > 0) {
-      const group = gathered
-      gathered = []
-      const end = await persist(merge(group.map(({ batch }) => batch)), group)
-      for (const piece of group) await (end === 'written' ? piece.resolve() : writeAlone(piece))
-    }
-    isWriting = false
+  /** @param write writes a batch in one transaction */
+  constructor(
+    write: (batch: OutcomeBatch) => Promise<void>,
+    context: WriterContext,
+    waitMs: (ms: number) => Promise<unknown> = setTimeout,
+  ) {
+    this.#write = write
+    this.#context = context
+    this.#waitMs = waitMs
   }
 
-  async function writeAlone(piece: Piece): Promise<void> {
+  /** Resolves when the outcome is written or given up. */
+  async add({ transition, ...rest }: OutcomeToWrite): Promise<void> {
+    const piece: Piece = {
+      ...Promise.withResolvers<void>(),
+      batch: { ...rest, transitions: transition === null ? [] : [transition] },
+      sinceMs: this.#context.clock.nowMs(),
+      error: null,
+    }
+    this.#unwritten.add(piece)
+    this.#gathered.push(piece)
+    if (!this.#isWriting) void this.#writeGathered()
+    await piece.promise
+    this.#unwritten.delete(piece)
+  }
+
+  unwritten(): UnwrittenOutcome[] {
+    return [...this.#unwritten].flatMap(({ batch, sinceMs, error }) =>
+      batch.transitions.map(({ submission }) => ({ submissionId: submission.id, sinceMs, error })),
+    )
+  }
+
+  async #writeGathered(): Promise<void> {
+    this.#isWriting = true
+    while (this.#gathered.length > 0) {
+      const group = this.#gathered
+      this.#gathered = []
+      const end = await this.#persist(merge(group.map(({ batch }) => batch)), group)
+      for (const piece of group) await (end === 'written' ? piece.resolve() : this.#writeAlone(piece))
+    }
+    this.#isWriting = false
+  }
+
+  async #writeAlone(piece: Piece): Promise<void> {
     const { batch } = piece
-    let end = await persist(batch, [piece])
+    let end = await this.#persist(batch, [piece])
     if (end !== 'written' && batch.transitions.length > 0 && hasRest(batch)) {
       const rest = { ...(end === 'piece' ? withoutTexts(batch, piece.error) : batch), transitions: [] }
-      await persist(rest, [])
+      await this.#persist(rest, [])
       piece.batch = { ...nothing, transitions: batch.transitions }
-      return writeAlone(piece)
+      return this.#writeAlone(piece)
     }
     if (end === 'piece') {
-      deps.onTextsLeftOut(piece.error, batch)
-      end = await persist(withoutTexts(batch, piece.error), [piece])
-      if (end === 'piece') deps.onAbandoned(piece.error, batch)
+      this.#tell(
+        'database refused an outcome: the daemon writes it without the texts of the answer',
+        piece.error,
+        batch,
+      )
+      end = await this.#persist(withoutTexts(batch, piece.error), [piece])
+      if (end === 'piece') this.#tell(givenUpMessage, piece.error, batch)
     }
     if (end !== 'moment') return piece.resolve()
-    aside.push(piece)
-    if (!isWritingAside) void writeAside()
+    this.#aside.push(piece)
+    if (!this.#isWritingAside) void this.#writeAside()
   }
 
   /** Writes one outcome at a time, so that only one connection waits for locks. */
-  async function writeAside(): Promise<void> {
-    isWritingAside = true
-    while (aside.length > 0) {
-      await deps.waitMs(asideMs)
-      const pieces = aside
-      aside = []
-      for (const piece of pieces) await writeAlone(piece)
+  async #writeAside(): Promise<void> {
+    this.#isWritingAside = true
+    while (this.#aside.length > 0) {
+      await this.#waitMs(asideMs)
+      const pieces = this.#aside
+      this.#aside = []
+      for (const piece of pieces) await this.#writeAlone(piece)
     }
-    isWritingAside = false
+    this.#isWritingAside = false
   }
 
-  async function persist(batch: OutcomeBatch, pieces: readonly Piece[]): Promise<'written' | 'moment' | 'piece'> {
+  async #persist(batch: OutcomeBatch, pieces: readonly Piece[]): Promise<'written' | 'moment' | 'piece'> {
     for (;;) {
       try {
-        deps.onWritten(await deps.writeOutcomes(batch), batch)
+        await this.#write(batch)
         return 'written'
       } catch (error) {
-        deps.onFailed(error, batch)
+        this.#tell('outcome could not be written: the daemon tries again', error, batch)
         for (const piece of pieces) piece.error = error
-        const blame = deps.classifyDatabaseError(error)
+        const blame = classifyDatabaseError(error, 'outcome')
         if (blame !== 'everyone') return blame
-        await deps.waitMs(retryMs)
+        await this.#waitMs(retryMs)
       }
     }
   }
 
-  const pieceOf = (batch: OutcomeBatch): Piece => ({
-    ...Promise.withResolvers<void>(),
-    batch,
-    sinceMs: deps.nowMs(),
-    error: null,
-  })
-
-  return {
-    async add({ transition, ...rest }: OutcomeToWrite): Promise<void> {
-      const piece = pieceOf({ ...rest, transitions: transition === null ? [] : [transition] })
-      unwritten.add(piece)
-      gathered.push(piece)
-      if (!isWriting) void writeGathered()
-      await piece.promise
-      unwritten.delete(piece)
-    },
-    unwritten: (): UnwrittenOutcome[] =>
-      [...unwritten].flatMap(({ batch, sinceMs, error }) =>
-        batch.transitions.map(({ submission }) => ({ submissionId: submission.id, sinceMs, error })),
-      ),
+  #tell(message: string, error: unknown, { transitions }: OutcomeBatch): void {
+    const submission = transitions[0]?.submission
+    this.#context.log.error(message, {
+      error,
+      submissionId: submission?.id,
+      outboxId: submission?.outboxId,
+      count: transitions.length,
+    })
   }
 }
+
+const givenUpMessage = 'database refused an outcome twice: the daemon settles the record as if the answer had been lost'
 
 const { transition: _, ...nothingElse } = emptyOutcome
 const nothing: OutcomeBatch = { ...nothingElse, transitions: [] }

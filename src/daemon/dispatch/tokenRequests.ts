@@ -1,41 +1,55 @@
 import type { Claims } from '../../ledger/claims.ts'
-import { endOfRequest } from '../../model/service.ts'
+import { endOfRequest, isHostFault } from '../../model/service.ts'
+import type { TokenAnswer } from '../../service/client.ts'
+import type { TokenFetchReason, TokenSource } from '../../service/tokens.ts'
+import type { DaemonContext } from '../context.ts'
 import { emptyOutcome, type OutcomeWriter } from './outcomeWriter.ts'
+
+interface TokenContext {
+  config: { rateLimit: { requests: number } }
+  client: Pick<DaemonContext['client'], 'requestToken'>
+  credentials: Pick<DaemonContext['credentials'], 'renew'>
+  telemetry: Pick<DaemonContext['telemetry'], 'requestDone'>
+}
 
 /** Below this limit, a token is fetched only if a second request is free to use the token. */
 const smallLimit = 10
 
 /** Makes token requests within the budget. */
-export class TokenRequests {
+export class TokenRequests implements TokenSource {
+  readonly #context: TokenContext
   readonly #claims: Pick<Claims, 'claimTokenRequest'>
   readonly #outcomes: Pick<OutcomeWriter, 'add'>
   /** The limit in use, which may be lower than this instance's. */
   limit: number
 
-  constructor(claims: Pick<Claims, 'claimTokenRequest'>, outcomes: Pick<OutcomeWriter, 'add'>, limit: number) {
+  constructor(context: TokenContext, claims: Pick<Claims, 'claimTokenRequest'>, outcomes: Pick<OutcomeWriter, 'add'>) {
+    this.#context = context
     this.#claims = claims
     this.#outcomes = outcomes
-    this.limit = limit
+    this.limit = context.config.rateLimit.requests
   }
 
-  /** True if a token and a request never fit into one window. */
   isOneAtATime(): boolean {
     return this.limit === 1
   }
 
-  /** @returns `not-now` if the request did not leave */
-  async spend<Answered extends { answer: { kind: 'response' } | { kind: 'no-answer'; sent: boolean } }>(
-    request: (mayLeave: () => boolean) => Promise<Answered | null>,
-    need: 'missing' | 'renewal',
-  ): Promise<Answered | 'not-now'> {
+  renewSecret(): boolean {
+    return this.#context.credentials.renew(['secret'])
+  }
+
+  async fetch(need: TokenFetchReason): Promise<TokenAnswer | 'not-now'> {
     if (need === 'renewal' && this.isOneAtATime()) return 'not-now'
     const claimed = await this.#claims.claimTokenRequest(this.limit < smallLimit ? Math.min(2, this.limit) : 1)
     if (claimed === null) return 'not-now'
-    const { requestId } = claimed
-    const answered = await request(claimed.mayLeave)
+    const { requestId, mayLeave } = claimed
+    const { client, telemetry } = this.#context
+    const answered = await client.requestToken(mayLeave)
     const end = endOfRequest(answered === null ? null : answered.answer)
     if (end === 'unsent') void this.#outcomes.add({ ...emptyOutcome, unsentRequests: [requestId] })
     if (end === 'answered') void this.#outcomes.add({ ...emptyOutcome, answeredRequests: [requestId] })
-    return answered ?? 'not-now'
+    if (answered === null) return 'not-now'
+    telemetry.requestDone('token', answered.answer)
+    return isHostFault(answered.answer) ? 'not-now' : answered
   }
 }

@@ -1,69 +1,78 @@
+import { randomUUID } from 'node:crypto'
+import type { Config } from '../../config.ts'
 import type { ClaimedSubmission } from '../../model/dispatch.ts'
 import type { EventCause } from '../../model/eventCauses.ts'
-import { type Answer, isHostFault, isSameId, type RequestDeps, type ServiceRequest } from '../../model/service.ts'
-import type {
-  AttemptResult,
-  Change,
-  ServerErrorPolicy,
-  Submission,
-  SubmissionStep,
-  UncertainPolicy,
-} from '../../model/submission.ts'
-import { type Resource, serviceResources } from '../../resources.ts'
+import { type Answer, isHostFault, isSameId, type ServiceRequest } from '../../model/service.ts'
+import type { AttemptResult, Change, Submission, SubmissionStep } from '../../model/submission.ts'
+import { serviceResources } from '../../resources.ts'
+import type { ServiceClient } from '../../service/client.ts'
+import { readSubmitAnswer } from '../../service/readAnswer.ts'
+import type { TokenCache } from '../../service/tokens.ts'
+import type { PollPlanner } from '../pollPlanner.ts'
 import { decideSubmit, type SubmitVerdict } from './decideSubmit.ts'
 
-export interface SubmitDeps extends RequestDeps {
-  policy: UncertainPolicy
-  serverErrorPolicy: ServerErrorPolicy
-  firstPollMs(resource: Resource): number
+interface SubmitContext {
+  config: Pick<Config, 'uncertainPolicy' | 'serverErrorPolicy'>
+  client: Pick<ServiceClient, 'send'>
 }
 
-/** Sends one claimed submission and decides what its answer means. Writes nothing. */
-export async function submit(
-  deps: SubmitDeps,
-  submission: Submission & Pick<ClaimedSubmission, 'body'>,
-  accessToken: string,
-  isValid: () => boolean,
-): Promise<AttemptResult> {
-  const request: ServiceRequest = {
-    endpoint: serviceResources[submission.resource].submit,
-    body: submission.body,
-    idempotencyKey: submission.idempotencyKey,
+/** Sends claimed submissions and decides what the answers mean. Writes nothing. */
+export class Submit {
+  readonly #context: SubmitContext
+  readonly #tokens: Pick<TokenCache, 'isRefusedForAge' | 'isRefusedAgain'>
+  readonly #planner: Pick<PollPlanner, 'nextPollDelayMs'>
+
+  constructor(
+    context: SubmitContext,
+    tokens: Pick<TokenCache, 'isRefusedForAge' | 'isRefusedAgain'>,
+    planner: Pick<PollPlanner, 'nextPollDelayMs'>,
+  ) {
+    this.#context = context
+    this.#tokens = tokens
+    this.#planner = planner
   }
-  const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
-  if (answer === null) return { step: stepOfUnsentAttempt('its deadline had passed'), answer, breach: null }
-  if (isHostFault(answer)) return { step: stepOfUnsentAttempt(answer.detail), answer: null, breach: null }
-  return interpretSubmitAnswer(deps, submission, answer, {
-    outlived: deps.isRefusedForAge(accessToken, answer),
-    refusedAgain: deps.isRefusedAgain(accessToken, answer, submission.id),
-  })
-}
 
-export function interpretSubmitAnswer(
-  deps: Omit<SubmitDeps, 'send' | 'isRefusedForAge' | 'isRefusedAgain'>,
-  submission: Submission,
-  answer: Answer,
-  token = { outlived: false, refusedAgain: submission.repeatedAfter401 },
-): AttemptResult {
-  const reading = deps.read(answer, submission.resource)
-  const verdict = decideSubmit(answer, reading, {
-    history: {
-      ...submission,
-      earlierInDoubt: submission.inDoubt,
-      repeatedAfter401: token.refusedAgain,
-    },
-    // `probe` asks for the submission's own id, which the service knows only if the mapping sends that id.
-    policy: deps.policy === 'probe' && !submission.sendsOwnId ? 'hold' : deps.policy,
-    serverErrorPolicy: deps.serverErrorPolicy,
-    tracked: submission.tracked,
-    attempt: submission.attempt,
-    hasTokenExpired: token.outlived,
-  })
-  const step = toSubmitStep(submission, verdict, {
-    firstPollMs: deps.firstPollMs(submission.resource),
-    freshKey: deps.newKey(),
-  })
-  return { step, answer, breach: 'breach' in verdict ? verdict.breach : null }
+  /** @param mayLeave called just before the first byte leaves */
+  async send(
+    submission: Submission & Pick<ClaimedSubmission, 'body'>,
+    accessToken: string,
+    mayLeave: () => boolean,
+  ): Promise<AttemptResult> {
+    const request: ServiceRequest = {
+      endpoint: serviceResources[submission.resource].submit,
+      body: submission.body,
+      idempotencyKey: submission.idempotencyKey,
+    }
+    const answer = mayLeave() ? await this.#context.client.send(request, accessToken, mayLeave) : null
+    if (answer === null) return { step: stepOfUnsentAttempt('its deadline had passed'), answer, breach: null }
+    if (isHostFault(answer)) return { step: stepOfUnsentAttempt(answer.detail), answer: null, breach: null }
+    return this.interpretAnswer(submission, answer, {
+      outlived: this.#tokens.isRefusedForAge(accessToken, answer),
+      refusedAgain: this.#tokens.isRefusedAgain(accessToken, answer, 'POST', submission.id),
+    })
+  }
+
+  interpretAnswer(
+    submission: Submission,
+    answer: Answer,
+    token = { outlived: false, refusedAgain: submission.repeatedAfter401 },
+  ): AttemptResult {
+    const { uncertainPolicy, serverErrorPolicy } = this.#context.config
+    const verdict = decideSubmit(answer, readSubmitAnswer(answer, submission.resource), {
+      history: { ...submission, earlierInDoubt: submission.inDoubt, repeatedAfter401: token.refusedAgain },
+      // `probe` asks for the submission's own id, which the service knows only if the mapping sends that id.
+      policy: uncertainPolicy === 'probe' && !submission.sendsOwnId ? 'hold' : uncertainPolicy,
+      serverErrorPolicy,
+      tracked: submission.tracked,
+      attempt: submission.attempt,
+      hasTokenExpired: token.outlived,
+    })
+    const step = toSubmitStep(submission, verdict, {
+      firstPollMs: this.#planner.nextPollDelayMs(submission.resource, 0),
+      freshKey: randomUUID(),
+    })
+    return { step, answer, breach: 'breach' in verdict ? verdict.breach : null }
+  }
 }
 
 /** The wait before a probe, because the request may still be on its way. */

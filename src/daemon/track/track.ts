@@ -1,57 +1,91 @@
+import { randomUUID } from 'node:crypto'
+import type { Config } from '../../config.ts'
+import type { ClaimedQuestion } from '../../model/dispatch.ts'
 import type { EventCause } from '../../model/eventCauses.ts'
-import { isHostFault, type RequestDeps, type ServiceRequest } from '../../model/service.ts'
+import { type Answer, isHostFault } from '../../model/service.ts'
 import type { AttemptResult, Change, Submission, SubmissionStep } from '../../model/submission.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
+import type { ServiceClient } from '../../service/client.ts'
+import { findPauseForGetAnswer, readGetAnswer } from '../../service/readAnswer.ts'
+import type { TokenCache } from '../../service/tokens.ts'
+import type { AnsweredQuestion } from '../dispatch/interpretAttempt.ts'
+import type { PollPlanner } from '../pollPlanner.ts'
 import { decideTrack, oldTransactionBackoffMaxMs, type TrackVerdict, unknownPollsMin } from './decideTrack.ts'
 
-export interface TrackDeps extends RequestDeps {
-  /** The wait before a record that failed with E003 is sent again. */
-  unavailableMs: number
-  /** Null if a transaction never counts as stuck. */
-  stuckAfterMs: number | null
-  nextPollDelayMs(resource: Resource, notDoneAgeMs: number): number
+interface TrackContext {
+  config: Pick<Config, 'unavailablePauseMs' | 'stuckAfterMs'>
+  client: Pick<ServiceClient, 'send'>
 }
 
-/** Polls a transaction once, and decides what the answer means. Writes nothing. */
-export async function track(
-  deps: TrackDeps,
-  submission: Submission,
-  accessToken: string,
-  isValid: () => boolean,
-): Promise<AttemptResult> {
-  const transactionId = submission.transactionId ?? submission.id
-  const request: ServiceRequest = {
-    endpoint: serviceResources[submission.resource].ask,
-    body: transactionId,
-    idempotencyKey: null,
+/** Asks for transactions and decides what the answers mean. Writes nothing. */
+export class Track {
+  readonly #context: TrackContext
+  readonly #tokens: Pick<TokenCache, 'isRefusedForAge' | 'isRefusedAgain'>
+  readonly #planner: Pick<PollPlanner, 'nextPollDelayMs'>
+
+  constructor(
+    context: TrackContext,
+    tokens: Pick<TokenCache, 'isRefusedForAge' | 'isRefusedAgain'>,
+    planner: Pick<PollPlanner, 'nextPollDelayMs'>,
+  ) {
+    this.#context = context
+    this.#tokens = tokens
+    this.#planner = planner
   }
-  const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
-  const { stuckAfterMs } = deps
-  const isStuck = stuckAfterMs !== null && submission.ageMs >= stuckAfterMs
-  const planned = (step: SubmissionStep) => (isStuck ? markPollAsRare(step) : step)
-  if (answer === null)
-    return { step: planned(stepOfUnsentPoll(submission, 'its deadline had passed')), answer, breach: null }
-  if (isHostFault(answer))
-    return { step: planned(stepOfUnsentPoll(submission, answer.detail)), answer: null, breach: null }
-  const verdict = decideTrack(answer, deps.read(answer, submission.resource), {
-    transactionId,
-    ageMs: submission.ageMs,
-    history: {
-      ...submission,
-      repeatedAfter401: deps.isRefusedAgain(accessToken, answer, submission.id),
-      earlierInDoubt: submission.inDoubt,
-    },
-    hasTokenExpired: deps.isRefusedForAge(accessToken, answer),
-    unavailableMs: deps.unavailableMs,
-  })
-  const plannedMs = deps.nextPollDelayMs(submission.resource, submission.ageMs)
-  const step = toTrackStep(submission, verdict, {
-    nextPollDelayMs: isStuck ? Math.max(plannedMs, oldTransactionBackoffMaxMs) : plannedMs,
-    freshKey: deps.newKey(),
-    ageAskedMs: submission.ageMs,
-    ageAnsweredMs: submission.ageMs + answer.tookMs,
-  })
-  return { step: planned(step), answer, breach: 'breach' in verdict ? verdict.breach : null }
+
+  /** Polls the transaction of a record once. */
+  async poll(submission: Submission, accessToken: string, mayLeave: () => boolean): Promise<AttemptResult> {
+    const { stuckAfterMs, unavailablePauseMs } = this.#context.config
+    const transactionId = submission.transactionId ?? submission.id
+    const answer = await this.#get(submission.resource, transactionId, { accessToken, mayLeave })
+    const isStuck = stuckAfterMs !== null && submission.ageMs >= stuckAfterMs
+    const planned = (step: SubmissionStep) => (isStuck ? markPollAsRare(step) : step)
+    if (answer === null)
+      return { step: planned(stepOfUnsentPoll(submission, 'its deadline had passed')), answer, breach: null }
+    if (isHostFault(answer))
+      return { step: planned(stepOfUnsentPoll(submission, answer.detail)), answer: null, breach: null }
+    const verdict = decideTrack(answer, readGetAnswer(answer, submission.resource), {
+      transactionId,
+      ageMs: submission.ageMs,
+      history: {
+        ...submission,
+        repeatedAfter401: this.#tokens.isRefusedAgain(accessToken, answer, 'GET', submission.id),
+        earlierInDoubt: submission.inDoubt,
+      },
+      hasTokenExpired: this.#tokens.isRefusedForAge(accessToken, answer),
+      unavailableMs: unavailablePauseMs,
+    })
+    const plannedMs = this.#planner.nextPollDelayMs(submission.resource, submission.ageMs)
+    const step = toTrackStep(submission, verdict, {
+      nextPollDelayMs: isStuck ? Math.max(plannedMs, oldTransactionBackoffMaxMs) : plannedMs,
+      freshKey: randomUUID(),
+      ageAskedMs: submission.ageMs,
+      ageAnsweredMs: submission.ageMs + answer.tookMs,
+    })
+    return { step: planned(step), answer, breach: 'breach' in verdict ? verdict.breach : null }
+  }
+
+  /** Asks for a transaction that the service knows, as a trial of the breaker. */
+  async ask(
+    { resource, transactionId }: ClaimedQuestion,
+    accessToken: string,
+    mayLeave: () => boolean,
+  ): Promise<AnsweredQuestion> {
+    const answer = await this.#get(resource, transactionId, { accessToken, mayLeave })
+    if (answer === null || isHostFault(answer)) return { answer: null, pause: null, mayTokenBeOld: false }
+    const mayTokenBeOld = !this.#tokens.isRefusedAgain(accessToken, answer, 'GET', transactionId)
+    return { answer, pause: findPauseForGetAnswer(answer), mayTokenBeOld }
+  }
+
+  async #get(
+    resource: Resource,
+    transactionId: string,
+    { accessToken, mayLeave }: { accessToken: string; mayLeave: () => boolean },
+  ): Promise<Answer | null> {
+    if (!mayLeave()) return null
+    const request = { endpoint: serviceResources[resource].ask, body: transactionId, idempotencyKey: null }
+    return this.#context.client.send(request, accessToken, mayLeave)
+  }
 }
 
 const probeUnknownMs = 60_000

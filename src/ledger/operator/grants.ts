@@ -32,7 +32,6 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.request_count': { acts: all, holds: 'requests by minute' },
   'outboxd.request_hour': { acts: ['insert', 'delete'], holds: 'requests by hour, for 28 days' },
   'outboxd.instance': { acts: all, holds: 'heartbeats' },
-  'outboxd.clock': { acts: ['insert', 'update'], holds: 'the latest time, to notice a clock set back' },
   'outboxd.problem': { acts: all, holds: 'problems' },
   'outboxd.ledger': {
     acts: ['insert', 'update'],

@@ -1,14 +1,15 @@
 import { expect, test } from 'vitest'
-import { createOutcomeWriter, emptyOutcome, type OutcomeToWrite } from '../../../src/daemon/dispatch/outcomeWriter.ts'
+import { emptyOutcome, type OutcomeToWrite, OutcomeWriter } from '../../../src/daemon/dispatch/outcomeWriter.ts'
 import type { OutcomeBatch } from '../../../src/model/dispatch.ts'
 import { breakerAnswer, fails } from '../../support/breaker.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
 import { until } from '../../support/until.ts'
 
-const passing = new Error('the database is away')
-const refusal = new Error('refused')
-const lock = new Error('another session has locked the record')
+const failed = (message: string, code: string) => Object.assign(new Error(message), { code })
+const passing = failed('the database is away', '57P01')
+const refusal = failed('refused', '22P05')
+const lock = failed('another session has locked the record', '55P03')
 
 const work = (id: string | null, given: Partial<Omit<OutcomeBatch, 'transitions'>> = {}): OutcomeToWrite => ({
   ...emptyOutcome,
@@ -40,29 +41,27 @@ function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: 
   const writes: OutcomeBatch[] = []
   const written: string[] = []
   const abandoned: string[][] = []
-  const bared: OutcomeBatch[] = []
+  const bared: string[] = []
   const waits: number[] = []
   const doors: (() => void)[] = []
   let open = true
-  const outcomeWriter = createOutcomeWriter<string[]>({
-    nowMs: () => 7,
-    async writeOutcomes(batch) {
-      writes.push(batch)
-      const nth = writes.length
-      if (!open) await new Promise<void>((resolve) => doors.push(resolve))
-      const error = outcome(batch, nth)
-      if (error) throw error
-      return idsOf(batch)
+  async function write(batch: OutcomeBatch): Promise<void> {
+    writes.push(batch)
+    const nth = writes.length
+    if (!open) await new Promise<void>((resolve) => doors.push(resolve))
+    const error = outcome(batch, nth)
+    if (error) throw error
+    written.push(...idsOf(batch))
+  }
+  const log = {
+    error(event: string, { submissionId }: { submissionId?: string | undefined } = {}) {
+      if (event.includes('refused an outcome twice')) abandoned.push([String(submissionId)])
+      else if (event.includes('without the texts')) bared.push(String(submissionId))
     },
-    classifyDatabaseError: (error) => (error === refusal ? 'piece' : error === lock ? 'moment' : 'everyone'),
-    onWritten: (ids) => written.push(...ids),
-    onFailed: () => {},
-    onTextsLeftOut: (_, batch) => bared.push(batch),
-    onAbandoned: (_, batch) => abandoned.push(idsOf(batch)),
-    async waitMs(ms) {
-      waits.push(ms)
-      await new Promise(setImmediate)
-    },
+  }
+  const outcomeWriter = new OutcomeWriter(write, { clock: { nowMs: () => 7 }, log }, async (ms) => {
+    waits.push(ms)
+    await new Promise(setImmediate)
   })
   return {
     outcomeWriter,
@@ -237,7 +236,7 @@ test('an outcome that is refused for its texts is written without them, and no o
   expect(writes.some(({ answers, transitions }) => answers.length > 0 && transitions.length === 0)).toBe(true)
   await added[0]
   expect(waits).toEqual([])
-  expect(bared.map(idsOf)).toEqual([['bad']])
+  expect(bared).toEqual(['bad'])
   expect(abandoned).toEqual([])
   const lastOfBad = writes.filter((batch) => idsOf(batch).join() === 'bad').at(-1)
   expect(lastOfBad?.transitions[0]).toMatchObject({

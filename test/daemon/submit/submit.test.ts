@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
-import { interpretSubmitAnswer, submit } from '../../../src/daemon/submit/submit.ts'
+import { Submit } from '../../../src/daemon/submit/submit.ts'
 import type { Answer, ServiceRequest } from '../../../src/model/service.ts'
 import type { Submission, UncertainPolicy } from '../../../src/model/submission.ts'
-import { readSubmitAnswer } from '../../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { submission } from '../../support/submission.ts'
 
@@ -11,24 +10,24 @@ const refusedBefore = 'refused before'
 
 function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, policy = 'hold' as UncertainPolicy } = {}) {
   const sent: { request: ServiceRequest; accessToken: string }[] = []
-  const deps = {
-    policy,
-    serverErrorPolicy: 'retry' as const,
-    async send(request: ServiceRequest, accessToken: string) {
-      sent.push({ request, accessToken })
-      return answer
+  const stage = new Submit(
+    {
+      config: { uncertainPolicy: policy, serverErrorPolicy: 'retry' },
+      client: {
+        async send(request: ServiceRequest, accessToken: string) {
+          sent.push({ request, accessToken })
+          return answer
+        },
+      },
     },
-    read: readSubmitAnswer,
-    firstPollMs: (resource: string) => (resource === 'orders' ? 2_000 : 1_000),
-    isRefusedForAge: () => false,
-    isRefusedAgain: (_token: string, _answer: Answer, id: string) => id === refusedBefore,
-    newKey: () => 'fresh',
-  }
+    { isRefusedForAge: () => false, isRefusedAgain: (_token, _answer, _method, id) => id === refusedBefore },
+    { nextPollDelayMs: (resource) => (resource === 'orders' ? 2_000 : 1_000) },
+  )
   return {
     sent,
-    interpret: (of: Partial<Submission>) => interpretSubmitAnswer(deps, submission(of), answer),
+    interpret: (of: Partial<Submission>) => stage.interpretAnswer(submission(of), answer),
     submit: (of: Parameters<typeof submission>[0] = {}, isGood = () => true) =>
-      submit(deps, submission(of), 'token', isGood),
+      stage.send(submission(of), 'token', isGood),
   }
 }
 
@@ -101,7 +100,7 @@ test.each<[UncertainPolicy, boolean, object]>([
 
 test('earlier attempts in the ledger change the verdict on E002, 401 and 500', () => {
   const duplicate = setup({ answer: response(409, { code: 'E002' }) })
-  expect(duplicate.interpret({}).step.change).toMatchObject({ state: 'queued', idempotencyKey: 'fresh' })
+  expect(duplicate.interpret({}).step.change).toMatchObject({ state: 'queued', idempotencyKey: expect.any(String) })
   expect(duplicate.interpret({ inDoubt: true }).step.change).toMatchObject({ state: 'uncertain' })
   const unauthorized = setup({ answer: response(401) })
   expect(unauthorized.interpret({}).step.change).toMatchObject({ repeatedAfter401: true })

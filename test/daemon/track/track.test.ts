@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
-import { track } from '../../../src/daemon/track/track.ts'
+import { Track } from '../../../src/daemon/track/track.ts'
 import type { Answer, ServiceRequest } from '../../../src/model/service.ts'
 import type { Submission } from '../../../src/model/submission.ts'
-import { readGetAnswer } from '../../../src/service/readAnswer.ts'
 import { response } from '../../support/answers.ts'
 import { submission } from '../../support/submission.ts'
 
@@ -19,27 +18,29 @@ const refusedBefore = 'refused before'
 function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pending' })) {
   const sent: { request: ServiceRequest; accessToken: string }[] = []
   const asked: [string, number][] = []
-  const deps = {
-    unavailableMs: 300_000,
-    stuckAfterMs: 86_400_000,
-    async send(request: ServiceRequest, accessToken: string) {
-      sent.push({ request, accessToken })
-      return answer
+  const stage = new Track(
+    {
+      config: { unavailablePauseMs: 300_000, stuckAfterMs: 86_400_000 },
+      client: {
+        async send(request: ServiceRequest, accessToken: string) {
+          sent.push({ request, accessToken })
+          return answer
+        },
+      },
     },
-    read: readGetAnswer,
-    nextPollDelayMs(resource: string, notDoneAgeMs: number) {
-      asked.push([resource, notDoneAgeMs])
-      return 1_234
+    { isRefusedForAge: () => false, isRefusedAgain: (_token, _answer, _method, id) => id === refusedBefore },
+    {
+      nextPollDelayMs(resource, notDoneAgeMs) {
+        asked.push([resource, notDoneAgeMs])
+        return 1_234
+      },
     },
-    isRefusedForAge: () => false,
-    isRefusedAgain: (_token: string, _answer: Answer, id: string) => id === refusedBefore,
-    newKey: () => 'fresh',
-  }
+  )
   return {
     sent,
     asked,
     track: (of: Partial<Submission> = {}, isGood = () => true) =>
-      track(deps, submission({ ...accepted, ...of }), 'token', isGood),
+      stage.poll(submission({ ...accepted, ...of }), 'token', isGood),
   }
 }
 
@@ -92,7 +93,7 @@ test('failed with E003: the record is submitted again, three times at most', asy
   expect((await track({ resubmissions: 2 })).step.change).toMatchObject({
     state: 'queued',
     dueInMs: 300_000,
-    idempotencyKey: 'fresh',
+    idempotencyKey: expect.any(String),
   })
   expect((await track({ resubmissions: 3 })).step.change).toMatchObject({ state: 'failed', errorCode: 'E003' })
 })

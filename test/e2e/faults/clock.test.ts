@@ -11,7 +11,7 @@ const hour = 3_600_000
 
 test("the database's clock is set back an hour: requests and due times follow", async () => {
   await using harness = await setup({ processingTime: 'constant:1' })
-  const daemon = await harness.start({ RATE_LIMIT_REQUESTS: '8', RATE_LIMIT_WINDOW_SECONDS: '2' })
+  await harness.start({ RATE_LIMIT_REQUESTS: '8', RATE_LIMIT_WINDOW_SECONDS: '2' })
   const markers = Array.from({ length: 10 }, (_, n) => `clock${n}-`)
   for (const marker of markers) await harness.insert(marker)
   // Some records are tracked, some wait, and the budget is spent.
@@ -29,11 +29,6 @@ test("the database's clock is set back an hour: requests and due times follow", 
         ({ status }) => status === 'completed',
       ),
     ).toMatchObject({ effects: 1 })
-
-  await until(
-    () => scrape(daemon),
-    (text) => /outboxd_problems\{kind="clock_off"\} 1/.test(text),
-  )
 })
 
 test("a host's clock is an hour behind: ages stay right", async () => {
@@ -46,6 +41,10 @@ test("a host's clock is an hour behind: ages stay right", async () => {
     (seconds) => seconds > 0,
   )
   expect(age).toBeLessThan(60)
+  await until(
+    () => scrape(daemon),
+    (text) => /outboxd_problems\{kind="clock_off"\} 1/.test(text),
+  )
   const loop = (metric: string) => readMetric(daemon, `outboxd_loop_last_success_${metric}_seconds{loop="heartbeat"}`)
   expect(Date.now() / 1000 - (await loop('timestamp'))).toBeGreaterThan(3_500)
   expect(await loop('age')).toBeLessThan(60)

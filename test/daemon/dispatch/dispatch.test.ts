@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createDispatcher, type DispatcherDeps } from '../../../src/daemon/dispatch/dispatcher.ts'
+import { Dispatch, type DispatchContext, type DispatchStages } from '../../../src/daemon/dispatch/dispatch.ts'
 import type { Claim, ClaimedQuestion, ClaimRequest, RequestDemand } from '../../../src/model/dispatch.ts'
 import type { Answer, PauseToRaise, TokenVerdict } from '../../../src/model/service.ts'
 import type { AttemptResult, Submission } from '../../../src/model/submission.ts'
-import { findPauseForGetAnswer, requestOutcomeOf } from '../../../src/service/readAnswer.ts'
+import { findPauseForGetAnswer } from '../../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
 import { until } from '../../support/until.ts'
 
-type Settled = Parameters<DispatcherDeps['writeOutcome']>[0]
+type Settled = Parameters<DispatchStages['outcomes']['add']>[0]
 
 const minuteMs = 60_000
 
@@ -101,7 +101,8 @@ function setup(
         },
       })
     })
-  const dispatcher = createDispatcher({
+  const context: DispatchContext = {
+    config: { maxInFlight: given.maxInFlight ?? 8, rateLimit: { requests: 100, windowMs: minuteMs } },
     clock: {
       nowMs: () => state.nowMs,
       stopwatch() {
@@ -109,22 +110,46 @@ function setup(
         return () => state.nowMs - startMs
       },
     },
-    windowMs: minuteMs,
-    maxInFlight: given.maxInFlight ?? 8,
-    async countDueRequests() {
-      return {
-        limit: 100,
-        submissionsReady: ledger.ready,
-        pollsDue: ledger.due,
-        rarePollsDue: 0,
-        pollOverdueMs: 0,
-        free: ledger.free,
-        nextDueMs: null,
-        nextFreeMs: ledger.nextFreeMs,
-        pauses: ledger.pauses,
-        breaker: ledger.breaker,
-      }
+    host: { mayClaim: () => true, fault: () => null },
+    log: { error: (_, fields) => failed.push(fields?.error) },
+    metrics: { requestWait: { observe() {} }, tokenExpiry: { set() {} } },
+    telemetry: { attempted() {}, requestDone() {} },
+    wakeups: { dispatch: { wake: () => onRoom() } },
+  }
+  const dispatcher = new Dispatch(context, {
+    demand: {
+      async read() {
+        return {
+          limit: 100,
+          submissionsReady: ledger.ready,
+          pollsDue: ledger.due,
+          rarePollsDue: 0,
+          pollOverdueMs: 0,
+          free: ledger.free,
+          nextDueMs: null,
+          nextFreeMs: ledger.nextFreeMs,
+          pauses: ledger.pauses,
+          breaker: ledger.breaker,
+        }
+      },
+      load: () => ({ tracked: 0, submissionsSent: 0 }),
     },
+    pauseLog: { seen() {} },
+    planner: { noteDemand: (demand) => void demands.push(demand) },
+    heartbeat: {
+      mayClaim: () => state.mayClaim,
+      watchHeartbeat() {
+        const begun = state.heartbeatGaps
+        return () => state.mayClaim && state.heartbeatGaps === begun
+      },
+    },
+    tokens: {
+      ready: async () => state.token,
+      expiresAtMs: () => null,
+      used() {},
+      reject: (accessToken) => void refused.push(accessToken),
+    },
+    tokenRequests: { limit: 100 },
     claims: {
       async claim(request, onCommit) {
         claims.push(request)
@@ -174,36 +199,26 @@ function setup(
         return state.knownWhatBecame
       },
     },
-    mayClaim: () => state.mayClaim,
-    hasHostFault: () => false,
-    watchHeartbeat() {
-      const begun = state.heartbeatGaps
-      return () => state.mayClaim && state.heartbeatGaps === begun
+    submit: { send },
+    track: {
+      poll: send,
+      ask: (question, accessToken, isValid) =>
+        new Promise((resolve) =>
+          questions.push({
+            question,
+            accessToken,
+            isValid,
+            answer: (answer) =>
+              resolve({ answer, pause: answer && findPauseForGetAnswer(answer), mayTokenBeOld: state.tokensAreOld }),
+          }),
+        ),
     },
-    ask: (question, accessToken, isValid) =>
-      new Promise((resolve) =>
-        questions.push({
-          question,
-          accessToken,
-          isValid,
-          answer: (answer) =>
-            resolve({ answer, pause: answer && findPauseForGetAnswer(answer), mayTokenBeOld: state.tokensAreOld }),
-        }),
-      ),
-    outcomeOf: requestOutcomeOf,
-    token: async () => state.token,
-    onTokenRefused: (accessToken) => refused.push(accessToken),
-    submit: send,
-    poll: send,
-    async writeOutcome(work) {
-      settled.push(work)
-      await state.written
+    outcomes: {
+      async add(work) {
+        settled.push(work)
+        await state.written
+      },
     },
-    newId: () => `claim ${claims.length}`,
-    onAttempted: () => {},
-    onDemand: (demand) => demands.push(demand),
-    onRoom: () => onRoom(),
-    onFailed: (error) => failed.push(error),
   })
   const nextRoom = () =>
     new Promise<void>((resolve) => {
@@ -242,7 +257,7 @@ function setup(
 test('ready submissions and due polls are sent', async () => {
   const { dispatcher, claims, onWire } = setup({ ready: 2, due: 1 })
   expect(await dispatcher.runOnce()).toBe(0)
-  expect(claims).toEqual([{ id: 'claim 0', submissions: 2, polls: 1, rarePolls: 0 }])
+  expect(claims).toMatchObject([{ submissions: 2, polls: 1, rarePolls: 0 }])
   expect(onWire.map(({ accessToken }) => accessToken)).toEqual(['token', 'token', 'token'])
   expect(onWire.every(({ isValid }) => isValid())).toBe(true)
   expect(dispatcher.inFlight()).toBe(3)
@@ -256,11 +271,11 @@ test('the demand is passed on before any decision, even during a pause', async (
 })
 
 test('an outcome is settled with its poll, and makes room', async () => {
-  const { dispatcher, settled, answer } = setup({ ready: 1, due: 1 })
+  const { dispatcher, claims, settled, answer } = setup({ ready: 1, due: 1 })
   await dispatcher.runOnce()
   await answer()
   await answer()
-  const poll = { requestId: 'request 2', claimId: 'claim 0' }
+  const poll = { requestId: 'request 2', claimId: claims[0]?.id }
   expect(settled.map(({ transition }) => transition?.poll)).toEqual([null, poll])
   expect(settled[0]?.transition).toMatchObject({
     submission: { id: '1' },
@@ -269,7 +284,7 @@ test('an outcome is settled with its poll, and makes room', async () => {
     message: 'test',
   })
   expect(dispatcher.inFlight()).toBe(0)
-  expect(dispatcher.holdsPoll(poll)).toBe(false)
+  expect(dispatcher.holdsPoll({ requestId: 'request 2', claimId: '' })).toBe(false)
   await dispatcher.drained()
 })
 
@@ -498,7 +513,7 @@ describe('a claim whose answer was lost', () => {
     expect(unclaimed).toEqual([])
     state.claimFails = null
     await dispatcher.runOnce()
-    expect(unclaimed).toEqual(['claim 0'])
+    expect(unclaimed).toEqual([claims[0]?.id])
     expect(claims).toHaveLength(2)
     expect(onWire).toHaveLength(1)
     await dispatcher.runOnce()
@@ -506,7 +521,7 @@ describe('a claim whose answer was lost', () => {
   })
 
   test('is looked up until its fate is known, and counts as in hand until then', async () => {
-    const { dispatcher, state, unclaimed, onWire } = setup({ ready: 1 })
+    const { dispatcher, state, claims, unclaimed, onWire } = setup({ ready: 1 })
     state.claimFails = new Error('connection lost')
     state.knownWhatBecame = false
     await dispatcher.runOnce().catch(() => {})
@@ -514,13 +529,13 @@ describe('a claim whose answer was lost', () => {
     state.nowMs = 90_000
     await dispatcher.runOnce()
     await dispatcher.runOnce()
-    expect(unclaimed).toEqual(['claim 0', 'claim 0'])
+    expect(unclaimed).toEqual([claims[0]?.id, claims[0]?.id])
     expect(onWire).toHaveLength(1)
-    expect(dispatcher.holds({ id: 'any', claimId: 'claim 0' })).toBe(true)
-    expect(dispatcher.lostClaims()).toEqual([{ id: 'claim 0', submissions: [], sinceMs: 0 }])
+    expect(dispatcher.holds({ id: 'any', claimId: claims[0]?.id ?? '' })).toBe(true)
+    expect(dispatcher.lostClaims()).toEqual([{ id: claims[0]?.id, submissions: [], sinceMs: 0 }])
     state.knownWhatBecame = true
     await dispatcher.recoverClaims()
-    expect(dispatcher.holds({ id: 'any', claimId: 'claim 0' })).toBe(false)
+    expect(dispatcher.holds({ id: 'any', claimId: claims[0]?.id ?? '' })).toBe(false)
     expect(dispatcher.lostClaims()).toEqual([])
   })
 })
@@ -550,7 +565,7 @@ describe('an instance that others may soon count as dead', () => {
     expect([claims.length, onWire.length]).toEqual([1, 0])
     expect(settled).toMatchObject([{ unsentRequests: ['request 1'] }])
     await dispatcher.runOnce()
-    expect(unclaimed).toEqual(['claim 0'])
+    expect(unclaimed).toEqual([claims[0]?.id])
 
     const other = setup({ ready: 1 })
     await other.dispatcher.runOnce()
@@ -570,7 +585,7 @@ describe('an instance that others may soon count as dead', () => {
     await during.dispatcher.runOnce()
     expect(during.onWire).toEqual([])
     await during.dispatcher.runOnce()
-    expect(during.unclaimed).toEqual(['claim 0'])
+    expect(during.unclaimed).toEqual([during.claims[0]?.id])
   })
 })
 

@@ -1,0 +1,336 @@
+import { randomUUID } from 'node:crypto'
+import type { Claims } from '../../ledger/claims.ts'
+import type { Demand } from '../../ledger/demand.ts'
+import type { Claim, RequestDemand } from '../../model/dispatch.ts'
+import { type Answer, endOfRequest } from '../../model/service.ts'
+import type { AttemptResult, PollClaim, Submission } from '../../model/submission.ts'
+import type { SendingReadiness } from '../../observe/httpServer.ts'
+import type { PauseLog } from '../../observe/pauseLog.ts'
+import { serviceResources } from '../../resources.ts'
+import { requestOutcomeOf } from '../../service/readAnswer.ts'
+import type { TokenCache } from '../../service/tokens.ts'
+import type { DaemonContext } from '../context.ts'
+import type { Heartbeat } from '../heartbeat.ts'
+import type { LoopPart } from '../loop.ts'
+import { type PollPlanner, readyRecordsCountedMax } from '../pollPlanner.ts'
+import type { Submit } from '../submit/submit.ts'
+import type { Track } from '../track/track.ts'
+import type { AllocationBalance } from './allocateRequests.ts'
+import { InFlight, LostClaims, type RequestInFlight } from './inFlight.ts'
+import {
+  type AttemptInterpretation,
+  interpretAttempt,
+  interpretQuestion,
+  noSilence,
+  refusedTokenAnswer,
+  unsentTrialAnswer,
+} from './interpretAttempt.ts'
+import { emptyOutcome, type OutcomeToWrite, type OutcomeWriter } from './outcomeWriter.ts'
+import {
+  blockedWaitMs,
+  type InstanceState,
+  planRound,
+  type RoundPlan,
+  retrySoonMs,
+  roundWaitMaxMs,
+  untilFreeMs,
+} from './planRound.ts'
+import type { TokenRequests } from './tokenRequests.ts'
+
+export interface DispatchContext {
+  config: Pick<DaemonContext['config'], 'maxInFlight' | 'rateLimit'>
+  clock: DaemonContext['clock']
+  host: Pick<DaemonContext['host'], 'mayClaim' | 'fault'>
+  log: Pick<DaemonContext['log'], 'error'>
+  metrics: { requestWait: { observe(ms: number): void }; tokenExpiry: { set(epochMs: number | null): void } }
+  telemetry: Pick<DaemonContext['telemetry'], 'attempted' | 'requestDone'>
+  wakeups: { dispatch: Pick<DaemonContext['wakeups']['dispatch'], 'wake'> }
+}
+
+/** What a round uses, in this order. */
+export interface DispatchStages {
+  demand: Pick<Demand, 'read' | 'load'>
+  pauseLog: Pick<PauseLog, 'seen'>
+  planner: Pick<PollPlanner, 'noteDemand'>
+  heartbeat: Pick<Heartbeat, 'mayClaim' | 'watchHeartbeat'>
+  tokens: Pick<TokenCache, 'ready' | 'expiresAtMs' | 'used' | 'reject'>
+  tokenRequests: Pick<TokenRequests, 'limit'>
+  claims: Pick<Claims, 'claim' | 'claimTrial' | 'requeueUnsentClaim'>
+  submit: Pick<Submit, 'send'>
+  track: Pick<Track, 'poll' | 'ask'>
+  outcomes: Pick<OutcomeWriter, 'add'>
+}
+
+/** If the breaker waits for a person, polls go on, and nothing else keeps them from asking for a token each second. */
+const refusedTokenWaitMs = 5_000
+/** An opening that takes longer counts as blocked by a lock. */
+const openingWriteMaxMs = 5_000
+
+/**
+ * Makes the requests. A round:
+ *
+ *     look     what is due, and what may be sent (Demand): no lock, and nothing is claimed if nothing can be sent
+ *     plan     planRound: wait, the trial of the breaker, or so many submissions and polls
+ *     token    kept or fetched
+ *     claim    one transaction (Claims); from its COMMIT on, a record counts as sent
+ *     send     each request by itself (Submit, Track); none leaves after its deadline, or after a gap of the heartbeat
+ *     write    what each answer means, for its record and for the breaker (OutcomeWriter); then there is room again
+ *
+ * A claim whose COMMIT was not answered in time is never sent. Its records are queued again when its fate is known.
+ */
+export class Dispatch implements LoopPart {
+  readonly #context: DispatchContext
+  readonly #stages: DispatchStages
+  readonly #requests: InFlight
+  readonly #lost: LostClaims
+  readonly #runningMs: () => number
+  #pauses: SendingReadiness['pauses'] = []
+  #balance: AllocationBalance | null = null
+  /** Requests that may still be made, as far as this instance knows. */
+  #free = 0
+  #streaks = noSilence
+  /** Answers of this instance that open the breaker: so many were there, so many are written. */
+  #openings = 0
+  #openingsWritten = 0
+  #lastOpeningAgeMs = () => 0
+  #lateRequests = 0
+
+  constructor(context: DispatchContext, stages: DispatchStages) {
+    this.#context = context
+    this.#stages = stages
+    this.#requests = new InFlight(context.wakeups.dispatch.wake)
+    this.#lost = new LostClaims(stages.claims, context.clock.nowMs)
+    this.#runningMs = context.clock.stopwatch()
+  }
+
+  async runOnce(): Promise<number> {
+    await this.recoverClaims()
+    const withoutLookMs = blockedWaitMs(this.#state())
+    if (withoutLookMs !== null) return withoutLookMs
+    const openingsBefore = this.#openings
+    const room = this.#context.config.maxInFlight - this.#requests.count()
+    const demand = await this.#stages.demand.read(Math.max(room, readyRecordsCountedMax))
+    if (this.#openings > openingsBefore) return retrySoonMs
+    this.#learn(demand)
+    const plan = planRound(this.#state(), demand)
+    this.#balance = plan.balance
+    if (plan.kind === 'wait') return plan.forMs
+    return this.#carryOut(plan, demand, () => this.#openings > openingsBefore)
+  }
+
+  inFlight(): number {
+    return this.#requests.count()
+  }
+
+  /** True if the submission is in flight here, or in a lost claim of this instance. */
+  holds({ id, claimId }: Pick<Submission, 'id' | 'claimId'>): boolean {
+    if (claimId !== null && this.#lost.has(claimId)) return true
+    return this.#requests.sending().some((each) => each.id === id && each.claimId === claimId)
+  }
+
+  holdsPoll({ requestId, claimId }: PollClaim): boolean {
+    return this.#lost.has(claimId) || this.#requests.polls().some((poll) => poll.requestId === requestId)
+  }
+
+  unsettled(): { submissionId: string; outboxId: string }[] {
+    const lost = this.lostClaims().flatMap(({ submissions }) => submissions)
+    return [...this.#requests.held(), ...lost].map(({ id, outboxId }) => ({ submissionId: id, outboxId }))
+  }
+
+  lostClaims() {
+    return this.#lost.list()
+  }
+
+  recoverClaims(): Promise<void> {
+    return this.#lost.recover()
+  }
+
+  /** Resolves when nothing is in flight, and all outcomes are written. */
+  drained(): Promise<void> {
+    return this.#requests.drained()
+  }
+
+  /** Requests in a row whose deadline passed before they could leave. */
+  lateRequests(): number {
+    return this.#lateRequests
+  }
+
+  pauses(): SendingReadiness['pauses'] {
+    return this.#pauses
+  }
+
+  #state(): InstanceState {
+    const { config, clock, host } = this.#context
+    return {
+      nowMs: clock.nowMs(),
+      windowMs: config.rateLimit.windowMs,
+      maxInFlight: config.maxInFlight,
+      inFlight: this.#requests.count(),
+      recordsInFlight: this.#requests.sending().length,
+      isPausing: this.#openings > this.#openingsWritten && this.#lastOpeningAgeMs() < openingWriteMaxMs,
+      mayClaim: this.#stages.heartbeat.mayClaim() && host.mayClaim(),
+      hasHostFault: host.fault() !== null,
+      silentRecords: this.#streaks.submissions,
+      balance: this.#balance,
+    }
+  }
+
+  #learn(demand: RequestDemand): void {
+    const { pauseLog, planner, tokenRequests } = this.#stages
+    const nowMs = this.#context.clock.nowMs()
+    pauseLog.seen(demand.pauses)
+    this.#pauses = demand.pauses.map(({ reason, leftMs, forMs }) => ({
+      reason,
+      sinceMs: nowMs - forMs,
+      untilMs: leftMs === null ? null : nowMs + leftMs,
+    }))
+    tokenRequests.limit = demand.limit
+    planner.noteDemand(demand, this.#stages.demand.load(), this.#runningMs())
+    this.#free = demand.free
+  }
+
+  async #carryOut(
+    plan: Exclude<RoundPlan, { kind: 'wait' }>,
+    { nextFreeMs }: RequestDemand,
+    isOutdated: () => boolean,
+  ): Promise<number> {
+    const token = await this.#readyToken()
+    if (token.kind === 'not-now') return untilFreeMs(nextFreeMs)
+    if (token.kind === 'pause') {
+      void this.#stages.outcomes.add({ ...emptyOutcome, answers: [refusedTokenAnswer(token.pause)] })
+      return refusedTokenWaitMs
+    }
+    if (isOutdated()) return retrySoonMs
+    if ((await this.#begin(plan, token.accessToken)) > 0) return 0
+    // Nothing can be the trial, or another instance has it.
+    return plan.kind === 'trial' ? roundWaitMaxMs : retrySoonMs
+  }
+
+  #readyToken() {
+    const { tokens } = this.#stages
+    return tokens.ready().finally(() => this.#context.metrics.tokenExpiry.set(tokens.expiresAtMs()))
+  }
+
+  /** @returns how many requests were claimed */
+  async #begin(plan: Exclude<RoundPlan, { kind: 'wait' }>, accessToken: string): Promise<number> {
+    const { claims, heartbeat, outcomes } = this.#stages
+    const ageMs = this.#context.clock.stopwatch()
+    const id = randomUUID()
+    const hasBeaten = heartbeat.watchHeartbeat()
+    const isTrial = plan.kind === 'trial'
+    const onCommit = (taken: readonly Submission[]) => this.#lost.remember(id, taken)
+    const claim = await (plan.kind === 'trial'
+      ? claims.claimTrial(id, onCommit)
+      : claims.claim({ id, submissions: plan.submissions, polls: plan.polls, rarePolls: plan.rarePolls }, onCommit))
+    const claimed = claim.submissions.length + claim.polls.length + (claim.question === null ? 0 : 1)
+    this.#free -= claimed
+    if (hasBeaten()) {
+      this.#lost.forget(id)
+      this.#sendSubmissions(claim, { isTrial, accessToken, ageMs }, hasBeaten)
+    } else if (claim.submissions.length > 0) {
+      // A claim that took too long counts as lost: the next round requeues its records unsent.
+      const requestIds = claim.submissions.map(({ requestId }) => requestId)
+      const answers = isTrial ? requestIds.map(unsentTrialAnswer) : []
+      void outcomes.add({ ...emptyOutcome, unsentRequests: requestIds, answers })
+    }
+    this.#sendGets(claim, { isTrial, accessToken, ageMs })
+    return claimed
+  }
+
+  #sendSubmissions({ submissions, mayLeave }: Claim, sending: Sending, hasBeaten: () => boolean): void {
+    const { submit } = this.#stages
+    for (const submission of submissions) {
+      this.#context.metrics.requestWait.observe(submission.waitedMs)
+      const { requestId } = submission
+      const sent = { ...sending, submission, poll: null, requestId }
+      const working = submit.send(submission, sending.accessToken, () => mayLeave() && hasBeaten())
+      this.#follow(sent, () => this.#attemptEnded(sent, working))
+    }
+  }
+
+  /** The service can be asked again at any time, so a gap of the heartbeat does no harm. */
+  #sendGets({ polls, question, mayLeave }: Claim, sending: Sending): void {
+    const { track } = this.#stages
+    for (const { submission, poll } of polls) {
+      const sent = { ...sending, submission, poll, requestId: poll.requestId }
+      const working = track.poll(submission, sending.accessToken, mayLeave)
+      this.#follow(sent, () => this.#attemptEnded(sent, working))
+    }
+    if (question === null) return
+    const asking = track.ask(question, sending.accessToken, mayLeave)
+    this.#follow({ submission: null, poll: null }, async () => {
+      const asked = await asking
+      const { requestId, resource } = question
+      if (asked.answer !== null) {
+        this.#stages.tokens.used(sending.accessToken, asked.answer)
+        this.#context.telemetry.requestDone(serviceResources[resource].ask, asked.answer)
+      }
+      const interpretation = interpretQuestion({ ...asked, requestId }, this.#streaks, this.#attemptContext(sending))
+      await this.#write(interpretation, { ...sending, requestId }, asked.answer)
+    })
+  }
+
+  #follow(request: RequestInFlight, ending: () => Promise<void>): void {
+    this.#requests.follow(request, () =>
+      ending().catch((error: unknown) =>
+        this.#context.log.error(
+          'answer to a request could not be processed: the daemon goes on as if the answer had been lost',
+          { error },
+        ),
+      ),
+    )
+  }
+
+  async #attemptEnded(sent: SentAttempt, working: Promise<AttemptResult>): Promise<void> {
+    const { telemetry, host } = this.#context
+    const attempted = await working
+    const { answer } = attempted
+    if (answer !== null) this.#stages.tokens.used(sent.accessToken, answer)
+    this.#lateRequests = answer === null && host.fault() === null ? this.#lateRequests + 1 : 0
+    telemetry.attempted(sent.submission, attempted)
+    const outcome = answer === null ? null : requestOutcomeOf(answer)
+    const attempt = { ...sent, attempted, outcome }
+    await this.#write(interpretAttempt(attempt, this.#streaks, this.#attemptContext(sent)), sent, answer)
+  }
+
+  #attemptContext({ ageMs }: Sending) {
+    return { maxInFlight: this.#context.config.maxInFlight, free: this.#free, ageMs }
+  }
+
+  async #write(interpretation: AttemptInterpretation, sent: Sent, answer: Answer | null): Promise<void> {
+    const { tokens, outcomes } = this.#stages
+    this.#streaks = interpretation.streaks
+    if (interpretation.isTokenRefused) tokens.reject(sent.accessToken)
+    const openings = interpretation.work.answers.filter(({ sign }) => sign.kind === 'fails').length
+    this.#openings += openings
+    if (openings > 0) this.#lastOpeningAgeMs = this.#context.clock.stopwatch()
+    await outcomes.add({ ...interpretation.work, ...endOf(sent.requestId, answer) }).finally(() => {
+      this.#openingsWritten += openings
+    })
+    // The open breaker now holds records back, so unanswered requests are counted from zero again.
+    if (interpretation.shouldResetStreaks) this.#streaks = noSilence
+  }
+}
+
+interface Sending {
+  /** True if the request is the trial of the breaker. */
+  isTrial: boolean
+  accessToken: string
+  ageMs: () => number
+}
+
+interface Sent extends Sending {
+  requestId: string
+}
+
+interface SentAttempt extends Sent {
+  submission: Submission
+  poll: PollClaim | null
+}
+
+/** What became of a request. One without an answer counts for as long as it may still arrive. */
+function endOf(requestId: string, answer: Answer | null): Partial<OutcomeToWrite> {
+  const end = endOfRequest(answer)
+  if (end === 'unsent') return { unsentRequests: [requestId] }
+  return end === 'answered' ? { answeredRequests: [requestId] } : {}
+}

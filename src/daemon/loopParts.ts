@@ -1,0 +1,77 @@
+import { Claims } from '../ledger/claims.ts'
+import { Demand } from '../ledger/demand.ts'
+import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
+import type { LoopName } from '../observe/metricRows.ts'
+import { createPauseLog } from '../observe/pauseLog.ts'
+import { createTokenCache } from '../service/tokens.ts'
+import { Capture } from './capture/capture.ts'
+import type { DaemonContext } from './context.ts'
+import { Dispatch } from './dispatch/dispatch.ts'
+import { OutcomeWriter } from './dispatch/outcomeWriter.ts'
+import { TokenRequests } from './dispatch/tokenRequests.ts'
+import { Heartbeat, ProblemReporter } from './heartbeat.ts'
+import type { LoopPart } from './loop.ts'
+import { createMaintenanceLoops } from './maintenance.ts'
+import { PollPlanner, PollPlanUpdates } from './pollPlanner.ts'
+import { Submit } from './submit/submit.ts'
+import { Track } from './track/track.ts'
+import { WriteBack } from './writeBack.ts'
+
+export interface LoopParts {
+  rounds: Record<LoopName, LoopPart>
+  dispatch: Dispatch
+  problems: ProblemReporter
+  /** Ends the maintenance. */
+  stopping: AbortController
+}
+
+/** Puts the daemon together: the stages of a record, and the loops that run them. */
+export function createLoopParts(daemon: DaemonContext): LoopParts {
+  const { config, clock, databases, telemetry, wakeups } = daemon
+  const { windowMs } = config.rateLimit
+  const planner = new PollPlanner(windowMs, config.captureWindow)
+  const schedule = new PollPlanUpdates(planner, databases, windowMs, wakeups.dispatch.wake)
+  const writeBack = new WriteBack(daemon)
+  const heartbeat = new Heartbeat(daemon)
+  const pauseLog = createPauseLog(daemon)
+  const onWritten = (outcomes: WrittenOutcomes) => {
+    telemetry.outcomesWritten(outcomes)
+    schedule.onWritten(outcomes.written)
+    writeBack.onWritten(outcomes.written)
+  }
+  const outcomes = new OutcomeWriter(async (batch) => {
+    const written = await writeOutcomes(databases, batch)
+    pauseLog.raised(batch.answers.flatMap(({ sign }) => (sign.kind === 'fails' ? [sign.pause] : [])))
+    onWritten(written)
+  }, daemon)
+  const claims = new Claims(databases, clock)
+  const tokenRequests = new TokenRequests(daemon, claims, outcomes)
+  const refreshMs = config.service.tokenRefreshMs
+  const tokens = createTokenCache(tokenRequests, { clock, refreshMs, breached: telemetry.breached })
+  const submit = new Submit(daemon, tokens, planner)
+  const track = new Track(daemon, tokens, planner)
+  const demand = new Demand(databases.ledger, windowMs, clock)
+  const dispatch = new Dispatch(daemon, {
+    ...{ demand, pauseLog, planner, heartbeat, tokens, tokenRequests, claims, submit, track, outcomes },
+  })
+  const problems = new ProblemReporter(daemon, { heartbeat, dispatch, outcomes })
+  const stopping = new AbortController()
+  const rounds: LoopParts['rounds'] = {
+    ...partsOfOutbox(daemon, writeBack),
+    dispatch,
+    // Problems are not awaited, because the next heartbeat must not wait until they are written.
+    heartbeat: { runOnce: () => heartbeat.runOnce().finally(() => void problems.runOnce()) },
+    schedule,
+    ...createMaintenanceLoops(daemon, { heartbeat, dispatch, submit, planner, onWritten, stopping: stopping.signal }),
+  }
+  return { rounds, dispatch, problems, stopping }
+}
+
+/** A daemon that differs does not even look at the outbox, until it begins anew with settings that are the ledger's. */
+function partsOfOutbox(daemon: DaemonContext, writeBack: WriteBack): Record<'capture' | 'report', LoopPart> {
+  if (daemon.databases.differences === '') return { capture: new Capture(daemon), report: writeBack }
+  const idle = { runOnce: async () => lookEveryMs }
+  return { capture: idle, report: idle }
+}
+
+const lookEveryMs = 5_000

@@ -1,0 +1,35 @@
+import type { Database } from '../postgres/database.ts'
+import { tidyRequests } from './budget.ts'
+
+/** The longest wait until a planned poll, in windows (src/daemon/pollSchedule.ts). */
+const pollWaitMaxSql = `(select 60 * window_ms * interval '1 ms' from outboxd.ledger)`
+
+/**
+ * The database's clock says when waiting work is due. If it was set back, that work would wait until the clock has
+ * caught up. So what waits is due at once, and no time of the past lies ahead. A poll waits no longer than polls ever
+ * wait; one that is late by then is moved by the plan (src/daemon/pollPlanner.ts). To do it twice does no harm.
+ */
+export async function moveTimesAfterClockSetBack(db: Database): Promise<void> {
+  for (const statement of statements) await db.query(statement)
+  await tidyRequests(db)
+}
+
+const late = (...columns: string[]) =>
+  `set ${columns.map((column) => `${column} = least(${column}, clock_timestamp())`).join(', ')}
+   where greatest(${columns.join(', ')}) > clock_timestamp()`
+
+/** Each by itself. Records under way come before queued ones, as an outcome locks its own record first. */
+const statements = [
+  `update outboxd.pause set until = until + (clock_timestamp() - set_at),
+     trial_until = trial_until + (clock_timestamp() - set_at), since = least(since, clock_timestamp())
+   where set_at > clock_timestamp()`,
+  `update outboxd.submission ${late('sent_at', 'accepted_at', 'unknown_since')} and ended_at is null and state <> 'queued'`,
+  `update outboxd.submission ${late('due_at')} and state = 'queued'`,
+  `update outboxd.submission ${late('report_not_before')} and report_due`,
+  `update outboxd.skipped_row ${late('retry_at')}`,
+  `update outboxd.problem ${late('retry_at')}`,
+  `update outboxd.instance ${late('beat_at', 'started_at', 'stopped_at')}`,
+  `update outboxd.poll p set due_at = clock_timestamp() + ${pollWaitMaxSql},
+     priority = priority + floor(extract(epoch from p.due_at - clock_timestamp() - ${pollWaitMaxSql}))::int
+   where p.due_at > clock_timestamp() + ${pollWaitMaxSql}`,
+]
