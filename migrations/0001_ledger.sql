@@ -170,30 +170,27 @@ create table outboxd.state_delta (
   -- A small table that is written all the time: a thousand dead versions are many times what lives, whatever part of it they are.
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000
 );
-create function outboxd.count_inserted() returns trigger language plpgsql as $$
+create function outboxd.count_states() returns trigger language plpgsql as $$
 begin
-  insert into outboxd.state_delta (state, delta) select state, count(*) from new_rows group by state;
-  return null;
-end $$;
-create function outboxd.count_updated() returns trigger language plpgsql as $$
-begin
-  insert into outboxd.state_delta (state, delta)
-  select state, sum(step) from (
-    select state, 1 as step from new_rows union all select state, -1 from old_rows
-  ) steps group by state having sum(step) <> 0;
-  return null;
-end $$;
-create function outboxd.count_deleted() returns trigger language plpgsql as $$
-begin
-  insert into outboxd.state_delta (state, delta) select state, -count(*) from old_rows group by state;
+  case tg_op
+    when 'INSERT' then
+      insert into outboxd.state_delta (state, delta) select state, count(*) from new_rows group by state;
+    when 'DELETE' then
+      insert into outboxd.state_delta (state, delta) select state, -count(*) from old_rows group by state;
+    else
+      insert into outboxd.state_delta (state, delta)
+      select state, sum(step) from (
+        select state, 1 as step from new_rows union all select state, -1 from old_rows
+      ) steps group by state having sum(step) <> 0;
+  end case;
   return null;
 end $$;
 create trigger count_inserted after insert on outboxd.submission
-  referencing new table as new_rows for each statement execute function outboxd.count_inserted();
+  referencing new table as new_rows for each statement execute function outboxd.count_states();
 create trigger count_updated after update on outboxd.submission
-  referencing old table as old_rows new table as new_rows for each statement execute function outboxd.count_updated();
+  referencing old table as old_rows new table as new_rows for each statement execute function outboxd.count_states();
 create trigger count_deleted after delete on outboxd.submission
-  referencing old table as old_rows for each statement execute function outboxd.count_deleted();
+  referencing old table as old_rows for each statement execute function outboxd.count_states();
 
 -- What was completed or discarded goes when its time is over (docs/run/retention.md, "The ledger's size"); everything else waits
 -- for a person, and is refused here, whoever asks.
@@ -314,7 +311,8 @@ create table outboxd.instance (
   stopped_at      timestamptz,                      -- it stopped by itself, and left nothing behind
   version         text        not null,
   host            text        not null,
-  settings        jsonb       not null default '{}'   -- what it was given, as in outboxd.ledger
+  settings        jsonb       not null default '{}',  -- what it was given, as in outboxd.ledger
+  problems        jsonb       not null default '[]'   -- what was wrong with it at the last heartbeat: kind, part, detail, ageMs
 );
 
 -- Requests to the service that count against the limit: one row each, inserted before the request may leave. A request counts until a
@@ -389,14 +387,13 @@ create table outboxd.problem (
   primary key (kind, subject)
 );
 
--- A daemon's own problems end with it. One that is silent for a moment may be the one that a COMMIT holds up.
+-- All problems, with those of the daemons, which end with them. One that is silent for a moment may be held up by just that problem.
 create view outboxd.standing_problem as
-select * from outboxd.problem p
-where kind not in ('loop_failing', 'claim_lost', 'settings_differ', 'budget_starved', 'credentials_broken', 'host_failing', 'log_failing')
-  or exists (
-    select from outboxd.instance i where p.subject like '% of ' || left(i.id::text, 8)
-      and i.stopped_at is null and i.beat_at > clock_timestamp() - interval '30 s'
-  );
+select kind, subject, detail, since, seen_at, times, retry_at from outboxd.problem
+union all
+select p.kind, p.part || ' of ' || left(i.id::text, 8), p.detail, i.beat_at - p."ageMs" * interval '1 ms', i.beat_at, 1, null
+from outboxd.instance i, jsonb_to_recordset(i.problems) as p(kind text, part text, detail text, "ageMs" float8)
+where i.stopped_at is null and i.beat_at > clock_timestamp() - interval '30 s';
 
 -- Requests made for records, by the minute, for the service's two targets (docs/reference/interface.md, section 8). Each instance writes
 -- rows of its own, so that none waits for another; rows older than two days are deleted.

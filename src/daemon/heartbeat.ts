@@ -1,9 +1,4 @@
-import {
-  type HeartbeatAnswer,
-  type InstanceProblem,
-  replaceInstanceProblems,
-  writeHeartbeat,
-} from '../ledger/instances.ts'
+import { type HeartbeatAnswer, type InstanceProblem, writeHeartbeat } from '../ledger/instances.ts'
 import { failureMessage } from '../observe/redact.ts'
 import { pluralize } from '../plainText.ts'
 import { formatIsoInstant } from '../time.ts'
@@ -11,7 +6,7 @@ import type { DaemonContext } from './context.ts'
 import type { Dispatch } from './dispatch/dispatch.ts'
 import type { LostClaim } from './dispatch/inFlight.ts'
 import type { OutcomeWriter, UnwrittenOutcome } from './dispatch/outcomeWriter.ts'
-import type { FailingLoop, LoopPart } from './loop.ts'
+import type { FailingLoop } from './loop.ts'
 
 const beatEveryMs = 1_000
 
@@ -43,7 +38,7 @@ interface HeartbeatContext {
   wakeups: Pick<DaemonContext['wakeups'], 'history' | 'orphans'>
 }
 
-export class Heartbeat implements LoopPart {
+export class Heartbeat {
   readonly #context: HeartbeatContext
   #ageMs = () => Number.POSITIVE_INFINITY
   #sinceGapMs = () => 0
@@ -59,12 +54,15 @@ export class Heartbeat implements LoopPart {
     this.#context = context
   }
 
-  /** @throws ServiceMismatch if the ledger belongs to a different service. Then this instance claims no more work */
-  async runOnce(): Promise<number> {
+  /**
+   * @param problems of this instance, which the heartbeat writes
+   * @throws ServiceMismatch if the ledger belongs to a different service. Then this instance claims no more work
+   */
+  async runOnce(problems: readonly InstanceProblem[]): Promise<number> {
     const { clock, databases, log, wakeups } = this.#context
     const sinceBegunMs = clock.stopwatch()
     const beforeMs = clock.nowMs()
-    const { history, beats, hasOrphans, isClockBack, ...seen } = await this.write()
+    const { history, beats, hasOrphans, isClockBack, ...seen } = await this.write(problems)
     if (databases.history.note(history, beats)) wakeups.history.wake()
     if (isClockBack && !this.isClockBack)
       log.warn('database clock was set back: waiting work is due now, as its times would lie too far ahead')
@@ -93,10 +91,10 @@ export class Heartbeat implements LoopPart {
     return this.#ageMs() < gapMs && this.#sinceGapMs() > withoutGapMs
   }
 
-  protected write(): Promise<HeartbeatAnswer> {
+  protected write(problems: readonly InstanceProblem[]): Promise<HeartbeatAnswer> {
     const { config, databases } = this.#context
     const { heartbeats, history, instance } = databases
-    return writeHeartbeat(heartbeats, instance, history.lookFor(), config.service)
+    return writeHeartbeat(heartbeats, instance, { lookedFor: history.lookFor(), service: config.service, problems })
   }
 }
 
@@ -108,64 +106,36 @@ export function computeClockLeadMs(beforeMs: number, afterMs: number, dbMs: numb
   return Math.abs(leadMs) > clockToleranceMs ? leadMs : 0
 }
 
-interface ReporterContext {
-  clock: Pick<DaemonContext['clock'], 'nowMs'>
-  log: Pick<DaemonContext['log'], 'warn'>
+interface TroubleContext {
+  clock: Pick<DaemonContext['clock'], 'nowMs' | 'stopwatch'>
   health: Pick<DaemonContext['health'], 'failing'>
   credentials: Pick<DaemonContext['credentials'], 'broken'>
   host: Pick<DaemonContext['host'], 'fault'>
-  databases: Pick<DaemonContext['databases'], 'heartbeats' | 'instance' | 'differences'>
+  log: Pick<DaemonContext['log'], 'fault'>
+  databases: Pick<DaemonContext['databases'], 'differences'>
 }
 
-/** What this instance's problems are read from. */
-export interface ReporterSources {
+/** The parts of a daemon that know of its problems. */
+export interface TroubleSources {
   heartbeat: Pick<Heartbeat, 'clockLeadMs'>
   dispatch: Pick<Dispatch, 'lostClaims' | 'lateRequests'>
   outcomes: Pick<OutcomeWriter, 'unwritten'>
 }
 
-/** Writes the problems of this instance. Never throws, because the next round tries again. */
-export class ProblemReporter {
-  readonly #context: ReporterContext
-  readonly #sources: ReporterSources
-  #underWay: Promise<void> | null = null
-  #areNoneWritten = false
+/** Finds what is wrong with this daemon, for its heartbeat. */
+export class InstanceProblems {
+  readonly #context: TroubleContext
+  readonly #sources: TroubleSources
+  /** The age of each problem that stands, by kind and part. */
+  #ages = new Map<string, () => number>()
 
-  constructor(context: ReporterContext, sources: ReporterSources) {
+  constructor(context: TroubleContext, sources: TroubleSources) {
     this.#context = context
     this.#sources = sources
   }
 
-  /** Joins a write that is under way, because a slow write must not overwrite the problems of a later one. */
-  runOnce(): Promise<void> {
-    this.#underWay ??= this.#write()
-      .catch((error: unknown) => this.#tellFailure(error))
-      .finally(() => {
-        this.#underWay = null
-      })
-    return this.#underWay
-  }
-
-  async clear(): Promise<void> {
-    await this.#underWay
-    await this.replace([]).catch((error: unknown) => this.#tellFailure(error))
-  }
-
-  protected replace(problems: readonly InstanceProblem[]): Promise<void> {
-    const { heartbeats, instance } = this.#context.databases
-    return replaceInstanceProblems(heartbeats, instance.id, problems)
-  }
-
-  async #write(): Promise<void> {
-    const standing = this.#find()
-    if (standing.length === 0 && this.#areNoneWritten) return
-    this.#areNoneWritten = false
-    await this.replace(standing)
-    this.#areNoneWritten = standing.length === 0
-  }
-
-  #find(): InstanceProblem[] {
-    const { clock, health, credentials, host, databases } = this.#context
+  find(): InstanceProblem[] {
+    const { clock, health, credentials, host, log, databases } = this.#context
     const { heartbeat, dispatch, outcomes } = this.#sources
     const troubles = {
       failing: health.failing(),
@@ -176,12 +146,16 @@ export class ProblemReporter {
       brokenCredentials: credentials.broken(),
       hostFault: host.fault(),
       clockLeadMs: heartbeat.clockLeadMs,
+      logFault: log.fault(),
     }
-    return findInstanceProblems(troubles, clock.nowMs())
-  }
-
-  #tellFailure(error: unknown): void {
-    this.#context.log.warn('problems of this instance could not be written: the daemon tries again', { error })
+    const before = this.#ages
+    this.#ages = new Map()
+    return findInstanceProblems(troubles, clock.nowMs()).map((problem) => {
+      const name = `${problem.kind} ${problem.part}`
+      const age = before.get(name) ?? clock.stopwatch()
+      this.#ages.set(name, age)
+      return { ...problem, ageMs: Math.round(age()) }
+    })
   }
 }
 
@@ -203,12 +177,14 @@ export interface InstanceTroubles {
   hostFault: string | null
   /** By how much this host's clock is ahead of the database's; 0 if both may be right. */
   clockLeadMs: number
+  /** Why lines of the log are lost; null if none are. */
+  logFault: string | null
 }
 
-export function findInstanceProblems(troubles: InstanceTroubles, nowMs: number): InstanceProblem[] {
+export function findInstanceProblems(troubles: InstanceTroubles, nowMs: number): Omit<InstanceProblem, 'ageMs'>[] {
   const isOld = ({ sinceMs }: { sinceMs: number }) => nowMs - sinceMs >= waitToTellMs
   const { failing, lateRequests, differences, brokenCredentials } = troubles
-  const problems: InstanceProblem[] = failing.map(({ loop, error }) => ({
+  const problems: Omit<InstanceProblem, 'ageMs'>[] = failing.map(({ loop, error }) => ({
     kind: 'loop_failing',
     part: loop,
     detail: failureMessage(error),
@@ -239,6 +215,7 @@ export function findInstanceProblems(troubles: InstanceTroubles, nowMs: number):
     problems.push({ kind: 'clock_off', part: 'clock', detail })
   }
   if (troubles.hostFault !== null) problems.push({ kind: 'host_failing', part: 'requests', detail: troubles.hostFault })
+  if (troubles.logFault !== null) problems.push({ kind: 'log_failing', part: 'log', detail: troubles.logFault })
   return problems
 }
 

@@ -9,7 +9,7 @@ import type { DaemonContext } from './context.ts'
 import { Dispatch } from './dispatch/dispatch.ts'
 import { OutcomeWriter } from './dispatch/outcomeWriter.ts'
 import { TokenRequests } from './dispatch/tokenRequests.ts'
-import { Heartbeat, ProblemReporter } from './heartbeat.ts'
+import { Heartbeat, InstanceProblems } from './heartbeat.ts'
 import type { LoopPart } from './loop.ts'
 import { createMaintenanceLoops } from './maintenance.ts'
 import { PollPlanner, PollPlanUpdates } from './pollPlanner.ts'
@@ -20,7 +20,6 @@ import { WriteBack } from './writeBack.ts'
 export interface LoopParts {
   rounds: Record<LoopName, LoopPart>
   dispatch: Dispatch
-  problems: ProblemReporter
   /** Ends the maintenance. */
   stopping: AbortController
 }
@@ -54,17 +53,16 @@ export function createLoopParts(daemon: DaemonContext): LoopParts {
   const dispatch = new Dispatch(daemon, {
     ...{ demand, pauseLog, planner, heartbeat, tokens, tokenRequests, claims, submit, track, outcomes },
   })
-  const problems = new ProblemReporter(daemon, { heartbeat, dispatch, outcomes })
+  const problems = new InstanceProblems(daemon, { heartbeat, dispatch, outcomes })
   const stopping = new AbortController()
   const rounds: LoopParts['rounds'] = {
     ...partsOfOutbox(daemon, writeBack),
     dispatch,
-    // Problems are not awaited, because the next heartbeat must not wait until they are written.
-    heartbeat: { runOnce: () => heartbeat.runOnce().finally(() => void problems.runOnce()) },
+    heartbeat: { runOnce: () => heartbeat.runOnce(problems.find()) },
     schedule,
     ...createMaintenanceLoops(daemon, { heartbeat, dispatch, submit, planner, onWritten, stopping: stopping.signal }),
   }
-  return { rounds, dispatch, problems, stopping }
+  return { rounds, dispatch, stopping }
 }
 
 /** A daemon that differs does not even look at the outbox, until it begins anew with settings that are the ledger's. */

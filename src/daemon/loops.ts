@@ -51,7 +51,6 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
           log.warn('last outcomes could not be written back: the next start writes them', { error }),
         )
       await heartbeat.stop()
-      await parts.problems.clear()
       return isSettled
     },
     live: health.live,

@@ -2,7 +2,6 @@ import cron from 'node-cron'
 import { tidyRequests } from '../ledger/budget.ts'
 import { moveTimesAfterClockSetBack } from '../ledger/clockSetBack.ts'
 import {
-  deleteStaleInstanceProblems,
   deleteStaleInstances,
   readOrphanedSubmissions,
   readOwnOrphanedSubmissions,
@@ -150,7 +149,6 @@ function createUpkeep({ config, databases, telemetry, wakeups }: Context, stoppi
     },
     () => tidyRequests(ledger),
     () => deleteStaleInstances(ledger),
-    () => deleteStaleInstanceProblems(ledger),
     async () => {
       if (!isHourOver) return
       await sumRequestCountsByHour(ledger)

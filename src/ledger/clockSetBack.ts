@@ -1,13 +1,10 @@
 import type { Database } from '../postgres/database.ts'
 import { tidyRequests } from './budget.ts'
 
-/** The longest wait until a planned poll, in windows (src/daemon/pollSchedule.ts). */
-const pollWaitMaxSql = `(select 60 * window_ms * interval '1 ms' from outboxd.ledger)`
-
 /**
  * The database's clock says when waiting work is due. If it was set back, that work would wait until the clock has
- * caught up. So what waits is due at once, and no time of the past lies ahead. A poll waits no longer than polls ever
- * wait; one that is late by then is moved by the plan (src/daemon/pollPlanner.ts). To do it twice does no harm.
+ * caught up. So what waits is due at once, pauses and polls wait for their whole time from now, and no time of the past
+ * lies ahead. To do it twice does no harm.
  */
 export async function moveTimesAfterClockSetBack(db: Database): Promise<void> {
   for (const statement of statements) await db.query(statement)
@@ -28,8 +25,8 @@ const statements = [
   `update outboxd.submission ${late('report_not_before')} and report_due`,
   `update outboxd.skipped_row ${late('retry_at')}`,
   `update outboxd.problem ${late('retry_at')}`,
-  `update outboxd.instance ${late('beat_at', 'started_at', 'stopped_at')}`,
-  `update outboxd.poll p set due_at = clock_timestamp() + ${pollWaitMaxSql},
-     priority = priority + floor(extract(epoch from p.due_at - clock_timestamp() - ${pollWaitMaxSql}))::int
-   where p.due_at > clock_timestamp() + ${pollWaitMaxSql}`,
+  `update outboxd.instance ${late('beat_at', 'started_at', 'unbroken_since', 'stopped_at')}`,
+  `update outboxd.poll set due_at = clock_timestamp() + (due_at - planned_at),
+     priority = priority + floor(extract(epoch from planned_at - clock_timestamp()))::int, planned_at = clock_timestamp()
+   where planned_at > clock_timestamp()`,
 ]

@@ -1,13 +1,34 @@
+import { boundText, textCharsMax } from '../boundText.ts'
 import type { ProblemKind } from '../model/problem.ts'
 import type { PollClaim, Submission } from '../model/submission.ts'
 import { type Database, epochMsSql, inTransaction, type Pool } from '../postgres/database.ts'
 import { assertBindingMatchesService, type LedgerBinding, ledgerBindingSql, type ServiceIdentity } from './binding.ts'
 import { historyColumnsSql, type LookedFor, nothingLookedFor } from './history/history.ts'
 import type { HistoryReading } from './history/judgeHistory.ts'
-import { raiseProblems } from './problems.ts'
 import { endPolls, type PollQueue } from './queue.ts'
 import type { Settings } from './settings.ts'
 import { lockSubmissions, submissionColumnsSql } from './submissions.ts'
+
+/** What is wrong with one daemon. It stands in the instance's row, so the next heartbeat ends it, or the daemon's death. */
+export interface InstanceProblem {
+  kind: Extract<
+    ProblemKind,
+    | 'loop_failing'
+    | 'claim_lost'
+    | 'budget_starved'
+    | 'settings_differ'
+    | 'credentials_broken'
+    | 'host_failing'
+    | 'log_failing'
+    | 'clock_off'
+  >
+  /** The part of the daemon, such as a loop. */
+  part: string
+  /** Without client data. */
+  detail: string
+  /** Since when it stands. */
+  ageMs: number
+}
 
 /** A running daemon. */
 export interface Instance {
@@ -33,6 +54,13 @@ export interface HeartbeatAnswer {
   hasLedgersSettings: boolean
 }
 
+interface HeartbeatOptions {
+  lookedFor?: LookedFor
+  /** Null: not compared with the ledger's. */
+  service?: ServiceIdentity | null
+  problems?: readonly InstanceProblem[]
+}
+
 /**
  * Writes a heartbeat, and reads the ledger's history as it was before.
  *
@@ -41,17 +69,16 @@ export interface HeartbeatAnswer {
 export async function writeHeartbeat(
   db: Database,
   instance: Instance,
-  { beats, request }: LookedFor = nothingLookedFor,
-  service: ServiceIdentity | null = null,
+  { lookedFor: { beats, request } = nothingLookedFor, service = null, problems = [] }: HeartbeatOptions = {},
 ): Promise<HeartbeatAnswer> {
   const { rows } = await db.query<
     Omit<HeartbeatAnswer, 'history'> & HistoryReading & { hasLedger: boolean; ledger: LedgerBinding | null }
   >(
     `with beat as (
-       insert into outboxd.instance as i (id, version, host, settings) values ($1, $2, $3, $8)
-       on conflict (id) do update set beat_at = clock_timestamp(), beats = i.beats + 1,
-         started_at = case when ${isInstanceAliveSql('i')} then i.started_at else clock_timestamp() end
-       returning beats, beat_at - started_at as lived
+       insert into outboxd.instance as i (id, version, host, settings, problems) values ($1, $2, $3, $8, $9)
+       on conflict (id) do update set beat_at = clock_timestamp(), beats = i.beats + 1, problems = excluded.problems,
+         unbroken_since = case when ${isInstanceAliveSql('i')} then i.unbroken_since else clock_timestamp() end
+       returning beats, beat_at - unbroken_since as lived
      )
      select beat.beats::float8 as beats,
        beat.lived > $4 * interval '1 ms' and (exists (
@@ -80,6 +107,7 @@ export async function writeHeartbeat(
       request,
       clockToleranceMs,
       JSON.stringify(instance.settings),
+      JSON.stringify(problems.map((each) => ({ ...each, detail: boundText(each.detail, textCharsMax.excerpt) }))),
     ],
   )
   const { ledger, hasLedger, ...row } = rows[0] as (typeof rows)[0]
@@ -105,7 +133,7 @@ export async function readOrphanedSubmissions(db: Database, instanceId: string):
     `select ${submissionColumnsSql} from outboxd.submission s
      where s.state = 'sending' and not s.probing and s.instance_id <> $1 and exists (
        select from outboxd.instance me
-       where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms' and ${isInstanceAliveSql('me')}
+       where me.id = $1 and me.beat_at - me.unbroken_since > $2 * interval '1 ms' and ${isInstanceAliveSql('me')}
      ) and not exists (
        select from outboxd.instance i
        where i.id = s.instance_id and ${isInstanceAliveSql('i')}
@@ -150,7 +178,7 @@ export async function takeOverPolls(
        select from outboxd.instance i where i.id = r.instance_id and ${isInstanceAliveSql('i')}
      ) and exists (
        select from outboxd.instance me
-       where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms' and ${isInstanceAliveSql('me')}
+       where me.id = $1 and me.beat_at - me.unbroken_since > $2 * interval '1 ms' and ${isInstanceAliveSql('me')}
      ))`,
     [instanceId, heartbeatSilenceMaxMs],
   )
@@ -194,53 +222,3 @@ const clockToleranceMs = 2_000
 
 export const isInstanceAliveSql = (instanceAlias: string) =>
   `(${instanceAlias}.stopped_at is null and ${instanceAlias}.beat_at > clock_timestamp() - interval '${heartbeatSilenceMaxMs} milliseconds')`
-
-const instanceProblemKinds = [
-  'loop_failing',
-  'claim_lost',
-  'budget_starved',
-  'settings_differ',
-  'credentials_broken',
-  'host_failing',
-  'clock_off',
-] as const satisfies ProblemKind[]
-
-/** A failed part of the daemon runs again within this time. */
-const triedAgainMs = 10_000
-
-export interface InstanceProblem {
-  kind: (typeof instanceProblemKinds)[number]
-  part: string
-  /** Without client data. */
-  detail: string
-}
-
-/** Opens these problems of the instance and ends all its others. */
-export async function replaceInstanceProblems(
-  db: Database,
-  instanceId: string,
-  problems: readonly InstanceProblem[],
-): Promise<void> {
-  const standing = problems.map(({ kind, part, detail }) => ({
-    kind,
-    subject: `${part} of ${instanceId.slice(0, 8)}`,
-    detail,
-    retryInMs: triedAgainMs,
-  }))
-  await db.query(
-    `delete from outboxd.problem where kind = any($1) and subject like '% of ' || left($2, 8)
-       and (kind, subject) not in (select kind, subject from json_to_recordset($3) as r(kind text, subject text))`,
-    [instanceProblemKinds, instanceId, JSON.stringify(standing)],
-  )
-  await raiseProblems(db, standing)
-}
-
-export async function deleteStaleInstanceProblems(db: Database): Promise<void> {
-  await db.query(
-    `delete from outboxd.problem p where kind = any($1) and not exists (
-       select from outboxd.instance i where p.subject like '% of ' || left(i.id::text, 8)
-         and ${isInstanceAliveSql('i')}
-     )`,
-    [instanceProblemKinds],
-  )
-}

@@ -39,7 +39,7 @@ const rarePriorityMax = -1_000_000_000
 /** All that knows pg-boss's columns. Its conditions are those of pg-boss's index for fetching. */
 const pollViewSql = `
   create or replace view outboxd.poll as
-  select id as submission_id, start_after as due_at, priority,
+  select id as submission_id, created_on as planned_at, start_after as due_at, priority,
     priority <= ${rarePriorityMax} as is_rare,
     state >= 'active' as is_under_way,
     state < 'active' and start_after <= now()

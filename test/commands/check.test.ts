@@ -7,7 +7,7 @@ import { judgeClocks, judgeDisk, judgeDurability, judgeFreeConnections } from '.
 import { judgeUnknownTransactionAnswer } from '../../src/commands/check/service.ts'
 import { command as check } from '../../src/commands/check.ts'
 import { readConfig } from '../../src/config.ts'
-import { replaceInstanceProblems, writeHeartbeat } from '../../src/ledger/instances.ts'
+import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { raiseProblems } from '../../src/ledger/problems.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { digestFiles } from '../../src/outbox/digestFiles.ts'
@@ -319,10 +319,8 @@ test('open problems that daemons reported are a warning', async () => {
 test('a part of the daemon that keeps failing is a problem', async () => {
   const { pool } = fixture.ledger
   const daemon = { id: randomUUID(), version: '1', host: 'erp-1', settings: {} }
-  await writeHeartbeat(pool, daemon)
-  await replaceInstanceProblems(pool, daemon.id, [
-    { kind: 'loop_failing', part: 'capture', detail: 'No space left on device' },
-  ])
+  const problem = { kind: 'loop_failing', part: 'capture', detail: 'No space left on device', ageMs: 0 } as const
+  await writeHeartbeat(pool, daemon, { problems: [problem] })
   const { code, printed } = await run()
   expect(printed).toMatch(/^PROBLEM {2}problems: daemons report open problems \(loop_failing 1\)/m)
   expect(code).toBe(1)

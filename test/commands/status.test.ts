@@ -3,7 +3,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { command as status } from '../../src/commands/status.ts'
 import { countRequestsOfOtherClient } from '../../src/ledger/budget.ts'
-import { replaceInstanceProblems, writeHeartbeat } from '../../src/ledger/instances.ts'
+import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { openHeartbeatPool } from '../../src/ledger/ledgerSessions.ts'
 import { replaceProblems } from '../../src/ledger/problems.ts'
 import { findStuckSubmissionProblems } from '../../src/ledger/transactions.ts'
@@ -356,9 +356,9 @@ test('if a connected daemon has no heartbeat, status names the session that it w
 })
 
 test('if a loop of the daemon fails, status says so and does not advise to start a daemon', async () => {
-  const id = randomUUID()
-  await writeHeartbeat(fixture.ledger.pool, { id, version: '1', host: 'erp-1', settings: {} })
-  await replaceInstanceProblems(fixture.ledger.pool, id, [{ kind: 'loop_failing', part: 'dispatch', detail: '53100' }])
+  const instance = { id: randomUUID(), version: '1', host: 'erp-1', settings: {} }
+  const problems = [{ kind: 'loop_failing', part: 'dispatch', detail: '53100', ageMs: 7_000 } as const]
+  await writeHeartbeat(fixture.ledger.pool, instance, { problems })
   const { printed } = await run()
   expect(printed).toMatch(/^A part of the daemon keeps failing/)
   expect(printed).not.toContain('outboxd run')

@@ -3,6 +3,7 @@ import {
   computeClockLeadMs,
   findInstanceProblems,
   Heartbeat,
+  InstanceProblems,
   type InstanceTroubles,
 } from '../../src/daemon/heartbeat.ts'
 import { createWakeup } from '../../src/daemon/loop.ts'
@@ -45,14 +46,14 @@ test('an instance may not claim before its first heartbeat', async () => {
   const { heartbeat, state } = setup()
   expect(heartbeat.mayClaim()).toBe(false)
   state.fails = true
-  await heartbeat.runOnce().catch(() => {})
+  await heartbeat.runOnce([]).catch(() => {})
   expect(heartbeat.mayClaim()).toBe(false)
 })
 
 test('an instance may claim for 3.5 s after its last heartbeat began, well before others count it as dead', async () => {
   const { heartbeat, state } = setup()
   state.takesMs = 2_000
-  expect(await heartbeat.runOnce()).toBe(1_000)
+  expect(await heartbeat.runOnce([])).toBe(1_000)
   state.nowMs = 3_499
   expect(heartbeat.mayClaim()).toBe(true)
   state.nowMs = 3_500
@@ -62,13 +63,13 @@ test('an instance may claim for 3.5 s after its last heartbeat began, well befor
 
 test('after a gap of 3.5 s an instance may not send what it had claimed before; after one lost heartbeat it may', async () => {
   const { heartbeat, state } = setup()
-  await heartbeat.runOnce()
+  await heartbeat.runOnce([])
   const maySend = heartbeat.watchHeartbeat()
   state.nowMs = 3_499
-  await heartbeat.runOnce()
+  await heartbeat.runOnce([])
   expect(maySend()).toBe(true)
   state.nowMs += 3_500
-  await heartbeat.runOnce()
+  await heartbeat.runOnce([])
   expect([maySend(), heartbeat.mayClaim(), heartbeat.watchHeartbeat()()]).toEqual([false, true, true])
 })
 
@@ -76,7 +77,7 @@ test('an instance rescues records of others only after 5 s of heartbeats without
   const { heartbeat, state } = setup()
   const beat = async (afterMs: number) => {
     state.nowMs += afterMs
-    await heartbeat.runOnce()
+    await heartbeat.runOnce([])
   }
   await beat(0)
   for (let beats = 0; beats < 5; beats += 1) {
@@ -90,16 +91,16 @@ test('an instance rescues records of others only after 5 s of heartbeats without
 
 test('a heartbeat that fails does not count, and one lost heartbeat does not stop claims', async () => {
   const { heartbeat, state } = setup()
-  await heartbeat.runOnce()
+  await heartbeat.runOnce([])
   state.nowMs += 1_000
   state.takesMs = 2_000
   state.fails = true
-  await heartbeat.runOnce().catch(() => {})
+  await heartbeat.runOnce([]).catch(() => {})
   state.nowMs += 250
   state.fails = false
   state.takesMs = 1
   expect(heartbeat.mayClaim()).toBe(true)
-  await heartbeat.runOnce()
+  await heartbeat.runOnce([])
   state.nowMs += 3_000
   expect(heartbeat.mayClaim()).toBe(true)
 })
@@ -113,6 +114,7 @@ const noTroubles: InstanceTroubles = {
   brokenCredentials: null,
   hostFault: null,
   clockLeadMs: 0,
+  logFault: null,
 }
 
 test('five requests in a row that left too late are a problem, four are not', () => {
@@ -125,11 +127,11 @@ test('a difference of more than 5 s between the clocks of host and database is a
   const { heartbeat, state } = setup()
   const problems = () => findInstanceProblems({ ...noTroubles, clockLeadMs: heartbeat.clockLeadMs }, 0)
   state.dbAheadMs = 90_000
-  await heartbeat.runOnce()
+  await heartbeat.runOnce([])
   const detail = 'the clock of this host is 90 s behind the database’s'
   expect(problems()).toEqual([{ kind: 'clock_off', part: 'clock', detail }])
   state.dbAheadMs = 4_000
-  await heartbeat.runOnce()
+  await heartbeat.runOnce([])
   expect(problems()).toEqual([])
 })
 
@@ -143,9 +145,42 @@ test('a database clock that was set back is told once, and stands until the time
   const { heartbeat, state, warnings } = setup()
   heartbeat.isClockBack = false
   state.isClockBack = true
-  await heartbeat.runOnce()
+  await heartbeat.runOnce([])
   state.isClockBack = false
-  await heartbeat.runOnce()
+  await heartbeat.runOnce([])
   expect(heartbeat.isClockBack).toBe(true)
   expect(warnings).toEqual([expect.stringContaining('set back')])
+})
+
+test('a problem keeps its age while it stands, and begins anew when it comes back', () => {
+  const state = { nowMs: 0, isFailing: true }
+  const problems = new InstanceProblems(
+    {
+      clock: {
+        nowMs: () => state.nowMs,
+        stopwatch() {
+          const startMs = state.nowMs
+          return () => state.nowMs - startMs
+        },
+      },
+      health: { failing: () => (state.isFailing ? [{ loop: 'capture', error: new Error('no room') }] : []) },
+      credentials: { broken: () => null },
+      host: { fault: () => null },
+      log: { fault: () => null },
+      databases: { differences: '' },
+    },
+    {
+      heartbeat: { clockLeadMs: 0 },
+      dispatch: { lostClaims: () => [], lateRequests: () => 0 },
+      outcomes: { unwritten: () => [] },
+    },
+  )
+  const ages = () => problems.find().map(({ kind, part, ageMs }) => [kind, part, ageMs])
+  expect(ages()).toEqual([['loop_failing', 'capture', 0]])
+  state.nowMs = 5_000
+  expect(ages()).toEqual([['loop_failing', 'capture', 5_000]])
+  state.isFailing = false
+  expect(ages()).toEqual([])
+  state.isFailing = true
+  expect(ages()).toEqual([['loop_failing', 'capture', 0]])
 })

@@ -7,6 +7,8 @@ import {
   readOwnOrphanedSubmissions,
   writeHeartbeat,
 } from '../../src/ledger/instances.ts'
+import { readProblems } from '../../src/ledger/problems.ts'
+import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -67,6 +69,25 @@ test('a heartbeat says if an instance died that was sending a record', async () 
   expect(await hasOrphans()).toBe(false)
   await pass(6, other.id)
   expect(await hasOrphans()).toBe(true)
+})
+
+test('the problems of an instance stand as its last heartbeat says, and end with the next one or its death', async () => {
+  const me = await steady()
+  const problem = { kind: 'loop_failing', part: 'capture', detail: 'no room (53100)', ageMs: 60_000 } as const
+  const standing = async () =>
+    (await readProblems(ledger.pool)).map(({ kind, subject, detail }) => [kind, subject, detail])
+  await writeHeartbeat(ledger.pool, me, { problems: [problem] })
+  const told = [['loop_failing', `capture of ${me.id.slice(0, 8)}`, 'no room (53100)']]
+  expect(await standing()).toEqual(told)
+  expect((await readLedgerSnapshot(ledger.pool)).problems).toEqual({ loop_failing: 1 })
+  const [{ sinceMs, seenMs } = { sinceMs: 0, seenMs: 0 }] = await readProblems(ledger.pool)
+  expect(Math.round(seenMs - sinceMs)).toBe(60_000)
+  await pass(31, me.id)
+  expect(await standing()).toEqual([])
+  await writeHeartbeat(ledger.pool, me, { problems: [problem] })
+  expect(await standing()).toEqual(told)
+  await writeHeartbeat(ledger.pool, me)
+  expect(await standing()).toEqual([])
 })
 
 test('a record that was sent by an instance without any heartbeat is orphaned', async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { replaceInstanceProblems, writeHeartbeat } from '../../src/ledger/instances.ts'
+import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { clearProblems, raiseProblems } from '../../src/ledger/problems.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { type Problem, problemKinds } from '../../src/model/problem.ts'
@@ -102,8 +102,8 @@ describe('in `status` and the metrics', () => {
   test('a daemon’s own problem ends with that daemon', async () => {
     const { pool } = fixture.ledger
     const dead = { ...daemon, id: randomUUID() }
-    await writeHeartbeat(pool, dead)
-    await replaceInstanceProblems(pool, dead.id, [{ kind: 'log_failing', part: 'log', detail: 'ENOSPC' }])
+    const problem = { kind: 'log_failing', part: 'log', detail: 'ENOSPC', ageMs: 0 } as const
+    await writeHeartbeat(pool, dead, { problems: [problem] })
     expect(await said()).toMatch(
       /^A daemon cannot write its log, so lines are lost \(log of \w{8}: ENOSPC\)\. Records go on\./,
     )

@@ -161,7 +161,7 @@ export async function gatherHistory(
     ),
     rows<{ problem: string }>(
       environment.ledger,
-      `select concat_ws(' ', kind, subject, detail) as problem from outboxd.problem
+      `select concat_ws(' ', kind, subject, detail) as problem from outboxd.standing_problem
        union all select concat_ws(' ', 'put off', to_jsonb(s)) from outboxd.skipped_row s`,
     ),
     fetch(`${environment.sandboxUrl}/_sandbox/rate?windowSeconds=${rateLimit.windowSeconds}`).then(

@@ -21,7 +21,7 @@ const forgetStoppedDaemons = (pool: pg.Pool) =>
   )
 
 async function problems(pool: pg.Pool): Promise<string[]> {
-  const { rows } = await pool.query<{ kind: string }>('select kind from outboxd.problem')
+  const { rows } = await pool.query<{ kind: string }>('select kind from outboxd.standing_problem')
   return rows.map(({ kind }) => kind)
 }
 

@@ -94,7 +94,8 @@ test('the log has the SQLSTATE of a failing loop, and counts repeats within a mi
     const failed = await told(daemon, 'loop failed: the daemon tries again', { loop: 'capture' })
     expect(failed).toMatchObject({ level: 'error', code: '42P01' })
     await until(
-      async () => (await harness.pool.query(`select from outboxd.problem where kind = 'loop_failing'`)).rowCount,
+      async () =>
+        (await harness.pool.query(`select from outboxd.standing_problem where kind = 'loop_failing'`)).rowCount,
       (problems) => problems !== null && problems > 0,
     )
   } finally {

@@ -26,7 +26,7 @@ function daemon(standby: 'none' | 'synchronous' = 'none') {
   const instance = { id: randomUUID(), who: 'daemon', version: '1', host: 'h', settings: {} }
   const history = historyOf(ledger.pool, instance.id, standby)
   async function beat() {
-    const answer = await writeHeartbeat(ledger.pool, instance, history.lookFor())
+    const answer = await writeHeartbeat(ledger.pool, instance, { lookedFor: history.lookFor() })
     history.note(answer.history, answer.beats)
     return history.runOnce()
   }
