@@ -22,4 +22,9 @@ begin
       where i.indrelid = to_regclass(:tableName) and c.relname = (parse_ident(:indexName))[1]::name) then
     create index if not exists :index on :table (id) where status = 'new';
   end if;
+  -- Change capture writes the key of a document once in a transaction, whose time created_at is (docs/start/change-capture.md).
+  if not exists (select from pg_index i join pg_class c on c.oid = i.indexrelid
+      where i.indrelid = to_regclass(:tableName) and c.relname = (parse_ident(:capturedName))[1]::name) then
+    create unique index if not exists :captured on :table (type, payload, created_at) where payload ? 'captured_in';
+  end if;
 end $$

@@ -16,7 +16,6 @@ const e2e = [
   'tools/crash/{campaign,eachStatement}.test.ts',
   'commands/demo.test.ts',
   '**/alertRules.test.ts',
-  'daemon/capture/changeCaptureManyNotes.test.ts',
 ]
 const browser = ['console/browser/*.test.ts']
 

@@ -14,7 +14,7 @@ import {
 } from './check/finding.ts'
 import { checkLedger } from './check/ledger.ts'
 import { checkMappings } from './check/mappings.ts'
-import { checkChangeCapture, checkOutboxAndTypes } from './check/outbox.ts'
+import { checkOutboxAndTypes } from './check/outbox.ts'
 import { checkServers, judgeClocks } from './check/servers.ts'
 import { checkService, judgeCertificates, parseConfiguredCertificateExpiries } from './check/service.ts'
 import { checkSettings } from './check/settings.ts'
@@ -58,7 +58,6 @@ nothing could be checked.`,
     else {
       tell(await orProblem(['ledger'], () => checkLedger(databaseConfig)))
       tell(await orProblem(['outbox', 'types'], () => checkOutboxAndTypes(databaseConfig)))
-      tell(await checkChangeCapture(databaseConfig))
       tell(await orProblem(['mappings'], async () => checkMappings(databaseConfig)))
       if (config !== null && findings.every(({ mark }) => mark !== 'problem')) tell(await checkSettings(config))
       tell(await checkServers(databaseConfig, noticed))

@@ -2,10 +2,12 @@ import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { exampleMappingsDir, readDatabaseConfig, readDirForNewMappings } from '../config.ts'
 import { loadMappingsOrEmptyIfBroken } from '../mapping/loadMappings.ts'
+import { splitTableName } from '../outbox/outboxTable.ts'
 import { describeCandidate } from '../outbox/propose/catalogTable.ts'
+import { PartsRefused } from '../outbox/propose/documentParts.ts'
 import { type DescribedTable, proposeFilesForTable } from '../outbox/propose/proposeFilesForTable.ts'
 import type { Reference } from '../outbox/propose/relatedTables.ts'
-import { escapeControlInLines, pluralize } from '../plainText.ts'
+import { escapeControlInLines, pluralize, quoteForShell } from '../plainText.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { resourceNames } from '../resources.ts'
 import { findFillInPlaces } from '../yaml/yamlLines.ts'
@@ -23,7 +25,13 @@ export const command = defineCommand({
       `where the records go: ${resourceNames.join(' or ')} (default: chosen by fields and lines)`,
       { values: resourceNames },
     ],
-    ['--capture', 'propose the SQL that captures changes of the table, in place of outbox.yaml'],
+    ['--type <name>', 'the type of the records (default: the name of the table)'],
+    ['--capture', 'propose a trigger that captures changes of documents, in place of outbox.yaml'],
+    [
+      '--child <reference>',
+      'with --capture, any number of times: a table below the document, as TABLE(COLUMN) [where CONDITION]',
+      { read: (text: string, before: readonly string[] = []) => [...before, text] },
+    ],
     ['--write', 'write the files into MAPPINGS_DIR, unless one of them exists'],
     ['--json', 'print JSON'],
   ],
@@ -36,10 +44,10 @@ If something would keep the daemon from reading the table, a warning on stderr s
 Examples:
   outboxd describe sales_order             look first
   outboxd describe sales_order --write     then fill in, and outboxd check
-  outboxd describe sales_order --capture   a header with lines, whose changes triggers capture`,
+  outboxd describe sales_order --capture --child 'sales_line(order_id)'    a header with lines`,
   /** @returns 3 if the user sees no such table, 1 if outboxd cannot read it or `--write` meets an existing file */
   async action(context, table, options): Promise<number> {
-    const { databaseUrl: url } = readDatabaseConfig(context.env)
+    const { databaseUrl: url, outboxTable } = readDatabaseConfig(context.env)
     const mappingsDir = readDirForNewMappings(context.env)
     const name = parseTableName(table)
     if (name === null)
@@ -55,11 +63,25 @@ Examples:
       return printUsageErrors(context, [
         `MAPPINGS_DIR (${mappingsDir}) is inside an installed package, and the next install would delete what is written there. Nothing was written. Set MAPPINGS_DIR to a folder of your own`,
       ])
+    if (options.child !== undefined && !options.capture) return printUsageErrors(context, ['--child needs --capture'])
     const mapped = loadMappingsOrEmptyIfBroken(mappingsDir)
+    const { child: children = [], type, capture: isCaptured = false } = options
+    const command = [
+      ...['outboxd', 'describe', quoteForShell(table), '--capture'],
+      ...(type === undefined ? [] : ['--type', quoteForShell(type)]),
+      ...children.flatMap((each) => ['--child', quoteForShell(each)]),
+    ].join(' ')
+    const capture = isCaptured ? { children, outbox: splitTableName(outboxTable), command } : null
     const described = await inspectDatabase({
       of: 'outbox',
       url,
-      read: (pool) => proposeFilesForTable(pool, name, mapped, { endpoint, isCaptured: options.capture ?? false }),
+      read: (pool) =>
+        proposeFilesForTable(pool, name, mapped, { endpoint, type: options.type ?? null, capture }).catch(
+          (error: unknown) => {
+            if (error instanceof PartsRefused) return { kind: 'denied' as const, problem: error.message }
+            throw error
+          },
+        ),
     })
     if (described.kind === 'denied') {
       if (options.json) printJson(context, { table: null, denied: described.problem })

@@ -3,7 +3,7 @@ import { assertMigrated, migrateLedger, readMissingMigrations } from '../ledger/
 import { type RoleKind, readCreateRoleStatements, readLedgerPrivilegeStatements } from '../ledger/operator/grants.ts'
 import { loadMappingsOrEmptyIfBroken } from '../mapping/loadMappings.ts'
 import { wakeTriggerMessage } from '../operations/databaseMessages.ts'
-import { documentConditionQuery, readCapturedTables } from '../outbox/contentQueries.ts'
+import { documentConditionQuery } from '../outbox/contentQueries.ts'
 import {
   findForeignTableClause,
   inspectOutboxTable,
@@ -11,7 +11,7 @@ import {
   type OutboxTableState,
 } from '../outbox/migrateOutbox.ts'
 import { readNeededQueryGrants, readOutboxGrantStatements } from '../outbox/outboxGrants.ts'
-import { type OutboxTable, qualifiedNameSql, splitTableName, standardOutboxTable } from '../outbox/outboxTable.ts'
+import { type OutboxTable, splitTableName, standardOutboxTable } from '../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 import { withSearchPathOfRole } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
@@ -141,10 +141,11 @@ function readGrantsOfTable(
       const grants = await readOutboxGrantStatements(db, table, role, kind === 'read')
       if (grants === null) return null
       const rolePath = withSearchPathOfRole(db)
-      const captured = await readCapturedTables(rolePath, qualifiedNameSql(table), null)
-      const sources = [...mappings.values()].flatMap(({ source }) => source?.sql ?? [])
-      const conditions = captured.map((document) => documentConditionQuery(document).sql)
-      const reads = await readNeededQueryGrants(rolePath, [...sources, ...conditions], role)
+      const queries = [...mappings.values()].flatMap(({ source, document }) => [
+        ...(source === null ? [] : [source.sql]),
+        ...(document === null ? [] : [documentConditionQuery(document).sql]),
+      ])
+      const reads = await readNeededQueryGrants(rolePath, queries, role)
       return [
         ...(await readCreateRoleStatements(db, role)),
         ...new Set([...grants, ...reads.map(({ statement }) => statement)]),

@@ -7,7 +7,6 @@ import {
   readLedgerSnapshot,
 } from '../ledger/snapshot.ts'
 import { type OutboxBacklog, readBacklog } from '../outbox/backlog.ts'
-import { replaceChangeCaptureProblems } from '../outbox/changeCaptureFaults.ts'
 import { LockedRowWatch } from '../outbox/lockedRows.ts'
 import type { Database } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
@@ -16,7 +15,7 @@ import { createPeriodicPart, createStepRound, type LoopPart } from './loop.ts'
 import type { PollPlanner } from './pollPlanner.ts'
 
 const everyMs = 5_000
-/** For what changes rarely: acts of operators, locked rows and faults of change capture. */
+/** For what changes rarely: acts of operators and locked rows. */
 const rareEveryMs = 15_000
 /** Counting up to this many rows takes a few milliseconds. */
 const countedAlwaysMax = 20_000
@@ -81,7 +80,6 @@ export function createDatabaseObservation(
     if (elapsedMs() < rareAtMs) return
     await countActs()
     if (await databases.hasOwnSettings()) await lockedRows.runOnce()
-    await replaceChangeCaptureProblems(ledger, outbox.pool)
     rareAtMs = elapsedMs() + rareEveryMs - everyMs / 2
   }
 

@@ -13,6 +13,8 @@ export interface Mapping {
   readonly sendsSubmissionId: boolean
   /** Null if the outbox row has the payload. */
   readonly source: SourceQuery | null
+  /** Null if a row is the record. */
+  readonly document: DocumentTable | null
   readonly fields: readonly Field[]
   readonly body: RenderBodyPart
   /** What lists of the console show of a payload. */
@@ -22,7 +24,7 @@ export interface Mapping {
 }
 
 export interface SourceQuery {
-  /** One SELECT without a semicolon at its end. $1 is the list of ids. */
+  /** One SELECT without a semicolon at its end. $1 is the list of ids; for keys of several columns, a JSON list of objects. */
   readonly sql: string
   readonly file: string
 }
@@ -31,6 +33,16 @@ export interface ListColumn {
   readonly heading: string
   readonly read: ReadPath
   readonly isAmount: boolean
+}
+
+/** Rows of the type stand for documents: a change of one writes its key to the outbox. */
+export interface DocumentTable {
+  /** As in SQL. */
+  readonly table: string
+  /** Names as in the catalog. */
+  readonly key: readonly string[]
+  /** SQL about the row `h`; null if every document is sent. */
+  readonly condition: string | null
 }
 
 export interface Field {

@@ -93,8 +93,30 @@ export function parseFieldTypeName(type: string): FieldTypeName | null {
 
 export const fieldNamePattern = /^[A-Za-z_][A-Za-z0-9_-]*$/
 
+const column = z.string().min(1)
+const namePartPattern = '("([^"]|"")+"|[\\p{L}_][\\p{L}\\p{N}_$]*)'
+
+/** A row stands for a document of the ERP. Needs `source`. */
+export const documentSchema = z.strictObject({
+  table: z
+    .string()
+    .regex(
+      new RegExp(`^(${namePartPattern}\\.)?${namePartPattern}$`, 'u'),
+      'must be a name as in SQL, such as public."Order"',
+    )
+    .describe('The table with one row for each document, as in SQL: public."Order".'),
+  key: z
+    .union([column, z.array(column).min(1)], { error: 'must be a column or a list of columns' })
+    .describe('The column that identifies a document, or a list of columns.'),
+  condition: z
+    .string()
+    .min(1)
+    .describe('A condition in SQL: which documents are sent. The row is named h. Default: all.')
+    .optional(),
+})
+
 /**
- * A mapping file. Its fields are checked one by one, so that an error names only the options of the field's type.
+ * A mapping file. `document` and each field are checked by themselves, so that an error names only their own keys.
  */
 export const mappingFileSchema = z.strictObject({
   type: z.string().min(1).max(200).describe('The type of the outbox rows that this file maps.'),
@@ -108,6 +130,7 @@ export const mappingFileSchema = z.strictObject({
     .min(1)
     .describe('A SELECT that gives the payloads of the ids in $1: one row each, with the id in its column "id".')
     .optional(),
+  document: z.unknown().optional(),
   fields: z
     .record(z.string().regex(fieldNamePattern), z.unknown())
     .describe('A name for each value that the body uses, with its path and type.'),
@@ -124,7 +147,12 @@ export const mappingFileSchema = z.strictObject({
 /** For editors, in draft 7, which yaml-language-server reads best. */
 export function createMappingJsonSchema(): string {
   const field = z.union(Object.values(fieldSchemas))
-  const whole = mappingFileSchema.extend({ fields: z.record(z.string().regex(fieldNamePattern), field) })
+  const whole = mappingFileSchema.extend({
+    document: documentSchema
+      .describe('With source: each row stands for a document, whose changes are captured.')
+      .optional(),
+    fields: z.record(z.string().regex(fieldNamePattern), field),
+  })
   const schema = z.toJSONSchema(whole, { target: 'draft-7', io: 'input' })
   return `${JSON.stringify({ ...schema, title: 'outboxd mapping file' }, null, 2)}\n`
 }

@@ -8,6 +8,8 @@ export interface MappingSource {
   readonly endpoint: Resource
   /** Null if the outbox row has the fields. */
   readonly sql: readonly string[] | null
+  /** The lines of `document`; null if a row is the record. */
+  readonly document: readonly string[] | null
   /** Fields of sample payloads and of the query. Those with a name of the interface are filled in. */
   readonly payloadFields: readonly SourceField[]
   /** Columns, as candidates only: `label` describes them. */
@@ -17,7 +19,7 @@ export interface MappingSource {
 type Candidate = SourceField & { readonly label: string }
 
 /** Proposes a mapping file, in which names of columns decide nothing. */
-export function proposeMapping({ type, endpoint, sql, payloadFields, columns }: MappingSource): string {
+export function proposeMapping({ type, endpoint, sql, document, payloadFields, columns }: MappingSource): string {
   const candidates = [...payloadFields.map((field) => ({ ...field, label: field.path })), ...columns]
   const lines = [
     '# yaml-language-server: $schema=./mapping.schema.json',
@@ -25,6 +27,7 @@ export function proposeMapping({ type, endpoint, sql, payloadFields, columns }: 
       ? withFillIn('type: FILL_IN', 'the type that such rows have by outbox.yaml, in a file like this for each')
       : withComment(`type: ${quoteForYaml(type)}`, 'outbox rows of this type'),
     withComment(`endpoint: ${endpoint}`, `${resourceNames.join(' | ')}: describe takes --endpoint`),
+    ...(document ?? []),
     ...(sql === null ? [] : [withComment('source: |', 'one row for each id of $1'), ...sql.map((line) => `  ${line}`)]),
     withComment('fields:', 'the service’s name: its path in the payload, and its type'),
     ...fields[endpoint].map(([name, options, what]) => fieldLine(name, options, what, payloadFields, candidates)),

@@ -6,8 +6,9 @@ import { type FileProblem, YamlDocument, type YamlPath } from '../yaml/yamlDocum
 import { compileBody } from './compileBody.ts'
 import { compileField } from './compileField.ts'
 import { compilePath } from './compilePath.ts'
-import type { Field, ListColumn, Mapping, SourceQuery } from './mapping.ts'
+import type { DocumentTable, Field, ListColumn, Mapping, SourceQuery } from './mapping.ts'
 import {
+  documentSchema,
   explainTypeProblem,
   type FieldSpec,
   fieldNamePattern,
@@ -52,6 +53,7 @@ function compileMapping(content: PayloadValue, document: YamlDocument): Mapping 
       )
     }
   }
+  const table = readDocumentTable(content, document)
   if (!checked.success) return null
   const { list: _, ...sent } = content
   const compiled = fields.filter((field) => field !== null)
@@ -61,6 +63,7 @@ function compileMapping(content: PayloadValue, document: YamlDocument): Mapping 
     track: checked.data.track ?? true,
     sendsSubmissionId: isSubmissionId(objectOr(content.body)[serviceResources[checked.data.endpoint].idField]),
     source: readSource(checked.data.source, document),
+    document: table,
     fields: compiled,
     body: body.render,
     list: readList(checked.data.list, compiled, document),
@@ -102,6 +105,20 @@ function readSource(text: string | undefined, document: YamlDocument): SourceQue
   if (!/\$1(?!\d)/.test(sql))
     document.report(['source'], 'the query must select the ids in $1, for example: where s.id = any($1)')
   return { sql, file: document.file }
+}
+
+function readDocumentTable(content: PayloadObject, document: YamlDocument): DocumentTable | null {
+  const value = content.document
+  if (value === undefined) return null
+  const checked = documentSchema.safeParse(toPlainValue(value))
+  if (!checked.success) {
+    report(checked.error, ['document'], value, Object.keys(documentSchema.shape), document)
+    return null
+  }
+  if (content.source === undefined)
+    document.reportKey(['document'], '"document" needs "source": the query that reads what is sent')
+  const { table, key, condition = null } = checked.data
+  return { table, key: typeof key === 'string' ? [key] : key, condition }
 }
 
 function readField(name: string, exact: PayloadValue, document: YamlDocument): Field | null {

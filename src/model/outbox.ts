@@ -14,7 +14,7 @@ export interface OutboxRecord {
   createdAt: string | null
   /** The creation time as the table writes it, which tells the row from another with the same id. */
   created: string | null
-  /** The document to read, such as `public.sale_sale 5`; null if the payload is the record. */
+  /** The id of the document that the row stands for; null if the row is the record. */
   document?: string | null
   /** Says why nothing is sent: the document was deleted or does not meet the condition. */
   noRecord?: string | null
@@ -106,17 +106,6 @@ export interface WaitingKey {
 export interface FailedRow extends SkippedRow {
   /** Without data of the client. */
   detail: string
-}
-
-export interface ChangeCaptureFault {
-  table: string
-  /** Changes that the triggers noted instead of writing an outbox row. */
-  notes: number
-  hasUnknown: boolean
-  since: string | null
-  reason: string
-  /** True if reading the faults would run code of another role. */
-  insecure: boolean
 }
 
 /** The report's text is read when the row is written, because the record may change before. */

@@ -19,7 +19,6 @@ export const problemKinds = [
   'settings_differ',
   'budget_starved',
   'clock_off',
-  'change_capture',
   'credentials_broken',
   'host_failing',
   'log_failing',

@@ -1,6 +1,5 @@
 import { conflictsMax } from '../ledger/rowConflicts.ts'
 import type { Problem, ProblemKind } from '../model/problem.ts'
-import { faultsViewName } from '../outbox/changeCaptureFaults.ts'
 import { unknownStatusAdvice } from '../outbox/survey.ts'
 import { escapeControl, pluralize, quoteForShell, truncateToOneLine } from '../plainText.ts'
 import { formatInstant } from '../time.ts'
@@ -16,7 +15,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
   row_locked: (rows, count) =>
     `The daemon cannot capture ${pluralize(count, 'row')} of the outbox (${first(rows)}): another session has ${count === 1 ? 'it' : 'them'} locked (${rows[0]?.detail}). ${endSessionAdvice('PID', 'the ERP’s')}`,
   source_failing: (types) =>
-    `No row of ${types.length === 1 ? 'the type' : 'the types'} ${first(types)} is captured: ${firstDetails(types)}. Other types go on. Fix what fails: the query, a right (\`outboxd check\` prints a missing grant), or a condition (install change capture again). The daemon tries again every 30 seconds.`,
+    `No row of ${types.length === 1 ? 'the type' : 'the types'} ${first(types)} is captured: ${firstDetails(types)}. Other types go on. Fix what fails: the query, a right (\`outboxd check\` prints a missing grant), or the condition of its documents. The daemon tries again every 30 seconds.`,
   report_refused: (rows, count) =>
     `The outbox table refuses the outcome of ${pluralize(count, 'row')} (${first(rows)}). Look at its triggers and constraints. The daemon tries again by itself.`,
   report_locked: (rows, count) =>
@@ -48,10 +47,6 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
     `The daemons cannot spend the budget, so records wait: ${problem?.detail}. Run the daemons near that database, or make it faster.`,
   clock_off: ([problem]) =>
     `A clock is off: ${problem?.detail}. \`outboxd check\` compares the clocks. Correct the wrong one with NTP.`,
-  change_capture: (tables) =>
-    tables.some(({ subject }) => subject === faultsViewName)
-      ? `The view outboxd_capture.trouble may run code of another role, so outboxd does not read it. Remove change capture with remove.sql, and install it again.`
-      : `The trigger did not capture all changes of ${pluralize(tables.length, 'table')} of the ERP (${first(tables)}): \`select * from outboxd_capture.trouble\` says why. Fix it. ${noteAdvice}`,
   credentials_broken: (all) =>
     `A file with a secret or certificate cannot be used: ${firstDetails(all)}. The daemon goes on with the previous one. Fix it: the daemon reads it again within a minute. If systemd hands in a copy (LoadCredential), restart the daemon.`,
   host_failing: (all) =>
@@ -83,9 +78,6 @@ export const countProblems = (problems: readonly Problem[], counts: ProblemCount
 
 /** Shows a problem of a kind that only a newer daemon knows. */
 const otherwise = (problems: readonly Problem[]) => `${problems[0]?.kind}: ${problems[0]?.detail}`
-
-export const noteAdvice =
-  "Then, in the ERP’s database and as the role that installed change capture, run `select * from outboxd_capture.retry()`. If some ids are unknown (`has_unknown`), update the documents that may have changed, then run `select outboxd_capture.dismiss('TABLE')`."
 
 const subjectsShown = 3
 

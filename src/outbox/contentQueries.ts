@@ -1,120 +1,49 @@
 import { randomUUID } from 'node:crypto'
-import type { SourceQuery } from '../mapping/mapping.ts'
-import { beginTransaction, type Database, quoteIdentifier, withSearchPathOfRole } from '../postgres/database.ts'
-import { isExactNumber, readPayload } from '../yaml/exactJson.ts'
+import type { DocumentTable, Mapping, SourceQuery } from '../mapping/mapping.ts'
+import {
+  beginTransaction,
+  type Database,
+  quoteIdentifier,
+  quoteLiteral,
+  withSearchPathOfRole,
+} from '../postgres/database.ts'
 import type { Outbox } from './outbox.ts'
 import { batchBytesMax } from './readRows.ts'
-
-/** The payload that change capture writes: `{"document": "public.sale_sale", "id": 5}`. */
-interface DocumentReference {
-  document: string
-  id: string
-}
-
-export interface CapturedTable {
-  /** The table's first name. */
-  document: string
-  type: string
-  /** Quoted, with its schema. */
-  table: string
-  /** Quoted. */
-  key: string
-  /** SQL about the row `n`; null if every document is sent. */
-  condition: string | null
-  /** Each name in the payload, then its column; null for all columns. */
-  payload: readonly string[] | null
-}
-
-/** A longer payload is not parsed. */
-const referenceMax = 10_000
-const looksLikeReference = /^\s*\{\s*"(document|id)"\s*:/
-
-export function parseDocumentReference(payload: string): DocumentReference | null {
-  if (payload.length > referenceMax || !looksLikeReference.test(payload)) return null
-  const read = readPayload(payload)
-  if (read.kind === 'invalid' || Object.keys(read.payload).length !== 2) return null
-  const { document, id } = read.payload
-  if (typeof document !== 'string' || id === undefined) return null
-  if (typeof id === 'string') return { document, id }
-  return isExactNumber(id) ? { document, id: id.rawJSON } : null
-}
-
-/**
- * Reads the installations of change capture for these documents, or all. The daemon runs their conditions with its own
- * rights. So it reads the view `captured` only if the view's owner may insert into the outbox.
- *
- * @param qualifiedOutbox quoted, with its schema
- */
-export async function readCapturedTables(
-  db: Database,
-  qualifiedOutbox: string,
-  documents: readonly string[] | null,
-): Promise<CapturedTable[]> {
-  const { rows: found } = await db.query<{ isThere: boolean }>(
-    `select exists (
-       select from pg_catalog.pg_class c join pg_catalog.pg_namespace s on s.oid operator(pg_catalog.=) c.relnamespace
-       where s.nspname operator(pg_catalog.=) 'outboxd_capture' and c.relname operator(pg_catalog.=) 'captured'
-         and pg_catalog.has_table_privilege(c.relowner, $1::pg_catalog.regclass::pg_catalog.oid, 'insert')
-     ) as "isThere"`,
-    [qualifiedOutbox],
-  )
-  if (!found[0]?.isThere) return []
-  const { rows } = await db.query<CapturedTable>(
-    `select c.document, c.type, pg_catalog.format('%I.%I', s.nspname, t.relname) as table, pg_catalog.quote_ident(c.key_column) as key,
-       c.condition, c.payload
-     from outboxd_capture.captured c join pg_catalog.pg_class t on t.oid operator(pg_catalog.=) c.erp_table
-       join pg_catalog.pg_namespace s on s.oid operator(pg_catalog.=) t.relnamespace
-     where $1::pg_catalog.text[] is null or c.document operator(pg_catalog.=) any ($1::pg_catalog.text[])
-       or pg_catalog.format('%I.%I', s.nspname, t.relname) operator(pg_catalog.=) any ($1::pg_catalog.text[])`,
-    [documents],
-  )
-  return rows
-}
-
-/** A document's only installation may have a different type, because `outbox.yaml` can rename types. */
-export function findCapturedTable(
-  tables: readonly CapturedTable[],
-  document: string,
-  type: string,
-): CapturedTable | null {
-  const ofDocument = tables.filter((table) => table.document === document || table.table === document)
-  const [only, ...others] = ofDocument
-  return ofDocument.find((table) => table.type === type) ?? (others.length === 0 ? (only ?? null) : null)
-}
-
-/** True if change capture is, or was, installed for some table. */
-export async function isCaptureInstalled(db: Database): Promise<boolean> {
-  // Qualifies names, because a pooled session's search path may contain operators of other roles.
-  const { rows } = await db.query<{ isInstalled: boolean }>(
-    `select pg_catalog.to_regnamespace('outboxd_capture') is not null as "isInstalled"`,
-  )
-  return rows[0]?.isInstalled ?? false
-}
 
 /** A statement whose parameter is a list of ids, and its name in messages. */
 export interface QueryByIds {
   label: string
   sql: string
+  /** True if row-level security must fail the statement: a hidden document would look as if it was deleted. */
+  mustSeeAllRows: boolean
 }
 
-/** Returns rows of `at` (the id's position) and `meets` (whether the document meets the condition). */
-export const documentConditionQuery = (captured: CapturedTable): QueryByIds => ({
-  label: `the condition of ${captured.document}`,
-  sql: byIdSql(meetingSql(captured)),
+export const seeAllRowsSql = 'set local row_security = off'
+
+/** What a mapping file says about the contents of its records. */
+export type ContentSource = Pick<Mapping, 'document'> & { readonly source: SourceQuery }
+
+/** True if ids are JSON objects, such as `{"tenant": 3, "number": "A-7"}`, and the queries' $1 is a JSON list of them. */
+export const hasKeyOfSeveralColumns = ({ document }: Pick<Mapping, 'document'>): boolean =>
+  document !== null && document.key.length > 1
+
+/** The queries' parameter. */
+export const idsParameter = (source: Pick<Mapping, 'document'>, ids: readonly string[]): readonly string[] | string =>
+  hasKeyOfSeveralColumns(source) ? `[${ids.join(',')}]` : ids
+
+/** Reads the documents that exist, as rows of `at` (the id's position) and `meets` (whether it meets the condition). */
+export const documentConditionQuery = (document: DocumentTable): QueryByIds => ({
+  label: `the condition of ${document.table}`,
+  sql: byIdSql({ document }, meetingSql(document)),
+  mustSeeAllRows: true,
 })
 
-/** Reads the contents of ids, as `ContentRow`s. Null if the type has neither a query nor a captured table. */
-export function contentsQuery(
-  source: SourceQuery | null,
-  captured: CapturedTable | null,
-  bytesMax: number,
-): QueryByIds | null {
-  if (source !== null)
-    return { label: `${source.file}: the query of "source"`, sql: contentsSql(foundSql(source), bytesMax) }
-  if (captured === null) return null
-  return { label: `reading ${captured.document}`, sql: contentsSql(ownColumnsSql(captured), bytesMax) }
-}
-
+/** Reads the contents of ids, as `ContentRow`s. */
+export const contentsQuery = (source: ContentSource, bytesMax: number): QueryByIds => ({
+  label: `${source.source.file}: the query of "source"`,
+  sql: contentsSql(byIdSql(source, foundSql(source.source)), bytesMax),
+  mustSeeAllRows: source.document !== null,
+})
 export interface ContentRow {
   /** The id's position in the list of ids, from 1. */
   at: number
@@ -212,17 +141,16 @@ async function endSession(db: Database, mark: string): Promise<void> {
 }
 
 /** The existing documents of the ids in $1, as rows of `key` and `meets`. The condition may end with a comment. */
-const meetingSql = ({ table, key, condition }: CapturedTable): string =>
-  `select n.${key}::pg_catalog.text as key, (${condition ?? 'true'}
-) is true as meets from ${table} n where n.${key} = any($1)`
-
-/** Selects the contents of the ids in $1 from the captured table itself, as rows of `key` and `json`. */
-function ownColumnsSql({ table, key, payload }: CapturedTable): string {
-  const pairs = (payload ?? []).flatMap((name, i, all) => (i % 2 === 0 ? [[name, all[i + 1] ?? '']] : []))
-  const named = pairs.map(([name = '', column = '']) => `n.${quoteIdentifier(column)} as ${quoteIdentifier(name)}`)
-  const json = payload === null ? 'row_to_json(n.*)' : `row_to_json(built.*) from (select ${named.join(', ')}) built`
-  return `select n.${key}::pg_catalog.text as key, (select pg_catalog.${json})::pg_catalog.text as json from ${table} n
-    where n.${key} = any($1)`
+function meetingSql({ table, key, condition }: DocumentTable): string {
+  const meets = `(${condition ?? 'true'}
+) is true as meets`
+  const [column = '', ...others] = key.map(quoteIdentifier)
+  if (others.length === 0)
+    return `select h.${column}::pg_catalog.text as key, ${meets} from ${table} h where h.${column} = any($1)`
+  const pairs = key.map((name) => `${quoteLiteral(name)}, h.${quoteIdentifier(name)}`)
+  const equal = [column, ...others].map((each) => `h.${each} = k.${each}`)
+  return `select pg_catalog.jsonb_build_object(${pairs.join(', ')})::pg_catalog.text as key, ${meets}
+    from pg_catalog.jsonb_populate_recordset(null::${table}, $1) k join ${table} h on ${equal.join(' and ')}`
 }
 
 /** The rows of a mapping file's query as `key` and `json`. The query may end with a comment. */
@@ -236,8 +164,12 @@ ${sql}
  * type. Compares ids as texts of that type, so that 007 equals 7, 1.00 equals 1, and a uuid in capitals equals itself.
  * Qualifies names, because the role's search path may have other objects of the same names.
  */
-const byIdSql = (found: string): string =>
-  `select given.at::pg_catalog.int4 as at, found.* from (${found}) found
+const byIdSql = (source: Pick<Mapping, 'document'>, found: string): string =>
+  hasKeyOfSeveralColumns(source)
+    ? `select given.at::pg_catalog.int4 as at, found.* from (${found}) found
+     join pg_catalog.jsonb_array_elements($1::pg_catalog.jsonb) with ordinality as given(id, at)
+     on given.id operator(pg_catalog.=) found.key::pg_catalog.jsonb`
+    : `select given.at::pg_catalog.int4 as at, found.* from (${found}) found
      join pg_catalog.unnest($1) with ordinality as given(id, at)
      on ${comparableIdSql('given.id::pg_catalog.text')} operator(pg_catalog.=) ${comparableIdSql('found.key')}`
 
@@ -247,9 +179,9 @@ const comparableIdSql = (text: string) =>
      then pg_catalog.regexp_replace(${text}, '[.]0+$|([.][0-9]*[1-9])0+$', E'\\\\1') else ${text} end`
 
 /** Selects contents as `ContentRow`s in the order of the ids: up to `batchBytesMax` bytes, and at least one. */
-const contentsSql = (found: string, bytesMax: number): string =>
+const contentsSql = (foundById: string, bytesMax: number): string =>
   `select at, bytes, case when bytes <= ${bytesMax} and (sum <= ${batchBytesMax} or sum = bytes) then json end as json
    from (
      select at, json, bytes, pg_catalog.sum(case when bytes <= ${bytesMax} then bytes else 0 end) over (order by at) as sum
-     from (select at, json, pg_catalog.octet_length(json) as bytes from (${byIdSql(found)}) found) sized
+     from (select at, json, pg_catalog.octet_length(json) as bytes from (${foundById}) found) sized
    ) summed order by at`

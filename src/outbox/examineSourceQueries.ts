@@ -7,8 +7,8 @@ import {
   documentConditionQuery,
   inReadOnlyTransaction,
   type QueryByIds,
-  readCapturedTables,
   SourceFailed,
+  seeAllRowsSql,
 } from './contentQueries.ts'
 import type { Outbox } from './outbox.ts'
 import { readNeededQueryGrants } from './outboxGrants.ts'
@@ -26,9 +26,9 @@ interface ExaminedSourceQueries {
 const triedMax = 100
 const examineMs = 10_000
 
-/** Plans the queries of mapping files and of change capture, and tries them on waiting rows. */
+/** Plans the queries and conditions of mapping files, and tries them on waiting rows. */
 export async function examineSourceQueries(outbox: Outbox, mappings: Mappings): Promise<ExaminedSourceQueries> {
-  const queries = await listQueries(outbox, mappings)
+  const queries = listQueries(outbox, mappings)
   if (queries.length === 0) return { problems: [], warnings: [], trialResult: null }
   const problems: string[] = []
   const warnings: string[] = []
@@ -51,17 +51,12 @@ const examineUntilMs = () => performance.now() + examineMs
 const missingColumnId = /column r\.id does not exist/
 const missingColumnIdHint = '. The query must return a column "id", which says which record a row is for'
 
-async function listQueries(outbox: Outbox, mappings: Mappings): Promise<QueryByIds[]> {
-  const { shape } = await outbox.inspect()
-  const captured = await inReadOnlyTransaction(outbox, examineUntilMs(), (db) =>
-    readCapturedTables(db, shape.qualified, null),
-  )
-  const sources = [...mappings.values()].map(({ source }) => contentsQuery(source, null, outbox.bytesMax))
-  const ofTables = captured.flatMap((table) => {
-    const hasQuery = (mappings.get(table.type)?.source ?? null) !== null
-    return [documentConditionQuery(table), hasQuery ? null : contentsQuery(null, table, outbox.bytesMax)]
+function listQueries({ bytesMax }: Outbox, mappings: Mappings): QueryByIds[] {
+  return [...mappings.values()].flatMap(({ source, document }) => {
+    if (source === null) return []
+    const contents = contentsQuery({ source, document }, bytesMax)
+    return document === null ? [contents] : [documentConditionQuery(document), contents]
   })
-  return [...sources, ...ofTables].filter((query) => query !== null)
 }
 
 interface PlanNode {
@@ -75,7 +70,8 @@ interface PlanNode {
 const largeRows = 10_000
 
 /** Plans the query for an unknown list of ids, because a plan for an empty list reads nothing. */
-async function findLargeScans(db: Database, { label, sql }: QueryByIds): Promise<string[]> {
+async function findLargeScans(db: Database, { label, sql, mustSeeAllRows }: QueryByIds): Promise<string[]> {
+  if (mustSeeAllRows) await db.query(seeAllRowsSql)
   await db.query('set local plan_cache_mode = force_generic_plan')
   await db.query(`prepare outboxd_examined as ${sql}`)
   const { rows: plans } = await db

@@ -52,6 +52,7 @@ async function outboxStatements(outboxTable: string, schema: string, wakes: bool
   const split = splitTableName(outboxTable)
   const named = qualifiedNameSql(split)
   const index = quoteIdentifier(`${split.table}_new`)
+  const captured = quoteIdentifier(`${split.table}_captured`)
   const home = quoteIdentifier(schema)
   const qualified = outboxTable.includes('.') ? named : `${home}.${named}`
   const wake = `${home}.outboxd_wake`
@@ -61,6 +62,8 @@ async function outboxStatements(outboxTable: string, schema: string, wakes: bool
     table: qualified,
     trigger: quoteIdentifier(`${split.table}_wakes_outboxd`),
     index,
+    captured,
+    capturedName: pg.escapeLiteral(captured),
     tableName: pg.escapeLiteral(qualified),
     indexName: pg.escapeLiteral(index),
     wake,

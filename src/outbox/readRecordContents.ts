@@ -1,28 +1,27 @@
-import type { SourceQuery } from '../mapping/mapping.ts'
+import type { Mapping } from '../mapping/mapping.ts'
 import type { OutboxRecord } from '../model/outbox.ts'
 import { classifyDatabaseError, didSessionSurviveError } from '../postgres/database.ts'
 import { classifySqlState, errorCodeOf } from '../postgres/sqlState.ts'
-import { isExactNumber, readPayload } from '../yaml/exactJson.ts'
+import { isExactNumber, isObject, type PayloadValue, readPayload, writeJson } from '../yaml/exactJson.ts'
 import {
-  type CapturedTable,
   type ContentRow,
+  type ContentSource,
   contentsQuery,
   documentConditionQuery,
-  findCapturedTable,
+  hasKeyOfSeveralColumns,
+  idsParameter,
   inReadOnlyTransaction,
-  isCaptureInstalled,
-  parseDocumentReference,
   type QueryByIds,
   QueryFailed,
-  readCapturedTables,
   SourceFailed,
+  seeAllRowsSql,
 } from './contentQueries.ts'
 import { findFailingParts } from './failingRows.ts'
 import type { Outbox } from './outbox.ts'
 import { payloadTooLargeMessage, readRecordWithoutQueriedContent } from './readRows.ts'
 
-interface SourceQueries {
-  get(type: string): { readonly source: SourceQuery | null } | undefined
+interface ContentSources {
+  get(type: string): Pick<Mapping, 'source' | 'document'> | undefined
 }
 
 /**
@@ -31,21 +30,21 @@ interface SourceQueries {
 const sourceMaxMs = 5_000
 
 /**
- * Reads the contents of captured documents, and of records whose mapping file has `source:`, by one query for each
- * type. Returns other records unchanged.
+ * Reads the contents of records whose mapping file has `source:`, by one query for each type. Returns other records
+ * unchanged.
  *
  * @returns as many of the first records as may be in memory at once
  * @throws SourceFailed if a query fails for all records of a type, or takes too long
  */
 export async function readRecordContentsThatFit(
   outbox: Outbox,
-  sources: SourceQueries,
+  sources: ContentSources,
   records: readonly OutboxRecord[],
   timeoutMs = sourceMaxMs,
 ): Promise<OutboxRecord[]> {
   const untilMs = performance.now() + timeoutMs
   const read = new Map<OutboxRecord, OutboxRecord | null>()
-  for (const group of await groupRecords(outbox, sources, records, untilMs))
+  for (const group of groupRecords(sources, records))
     for (const [record, content] of await readGroup(outbox, group, untilMs)) read.set(record, content)
   const all = records.map((record) => (read.has(record) ? (read.get(record) ?? null) : record))
   const left = all.indexOf(null)
@@ -54,7 +53,7 @@ export async function readRecordContentsThatFit(
 
 export async function readRecordWithContent(
   outbox: Outbox,
-  sources: SourceQueries,
+  sources: ContentSources,
   outboxId: string,
 ): Promise<OutboxRecord | null> {
   const record = await readRecordWithoutQueriedContent(outbox, outboxId)
@@ -67,7 +66,7 @@ const commandRecordsMax = 100
 /** @throws SourceFailed */
 export async function readContentsInBatches(
   outbox: Outbox,
-  sources: SourceQueries,
+  sources: ContentSources,
   records: readonly OutboxRecord[],
 ): Promise<OutboxRecord[]> {
   const all: OutboxRecord[] = []
@@ -78,82 +77,39 @@ export async function readContentsInBatches(
   return all
 }
 
-interface Group {
+/** Returns the document that a row stands for, by its id; null if the row is the record, or names no id. */
+export function readDocumentId(sources: ContentSources, { type, payload }: OutboxRecord): string | null {
+  const source = sources.get(type)
+  return source?.document != null && payload !== null ? readId(payload, source) : null
+}
+
+interface Group extends ContentSource {
   type: string
-  source: SourceQuery | null
-  /** Null if the records are not captured documents. */
-  captured: CapturedTable | null
   /** Null: the payload has no id. */
   ids: Map<OutboxRecord, string | null>
 }
 
-async function groupRecords(
-  outbox: Outbox,
-  sources: SourceQueries,
-  records: readonly OutboxRecord[],
-  untilMs: number,
-): Promise<Iterable<Group>> {
-  const references = new Map(records.map((record) => [record, parseDocumentReference(record.payload ?? '')]))
-  const names = new Set([...references.values()].flatMap((reference) => reference?.document ?? []))
-  const [firstType = ''] = [...references].flatMap(([{ type }, reference]) => (reference === null ? [] : [type]))
-  const { tables, isInstalled } =
-    names.size === 0 ? nothingCaptured : await readTables(outbox, firstType, [...names], untilMs)
+function groupRecords(sources: ContentSources, records: readonly OutboxRecord[]): Iterable<Group> {
   const groups = new Map<string, Group>()
-  for (const [record, reference] of references) {
-    const mapping = sources.get(record.type)
-    const source = mapping?.source ?? null
-    const captured = reference === null ? null : findCapturedTable(tables, reference.document, record.type)
-    if (record.payload === null || mapping === undefined || (source === null && captured === null)) continue
-    if (captured === null && isInstalled && reference?.document.includes('.'))
-      throw installationNotFound(record, reference.document)
-    const name = JSON.stringify([record.type, captured?.document])
-    const group = groups.get(name) ?? { type: record.type, source, captured, ids: new Map() }
-    groups.set(name, group)
-    group.ids.set(record, reference?.id ?? readId(record.payload))
+  for (const record of records) {
+    const { type, payload } = record
+    const { source = null, document = null } = sources.get(type) ?? {}
+    if (payload === null || source === null) continue
+    const group = groups.get(type) ?? { type, source, document, ids: new Map() }
+    groups.set(type, group)
+    group.ids.set(record, readId(payload, group))
   }
   return groups.values()
 }
 
-const nothingCaptured = { tables: [], isInstalled: false }
-
-const undefinedObject = '42704'
-
-/**
- * Holds the type, because the record's document is not read without the condition of its installation. Change capture
- * writes names of tables with their schemas; a payload with another name is the ERP's own.
- */
-function installationNotFound({ type, outboxId }: OutboxRecord, document: string): SourceFailed {
-  const cause = new Error(
-    `the row ${outboxId} is of ${document}, which is not captured with this type. Install it with this type again. If its documents have moved, write their table as "document" into the payload of the waiting rows. If they are gone, delete these rows`,
-  )
-  return new SourceFailed(type, 'type', new QueryFailed('finding the captured table', undefinedObject, cause))
-}
-
-/**
- * @throws SourceFailed if the view cannot be read. Unless the error may pass, it blames this type, so that other types
- * of the batch go on.
- */
-async function readTables(outbox: Outbox, type: string, documents: readonly string[], untilMs: number) {
-  const { shape } = await outbox.inspect()
-  try {
-    return await inReadOnlyTransaction(outbox, untilMs, async (db) => {
-      const tables = await readCapturedTables(db, shape.qualified, documents)
-      return { tables, isInstalled: tables.length > 0 || (await isCaptureInstalled(db)) }
-    })
-  } catch (error) {
-    if (!didSessionSurviveError(error)) throw error
-    const code = String(errorCodeOf(error))
-    const blame = classifySqlState(code, 'claim') === 'moment' ? 'moment' : 'type'
-    throw new SourceFailed(type, blame, new QueryFailed('reading outboxd_capture.captured', code, error as Error))
-  }
-}
-
 /** Returns the id with which a query finds the record. */
-function readId(payload: string): string | null {
+function readId(payload: string, source: Pick<Mapping, 'document'>): string | null {
   const read = readPayload(payload)
-  const id = read.kind === 'payload' ? read.payload.id : undefined
+  const id: PayloadValue | undefined = read.kind === 'payload' ? read.payload.id : undefined
+  if (id === undefined || id === null) return null
+  if (hasKeyOfSeveralColumns(source)) return isObject(id) ? writeJson(id) : null
   if (typeof id === 'string') return id
-  return id !== undefined && isExactNumber(id) ? id.rawJSON : null
+  return isExactNumber(id) ? id.rawJSON : null
 }
 
 async function readGroup(
@@ -164,18 +120,18 @@ async function readGroup(
   const ids = [...new Set([...group.ids.values()].filter((id) => id !== null))]
   const contents = ids.length === 0 ? new Map<string, Content>() : await readOrBlame(outbox, group, ids, untilMs)
   return new Map(
-    [...group.ids].map(([record, id]): [OutboxRecord, OutboxRecord | null] => {
-      const document = group.captured === null ? {} : { document: `${group.captured.document} ${id}` }
-      const content = id === null ? unreadable(noId) : (contents.get(id) ?? unreadable(noId))
+    [...group.ids].map(([row, id]): [OutboxRecord, OutboxRecord | null] => {
+      const record = group.document === null ? row : { ...row, document: id }
+      const content = (id === null ? undefined : contents.get(id)) ?? unreadable(noIdMessage(group))
       switch (content.kind) {
         case 'read':
-          return [record, { ...record, ...document, payload: content.json }]
+          return [row, { ...record, payload: content.json }]
         case 'none':
-          return [record, { ...record, ...document, noRecord: content.why }]
+          return [row, { ...record, noRecord: content.why }]
         case 'unreadable':
-          return [record, { ...record, ...document, payload: null, unreadable: content.why }]
+          return [row, { ...record, payload: null, unreadable: content.why }]
         case 'left':
-          return [record, null]
+          return [row, null]
         default:
           return content satisfies never
       }
@@ -192,7 +148,8 @@ type Content =
   | { kind: 'left' }
 
 const unreadable = (why: string): Content => ({ kind: 'unreadable', why })
-const noId = 'the payload has no "id" (a text or a number). The query of the mapping file needs it to read the rest'
+const noIdMessage = (source: Pick<Mapping, 'document'>) =>
+  `the payload has no "id" (${hasKeyOfSeveralColumns(source) ? 'an object with the columns of the key' : 'a text or a number'}). The query of the mapping file needs it to read the rest`
 
 /** If a query fails for this number of parts of the list and succeeds for none, it fails for all records. */
 const failedPartsMax = 64
@@ -249,11 +206,11 @@ async function readOrBlame(
   return new Map([...again, ...culprits])
 }
 
-async function failsWithoutRecords(outbox: Outbox, { source, captured }: Group, untilMs: number): Promise<boolean> {
-  const queries = [captured && documentConditionQuery(captured), contentsQuery(source, captured, outbox.bytesMax)]
+async function failsWithoutRecords(outbox: Outbox, group: Group, untilMs: number): Promise<boolean> {
+  const condition = group.document === null ? [] : [documentConditionQuery(group.document)]
   try {
-    for (const query of queries)
-      if (query !== null) await inReadOnlyTransaction(outbox, untilMs, (db) => db.query(`explain ${query.sql}`, [[]]))
+    for (const { sql } of [...condition, contentsQuery(group, outbox.bytesMax)])
+      await inReadOnlyTransaction(outbox, untilMs, (db) => db.query(`explain ${sql}`, [idsParameter(group, [])]))
     return false
   } catch (error) {
     if (!didSessionSurviveError(error)) throw error
@@ -268,33 +225,35 @@ async function failsWithoutRecords(outbox: Outbox, { source, captured }: Group, 
  */
 async function readByIds(
   outbox: Outbox,
-  { source, captured }: Group,
+  group: Group,
   ids: readonly string[],
   untilMs: number,
 ): Promise<Map<string, Content>> {
   const { bytesMax } = outbox
-  const meeting = captured && documentConditionQuery(captured)
-  const contents = contentsQuery(source, captured, bytesMax)
-  if (contents === null) return new Map()
+  const { document } = group
+  const meeting = document && documentConditionQuery(document)
+  const contents = contentsQuery(group, bytesMax)
   let asked: QueryByIds = contents
   try {
     // Gives each of a document's two statements half of the time.
-    const statementUntilMs = captured === null ? untilMs : (performance.now() + untilMs) / 2
+    const statementUntilMs = document === null ? untilMs : (performance.now() + untilMs) / 2
     return await inReadOnlyTransaction(outbox, statementUntilMs, async (db) => {
+      if (document !== null) await db.query(seeAllRowsSql)
       let wanted = ids
       const none = new Map<string, Content>()
-      if (captured !== null && meeting !== null) {
+      if (document !== null && meeting !== null) {
         asked = meeting
-        const { rows } = await db.query<{ at: number; meets: boolean }>(meeting.sql, [ids])
+        const { rows } = await db.query<{ at: number; meets: boolean }>(meeting.sql, [idsParameter(group, ids)])
         const meets = new Map(rows.map((row) => [ids[row.at - 1] ?? '', row.meets]))
         wanted = ids.filter((id) => meets.get(id))
         for (const id of ids) {
           const why = meets.has(id) ? 'does not meet the condition' : 'was deleted'
-          if (!meets.get(id)) none.set(id, { kind: 'none', why: `${captured.document} ${id} ${why}` })
+          if (!meets.get(id)) none.set(id, { kind: 'none', why: `${document.table} ${id} ${why}` })
         }
       }
       asked = contents
-      const { rows } = wanted.length === 0 ? { rows: [] } : await db.query<ContentRow>(contents.sql, [wanted])
+      const { rows } =
+        wanted.length === 0 ? { rows: [] } : await db.query<ContentRow>(contents.sql, [idsParameter(group, wanted)])
       const found = Map.groupBy(rows, ({ at }) => wanted[at - 1] ?? '')
       const read = wanted.map((id): [string, Content] => [
         id,

@@ -224,6 +224,8 @@ function serverOf(url: string): string {
   return `${host || 'the local socket'}${pathname}`
 }
 
+export const quoteLiteral = (text: string): string => `'${text.replaceAll("'", "''")}'`
+
 export const quoteIdentifier = pg.escapeIdentifier
 
 /** Turns a timestamp or an interval into milliseconds. */

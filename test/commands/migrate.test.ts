@@ -3,7 +3,6 @@ import { command as migrate } from '../../src/commands/migrate.ts'
 import { command as status } from '../../src/commands/status.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
-import { asInstaller, installCapture } from '../support/changeCapture.ts'
 import { testContext } from '../support/context.ts'
 import { daemonEnvironment, startDaemon } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
@@ -93,17 +92,21 @@ body: { name: "\${name}" }`,
   )
 })
 
-test('--print-grants covers the tables that captured documents and their conditions read', async () => {
+test('--print-grants covers the tables of documents and of their conditions', async () => {
   const database = await createDatabase()
   onTestFinished(() => database[Symbol.asyncDispose]())
   await database.pool.query(`create table sale (id int primary key); create table sale_line (sale int references sale)`)
   await migrateOutbox(database.url, 'outbox')
-  await installCapture(database.pool)
-  await asInstaller(
-    database.pool,
-    `select outboxd_capture.install('sale', 'order', condition => 'exists (select from sale_line l where l.sale = n.id)')`,
-  )
-  const context = testContext({ DATABASE_URL: database.url, MAPPINGS_DIR: mappingFiles({}) })
+  const mappingsDir = mappingFiles({
+    'order.yaml': `type: order
+endpoint: orders
+document: { table: public.sale, key: id, condition: exists (select from sale_line l where l.sale = h.id) }
+source: select id from unnest($1::int[]) id
+fields: {}
+body: { a: b }
+`,
+  })
+  const context = testContext({ DATABASE_URL: database.url, MAPPINGS_DIR: mappingsDir })
   expect(await migrate.action(context, { printGrants: 'daemon', json: true })).toBe(0)
   expect(JSON.parse(context.printed()).outbox).toEqual(
     expect.arrayContaining(['grant select on public.sale to daemon', 'grant select on public.sale_line to daemon']),

@@ -20,19 +20,10 @@ test('the message counts all problems of a kind, even if only some were read', (
   expect(problemMessages([row], { row_missing: 250 })).toEqual([expect.stringContaining('250 rows left the outbox')])
 })
 
-test('changes that were not captured: the message names the role for retry, and what helps if ids are unknown', () => {
-  const table = openProblem({ kind: 'change_capture', subject: 'public.sale', detail: 'not all of them known' })
-  expect(problemMessages([table])).toEqual([
-    expect.stringMatching(
-      /as the role that installed change capture, run `select \* from outboxd_capture\.retry\(\)`\. If some ids are unknown \(`has_unknown`\), update the documents that may have changed, then run `select outboxd_capture\.dismiss\('TABLE'\)`\.$/,
-    ),
-  ])
-})
-
-test('a condition that fails, because a column was renamed: the message says to install again', () => {
+test('a condition that fails, because a column was renamed: the message says to fix the condition', () => {
   const detail = 'the condition of public.sale fails for all rows (42703: column n.state does not exist)'
   const type = openProblem({ kind: 'source_failing', subject: 'order', detail })
-  expect(problemMessages([type])).toEqual([expect.stringContaining('or a condition (install change capture again)')])
+  expect(problemMessages([type])).toEqual([expect.stringContaining('or the condition of its documents')])
 })
 
 test('from 1,000 rows in conflict, the message says "at least" and that nothing more is captured', () => {

@@ -112,42 +112,6 @@ test.each([
   expect(refusal).toMatchObject({ type: 'order', blame: 'type' })
 })
 
-test('if its table is not captured, a document fails its type, but only with a schema in its name', async () => {
-  const { outbox, pool } = await setup({ ddl })
-  const insert = (document: string) =>
-    pool.query(
-      `insert into outbox (type, payload) values ('order', jsonb_build_object('document', $1::text, 'id', 2))`,
-      [document],
-    )
-  const sources = sourcesOf('select s.id, s.total from sale s where s.id = any($1)')
-  const read = async () => shown(await readRecordContentsThatFit(outbox, sources, await readWaitingRows(outbox, 10)))
-  await insert('public.sale')
-  expect(await read()).toEqual(['{"id":2,"total":0.00}'])
-  await pool.query('create schema outboxd_capture')
-  await expect(read()).rejects.toMatchObject({
-    name: 'SourceFailed',
-    ...{ type: 'order', blame: 'type' },
-    detail: expect.stringContaining('the row 1 is of public.sale, which is not captured'),
-  })
-  await pool.query('delete from outbox')
-  await insert('invoice')
-  expect(await read()).toEqual(['{"id":2,"total":0.00}'])
-})
-
-test('a lock on the view of captured tables is a temporary error, not one of the type', async () => {
-  const { outbox, pool, connect } = await setup({
-    ddl: 'create schema outboxd_capture; create table outboxd_capture.captured (document text)',
-  })
-  await pool.query(`insert into outbox (type, payload) values ('order', '{"document": "public.sale", "id": 1}')`)
-  const erp = await connect()
-  await erp.query('begin; lock table outboxd_capture.captured')
-  const rows = await readWaitingRows(outbox, 10)
-  await expect(readRecordContentsThatFit(outbox, sourcesOf(query), rows, 100)).rejects.toMatchObject({
-    name: 'SourceFailed',
-    blame: 'moment',
-  })
-})
-
 test.each([
   ['writes', `with gone as (delete from sale returning id) select id from gone where id = any($1)`],
   ['calls a function that writes', `select id, tamper() from sale where id = any($1)`],

@@ -1,38 +1,26 @@
-import { readFileSync } from 'node:fs'
 import type pg from 'pg'
+import { proposeFilesForTable } from '../../src/outbox/propose/proposeFilesForTable.ts'
 
-/** The statements of deploy/change-capture/NAME.sql. */
-export const captureFile = (name: 'install' | 'remove' | 'copy_state') =>
-  readFileSync(`deploy/change-capture/${name}.sql`, 'utf8')
-
-/** Runs install.sql as its own role, as the file asks superusers to. Tests of one server share `outboxd_capture`. */
-export async function installCapture(pool: pg.Pool, role = 'outboxd_capture'): Promise<void> {
-  await createRole(pool, role)
-  await pool.query(`create schema if not exists outboxd_capture authorization ${role}`)
-  await asInstaller(pool, captureFile('install'), role)
+/** Creates the trigger that `outboxd describe --capture` writes. @returns its SQL */
+export async function captureDocuments(
+  pool: pg.Pool,
+  table: string,
+  { type = null, children = [] }: { type?: string | null; children?: readonly string[] } = {},
+): Promise<string> {
+  const [first = '', second] = table.split('.')
+  const named = second === undefined ? { schema: null, table: first } : { schema: first, table: second }
+  const outbox = { schema: null, table: 'outbox' }
+  const capture = { children, outbox, command: 'outboxd describe' }
+  const described = await proposeFilesForTable(pool, named, new Map(), { endpoint: 'orders', type, capture })
+  const file = described.kind === 'described' ? described.files.find(({ name }) => name.endsWith('.sql')) : undefined
+  if (file === undefined) throw new Error(JSON.stringify(described))
+  await pool.query(`begin; ${file.text} commit`)
+  return file.text
 }
 
-/** Creates a role without rights, unless another test has created it. */
+/** Creates a role without rights, unless another test of the same server has created it. */
 export async function createRole(pool: pg.Pool, role: string): Promise<void> {
   await pool.query(
     `do $$begin create role ${role}; exception when duplicate_object or unique_violation then null; end$$`,
   )
-}
-
-/** Runs statements as the installing role, after granting it the rights that it needs on all tables. */
-export async function asInstaller(pool: pg.Pool, sql: string, role = 'outboxd_capture'): Promise<pg.QueryResult> {
-  const client = await pool.connect()
-  try {
-    await client.query(`do $$declare name text; begin
-      for name in select quote_ident(nspname) from pg_namespace where nspname not like 'pg\\_%' and nspname not in ('information_schema', 'outboxd_capture') loop
-        execute format('grant usage on schema %s to ${role}', name);
-        execute format('grant select, insert, update, trigger on all tables in schema %s to ${role}', name);
-      end loop;
-    end$$`)
-    await client.query(`set role ${role}`)
-    return await client.query(sql)
-  } finally {
-    await client.query('rollback; reset role')
-    client.release()
-  }
 }

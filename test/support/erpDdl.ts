@@ -8,9 +8,7 @@ export interface Erp {
   readonly id: unknown
   /** The number of its lines, headings and notes included. */
   readonly lines: number
-  /** The document as change capture names it. */
-  readonly document: string
-  /** The name that `children` of change capture must have. */
+  /** The lines, as `describe --child` takes them. */
   readonly child: string
   /** Changes a line of the document. */
   readonly touch: string
@@ -48,8 +46,7 @@ export const erps: readonly Erp[] = [
         values (1, 2, 'line', 1, 2, 1, 12.345, 'later'), (1, 1, 'line', 1, 1, 1, 0.00, 'first'), (1, 3, 'comment', null, null, null, null, 'x');`,
     id: 1,
     lines: 3,
-    document: 'public.sale_sale',
-    child: 'public.sale_line.sale',
+    child: 'public.sale_line(sale)',
     touch: 'update sale_line set quantity = 3 where sequence = 1',
   },
   {
@@ -78,8 +75,7 @@ export const erps: readonly Erp[] = [
         values (1, 10, 1, null, 'Chair', 2.0, 10.0, 20.00), (1, 5, null, 'line_section', 'Heading', 0, 0, 0);`,
     id: 1,
     lines: 2,
-    document: 'public.sale_order',
-    child: 'public.sale_order_line.order_id',
+    child: 'public.sale_order_line(order_id)',
     touch: 'update sale_order_line set product_uom_qty = 3',
   },
   {
@@ -106,8 +102,7 @@ export const erps: readonly Erp[] = [
       insert into dbo."RDR1" values (5, 0, 'other', 1);`,
     id: 5,
     lines: 1,
-    document: 'dbo."OINV"',
-    child: 'dbo."INV1"."DocEntry"',
+    child: 'dbo."INV1"("DocEntry")',
     touch: 'update dbo."INV1" set "Quantity" = 3',
   },
   {
@@ -130,8 +125,7 @@ export const erps: readonly Erp[] = [
         '00000000-0000-4000-8000-0000000000a1', 'Chair', 2, 12.345, 24.69, 24.69, 4);`,
     id: '00000000-0000-4000-8000-000000000001',
     lines: 1,
-    document: 'public.salesorder',
-    child: 'public.salesorderdetail.salesorderid',
+    child: 'public.salesorderdetail(salesorderid)',
     touch: 'update salesorderdetail set quantity = 3',
   },
   {
@@ -149,8 +143,7 @@ export const erps: readonly Erp[] = [
       insert into nav."Sales Invoice Line" values ('R-1', 10000, 'C17', 2, 'A1', 'Chair', 'PCS', 2, 12.345, 24.69, 29.38);`,
     id: 'R-1',
     lines: 1,
-    document: 'nav."Sales Invoice Header"',
-    child: 'nav."Sales Invoice Line"."Document No_"',
+    child: 'nav."Sales Invoice Line"("Document No_")',
     touch: 'update nav."Sales Invoice Line" set "Quantity" = 3',
   },
   {
@@ -171,8 +164,7 @@ export const erps: readonly Erp[] = [
       insert into "SOPOrderReturnLine" values (1, 9, 1, 'A1', 'Chair', 2, 12.345, 24.69);`,
     id: 9,
     lines: 1,
-    document: 'public."SOPOrderReturn"',
-    child: 'public."SOPOrderReturnLine"."SOPOrderReturnID"',
+    child: 'public."SOPOrderReturnLine"("SOPOrderReturnID")',
     touch: 'update "SOPOrderReturnLine" set "LineQuantity" = 3',
   },
   {
@@ -194,8 +186,7 @@ export const erps: readonly Erp[] = [
       insert into "FIBU"."LAGERBEWEGUNG" values (1, 100, 'A1', 2);`,
     id: 100,
     lines: 2,
-    document: '"FIBU"."AUFTRAGSKOPF"',
-    child: '"FIBU"."AUFTRAGSPOSITION"."AUFTRAGSNR"',
+    child: '"FIBU"."AUFTRAGSPOSITION"("AUFTRAGSNR")',
     touch: 'update "FIBU"."AUFTRAGSPOSITION" set "MENGE" = 3',
   },
 ]

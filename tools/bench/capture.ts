@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
+import { captureDocuments } from '../../test/support/changeCapture.ts'
 import { startBenchPostgres } from './harness/postgres.ts'
 import { readOptions } from './harness/readOptions.ts'
 import { percentile, printTable, say, sayWhere } from './harness/report.ts'
 
-const options = readOptions('bench:capture: what the triggers of change capture cost the ERP.', {
+const options = readOptions('bench:capture: what the trigger of change capture costs the ERP.', {
   orders: { default: '2000', help: 'orders in each round' },
   rounds: { default: '9', help: 'rounds' },
 })
@@ -24,7 +24,7 @@ await using postgres = await startBenchPostgres()
 const { pool } = await postgres.createDatabase('capture')
 await pool.query(`create table sale (id bigint generated always as identity primary key, state text, total numeric);
   create table line (id bigint generated always as identity primary key, sale bigint not null references sale, amount numeric);
-  create index on line (sale); create role outboxd_capture`)
+  create index on line (sale)`)
 
 const orderUs: Record<Capture, number[]> = { without: [], with: [] }
 const bulkMs: Record<Capture, number[]> = { without: [], with: [] }
@@ -80,16 +80,6 @@ async function elapsedMs(act: () => Promise<unknown>): Promise<number> {
 }
 
 async function install(capture: Capture): Promise<void> {
-  await pool.query('drop schema if exists outboxd_capture cascade')
-  if (capture === 'without') return
-  await pool.query(`create schema outboxd_capture authorization outboxd_capture;
-    grant trigger on sale, line to outboxd_capture; grant insert on outbox to outboxd_capture`)
-  const client = await pool.connect()
-  try {
-    await client.query('set role outboxd_capture')
-    await client.query(readFileSync('deploy/change-capture/install.sql', 'utf8'))
-    await client.query(`select outboxd_capture.install('sale', 'order', children => '{line.sale}')`)
-  } finally {
-    client.release(true)
-  }
+  if (capture === 'with') await captureDocuments(pool, 'sale', { type: 'order', children: ['line(sale)'] })
+  else await pool.query('drop function if exists outboxd_capture_order() cascade')
 }

@@ -8,31 +8,26 @@ import type { Arrival, DocumentRow, DocumentVersion, History } from './history.t
  * it. Pure.
  */
 export function findDocumentViolations(history: History): Violation[] {
-  const { versions, rows, notes } = history.documents
+  const { versions, rows } = history.documents
   const rowsOf = Map.groupBy(rows, ({ document }) => document)
   const posts = Map.groupBy(history.arrivals, ({ marker }) => marker)
   const caseOf = createCaseCollector(history)
-  return [
-    ...(notes > 0 ? [{ what: `${notes} notes of change capture`, case: null }] : []),
-    ...[...Map.groupBy(versions, ({ document }) => document)].flatMap(([document, its]) => {
-      const mine = rowsOf.get(document) ?? []
-      const markers = new Set(its.flatMap(({ marker }) => marker ?? []))
-      const arrivals = [...markers]
-        .flatMap((marker) => posts.get(marker) ?? [])
-        .sort((a, b) => a.arrivedUs - b.arrivedUs)
-      const rowProblems = mine.flatMap((row) => {
-        const effects = arrivals.filter(({ effectId }) => effectId !== null && effectId === row.transactionId)
-        const checked = caseOf(row, sentContent, effects)
-        return checkRow(checked).map((what) => ({ what: `row ${row.outboxId}: ${what}`, case: checked }))
-      })
-      const ofDocument = checkDocument(history, its, mine, arrivals).map((what) => ({ what, case: null }))
-      return [...rowProblems, ...ofDocument].map((each) => ({
-        what: `sale ${document}: ${each.what}`,
-        case: each.case,
-        document: describe(its, mine, arrivals),
-      }))
-    }),
-  ]
+  return [...Map.groupBy(versions, ({ document }) => document)].flatMap(([document, its]) => {
+    const mine = rowsOf.get(document) ?? []
+    const markers = new Set(its.flatMap(({ marker }) => marker ?? []))
+    const arrivals = [...markers].flatMap((marker) => posts.get(marker) ?? []).sort((a, b) => a.arrivedUs - b.arrivedUs)
+    const rowProblems = mine.flatMap((row) => {
+      const effects = arrivals.filter(({ effectId }) => effectId !== null && effectId === row.transactionId)
+      const checked = caseOf(row, sentContent, effects)
+      return checkRow(checked).map((what) => ({ what: `row ${row.outboxId}: ${what}`, case: checked }))
+    })
+    const ofDocument = checkDocument(history, its, mine, arrivals).map((what) => ({ what, case: null }))
+    return [...rowProblems, ...ofDocument].map((each) => ({
+      what: `sale ${document}: ${each.what}`,
+      case: each.case,
+      document: describe(its, mine, arrivals),
+    }))
+  })
 }
 
 /** A row that names a document does not say which outcome it must have. */

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
-import { asInstaller, installCapture } from '../../test/support/changeCapture.ts'
+import { captureDocuments } from '../../test/support/changeCapture.ts'
 import type { ProgramCopy } from './programCopy.ts'
 import type { SeededRandom } from './seededRandom.ts'
 
@@ -9,6 +9,10 @@ import type { SeededRandom } from './seededRandom.ts'
 
 const mappingFile = `type: sale
 endpoint: orders
+document:
+  table: public.sale
+  key: id
+  condition: h.is_confirmed and exists (select from sale_line l where l.sale = h.id)
 source: |
   select s.id, '7b0e6c3e-2f5d-4b43-9d5a-0f6f3c1c9a11' as "customerId",
     jsonb_build_array(jsonb_build_object('sku', s.marker, 'price', sum(l.price))) ||
@@ -30,7 +34,7 @@ export function addDocumentMapping(program: ProgramCopy): Promise<void> {
 }
 
 /**
- * Creates the tables and installs change capture. For each sale that a transaction writes, it adds a row to
+ * Creates the tables and the trigger. For each sale that a transaction writes, it adds a row to
  * `sale_version`: what must be sent for the sale from then on. `marker` is a text that only this version contains.
  */
 export async function installDocuments(erp: pg.Pool): Promise<void> {
@@ -39,12 +43,7 @@ export async function installDocuments(erp: pg.Pool): Promise<void> {
     create table sale_line (id int generated always as identity primary key, sale int not null references sale on delete cascade, price numeric(9, 2) not null);
     create index on sale_line (sale);
     create table sale_version (id bigint generated always as identity primary key, sale int not null, marker text, total numeric, is_sent boolean not null)`)
-  await installCapture(erp)
-  await asInstaller(
-    erp,
-    `select outboxd_capture.install('sale', 'sale', children => '{sale_line.sale}',
-      condition => $$n.is_confirmed and exists (select from sale_line l where l.sale = n.id)$$)`,
-  )
+  await captureDocuments(erp, 'sale', { children: ['sale_line(sale)'] })
 }
 
 /** Number of sales that a transaction may change. Of more sales, each would change too rarely. */

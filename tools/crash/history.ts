@@ -87,8 +87,8 @@ export interface History {
   outbox: OutboxRow[]
   /** Completed rows of the outbox that never said `queued`: they were captured without a mark. */
   unmarked: number
-  /** In the order of ids. `notes` is what change capture could not capture. */
-  documents: { rows: DocumentRow[]; versions: DocumentVersion[]; notes: number }
+  /** In the order of ids. */
+  documents: { rows: DocumentRow[]; versions: DocumentVersion[] }
   ledger: LedgerRow[]
   events: EventRow[]
   arrivals: Arrival[]
@@ -117,7 +117,7 @@ export async function gatherHistory(
       environment.outbox,
       `select id::text as "outboxId", substring(payload::text from 'm[0-9]+\\.') as marker, key, status,
          transaction_id as "transactionId", error_code as "errorCode", ${us('updated_at')} as "toldUs" from outbox
-       where not payload ? 'document' order by id`,
+       where not payload ? 'captured_in' order by id`,
     ),
     rows<{ n: number }>(
       environment.outbox,
@@ -187,20 +187,19 @@ export async function gatherHistory(
 
 async function gatherDocuments({ outbox }: Surroundings): Promise<History['documents']> {
   const [hasDocuments] = await rows<{ is: boolean }>(outbox, `select to_regclass('sale_version') is not null as is`)
-  if (!hasDocuments?.is) return { rows: [], versions: [], notes: 0 }
-  const [named, versions, notes] = await Promise.all([
+  if (!hasDocuments?.is) return { rows: [], versions: [] }
+  const [named, versions] = await Promise.all([
     rows<DocumentRow>(
       outbox,
       `select id::text as "outboxId", payload ->> 'id' as document, '' as marker, key, status, transaction_id as "transactionId",
-         error_code as "errorCode", error, ${us('updated_at')} as "toldUs" from outbox where payload ? 'document' order by outbox.id`,
+         error_code as "errorCode", error, ${us('updated_at')} as "toldUs" from outbox where payload ? 'captured_in' order by outbox.id`,
     ),
     rows<DocumentVersion>(
       outbox,
       'select sale::text as document, marker, total::text, is_sent as "isSent" from sale_version order by id',
     ),
-    rows<{ n: number }>(outbox, 'select count(*)::int as n from outboxd_capture.error'),
   ])
-  return { rows: named, versions, notes: notes[0]?.n ?? 0 }
+  return { rows: named, versions }
 }
 
 async function rows<Row extends pg.QueryResultRow>(pool: pg.Pool, text: string): Promise<Row[]> {

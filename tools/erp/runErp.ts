@@ -1,10 +1,9 @@
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import type pg from 'pg'
 import { startSandbox } from '../../src/sandbox/startSandbox.ts'
-import { asInstaller, installCapture } from '../../test/support/changeCapture.ts'
 import { daemonEnvironment, startDaemonProcess } from '../../test/support/daemon.ts'
 import { createDatabaseOn, openPool, startPostgres } from '../../test/support/postgres.ts'
 import { type Program, startProgram } from '../../test/support/program.ts'
@@ -68,16 +67,14 @@ export async function runErp({ customers, sales, sellers, kills, pairs, say }: E
   const env = daemonEnvironment(url, sandbox.url, { RATE_LIMIT_REQUESTS: '30000', MAPPINGS_DIR: mappingsDir })
   await runCommand(['migrate', '--outbox'], env)
   await describeSales(env, mappingsDir)
-  await installCapture(erp)
-  await asInstaller(erp, await readFile(join(mappingsDir, 'sale_sale.capture.sql'), 'utf8'))
+  await capture(erp, join(mappingsDir, 'sale_sale.capture.sql'))
   await runCommand(['check'], env)
 
   say(`${pairs} sales are confirmed with change capture and without`)
   const slowdown = measureSlowdown((await tryton.run('measure', pairs)) as ConfirmPair[])
 
   // The same documents as records of another type.
-  const captureSql = await readFile(join(mappingsDir, 'sale_sale.capture.sql'), 'utf8')
-  await asInstaller(erp, captureSql.replace("'sale_sale',", "'sale_data',"))
+  await capture(erp, join(mappingsDir, 'sale_data.capture.sql'))
   say(`${sellers} processes sell ${sales} times, and the daemon is killed ${kills} times`)
   const daemon = superviseDaemon(env)
   stack.defer(daemon.stop)
@@ -118,31 +115,30 @@ export async function runErp({ customers, sales, sellers, kills, pairs, say }: E
 
 /** Writes two files with `outboxd describe` and fills them in: the lines as an order, and the header as data. */
 async function describeSales(env: Record<string, string>, mappingsDir: string): Promise<void> {
-  const other = `${mappingsDir}-data`
-  await runCommand(['describe', 'sale_sale', '--capture', '--write'], env)
-  const asData = ['describe', 'sale_sale', '--capture', '--endpoint', 'data', '--write']
-  await runCommand(asData, { ...env, MAPPINGS_DIR: other })
-  await mkdir(mappingsDir, { recursive: true })
-  await cp(join(other, 'sale_sale.yaml'), join(mappingsDir, 'sale_data.yaml'))
+  const describeSale = ['describe', 'sale_sale', '--capture', '--child', 'sale_line(sale)', '--write']
+  await runCommand(describeSale, env)
+  await runCommand([...describeSale, '--endpoint', 'data', '--type', 'sale_data'], env)
   await edit(join(mappingsDir, 'sale_sale.yaml'), [
     [/h\.\*/, 'h.*, (select md5(p.code)::uuid from public.party_party p where p.id = h.party) as customer'],
     [/FILL_IN as items.*/, `(select ${lines}) as items`],
     [/from: FILL_IN/, 'from: customer'],
+    [/condition: FILL_IN/, condition],
   ])
   await edit(join(mappingsDir, 'sale_data.yaml'), [
     [/h\.\*/, 'h.*, (select p.code from public.party_party p where p.id = h.party) as customer'],
-    [/^type: sale_sale/m, 'type: sale_data'],
+    [/condition: FILL_IN/, condition],
     [/(customer_id: \{ from: )FILL_IN/, '$1customer'],
     [/(order_date: \{ from: )FILL_IN/, '$1sale_date, timezone: UTC'],
     [/(total_amount: \{ from: )FILL_IN/, '$1total_amount_cache'],
     [/field1: \{ from: FILL_IN, required: true/, 'field1: { constant: value1'],
     [/(field2: \{ from: )FILL_IN/, '$1number'],
   ])
-  await edit(join(mappingsDir, 'sale_sale.capture.sql'), [
-    [/array\[FILL_IN\]/, `array['public.sale_line.sale']`],
-    [/FILL_IN,.*/, () => `$$n.state in ('confirmed', 'processing', 'done')$$,`],
-  ])
 }
+
+const condition = `condition: h.state in ('confirmed', 'processing', 'done')`
+
+/** Runs the SQL as `psql -1` does. */
+const capture = async (erp: pg.Pool, file: string) => erp.query(`begin; ${await readFile(file, 'utf8')} commit`)
 
 const lines = `jsonb_agg(jsonb_build_object('article', a.code, 'description', l.description, 'quantity', l.quantity,
       'unitPrice', l.unit_price) order by l.sequence, l.id)

@@ -3,7 +3,7 @@ import { firstKeyOfPath } from '../../mapping/compilePath.ts'
 import type { Mappings } from '../../mapping/loadMappings.ts'
 import type { Mapping } from '../../mapping/mapping.ts'
 import type { OutboxRecord } from '../../model/outbox.ts'
-import { readCapturedTables } from '../../outbox/contentQueries.ts'
+import { idsParameter } from '../../outbox/contentQueries.ts'
 import { findCurrencyColumns, isCurrencyCode } from '../../outbox/currencyColumns.ts'
 import { type OutboxTable, qualifiedNameSql } from '../../outbox/outboxTable.ts'
 import { addTableSchemaIfFound } from '../../outbox/readTableShape.ts'
@@ -66,7 +66,7 @@ async function findWrongColumns(erp: pg.Pool, table: OutboxTable, mapping: Mappi
       : [`${name} reads ${from}, which is ${type}. That is not exact: make the column numeric, or cast it in a query`]
   })
   const tables = amounts.map(({ from }) => columnOf(from)?.tableID ?? 0).filter((id) => id !== 0)
-  const used = await readUsingTexts(erp, table, mapping)
+  const used = textsUsing(table, mapping)
   const unused = new Set<string>()
   for (const id of new Set(tables)) {
     const { rows } = await erp.query<{ sql: string }>(
@@ -90,12 +90,14 @@ const inexactTypes = new Map([
 async function readPayloadColumns(
   erp: pg.Pool,
   table: OutboxTable,
-  { source }: Mapping,
+  { source, document }: Mapping,
 ): Promise<pg.FieldDef[] | null> {
   try {
     // The client's query may name tables without their schemas.
     const sessions = withSearchPathOfRole(erp)
-    if (source !== null) return (await sessions.query(`select * from (${source.sql}\n) r limit 0`, [[]])).fields
+    if (source !== null)
+      return (await sessions.query(`select * from (${source.sql}\n) r limit 0`, [idsParameter({ document }, [])]))
+        .fields
     if (table.payload.kind === 'column') return null
     const { columns } = table.payload
     const list = columns === null ? ['*'] : [...columns].map((pair) => pair.map(quoteIdentifier).reverse().join(' as '))
@@ -106,12 +108,9 @@ async function readPayloadColumns(
   }
 }
 
-/** Returns the texts that may choose rows by their currency or send it: paths, the query, the filter, the conditions. */
-async function readUsingTexts(erp: pg.Pool, table: OutboxTable, { type, fields, source }: Mapping): Promise<string[]> {
-  const captured = await readCapturedTables(erp, qualifiedNameSql(table), null)
-  const conditions = captured.filter((each) => each.type === type).map(({ condition }) => condition)
-  return [...fields.map(({ from }) => from), source?.sql, table.filter, ...conditions].filter((text) => text != null)
-}
+/** Returns the texts that may choose rows by their currency or send it: paths, the query, the filter, the condition. */
+const textsUsing = (table: OutboxTable, { fields, source, document }: Mapping): string[] =>
+  [...fields.map(({ from }) => from), source?.sql, table.filter, document?.condition].filter((text) => text != null)
 
 const isNamed = (name: string, texts: readonly string[]): boolean =>
   texts.some((text) => new RegExp(`(?<![\\p{L}\\p{N}_])${RegExp.escape(name)}(?![\\p{L}\\p{N}_])`, 'u').test(text))

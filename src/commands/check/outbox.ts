@@ -5,9 +5,8 @@ import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
 import { rowsBeforeStartMessage, startPositionMessage, wakeTriggerMessage } from '../../operations/databaseMessages.ts'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
 import { readFirstWaitingRecordsThatFit } from '../../operations/mapRecords.ts'
-import { noteAdvice } from '../../operations/problemMessages.ts'
 import { countSomeWaitingRowsByType, readBacklog, type TypeCount } from '../../outbox/backlog.ts'
-import { readChangeCaptureFaults, toChangeCaptureProblems } from '../../outbox/changeCaptureFaults.ts'
+import { findCaptureProblems } from '../../outbox/captureTriggers.ts'
 import { SourceFailed } from '../../outbox/contentQueries.ts'
 import { examineSourceQueries } from '../../outbox/examineSourceQueries.ts'
 import { findOutboxTableProblems } from '../../outbox/findOutboxTableProblems.ts'
@@ -181,6 +180,7 @@ async function checkMappedRows(
   const { problems, warnings, trialResult } = await withOutbox(databases, (outbox) =>
     examineSourceQueries(outbox, mappings),
   )
+  const captureProblems = await withOutbox(databases, (outbox) => findCaptureProblems(outbox, mappings))
   const mark = problems.length > 0 ? 'problem' : warnings.length > 0 ? 'warning' : 'ok'
   const lines = problems.length > 0 ? problems : trialResult === null ? [] : [...warnings, trialResult]
   return [
@@ -188,6 +188,7 @@ async function checkMappedRows(
       ? makeFinding('types', 'problem', ...unmapped)
       : makeFinding('types', 'ok', names === '' ? 'no row waits' : `each type has a mapping file: ${names}`),
     ...(lines.length > 0 ? [makeFinding('queries', mark, ...lines)] : []),
+    ...(captureProblems.length > 0 ? [makeFinding('change capture', 'problem', ...captureProblems)] : []),
     ...(problems.length > 0 ? [] : await checkWaitingRows(databases, mappings, table)),
   ]
 }
@@ -220,18 +221,4 @@ function findUnmappedTypes(
       (type) =>
         `rows of type "${type}" have no mapping file in MAPPINGS_DIR and will be rejected; waiting: ${counts.get(type) ?? 0}${didYouMeanHint(type, mapped)}`,
     )
-}
-
-/** Finds ERP tables whose changes are not captured, and permissions that other roles have by mistake. */
-export async function checkChangeCapture({ databaseUrl: url }: DatabaseConfig): Promise<Finding[]> {
-  const trouble = await inspectDatabase({ of: 'outbox', url, read: readChangeCaptureFaults }).catch(() => null)
-  if (trouble === null || trouble.length === 0) return [] // the finding `outbox` reports an unreachable database
-  return [
-    makeFinding(
-      'change capture',
-      'problem',
-      ...toChangeCaptureProblems(trouble).map(({ subject, detail }) => `${subject}: ${detail}`),
-      noteAdvice,
-    ),
-  ]
 }

@@ -1,4 +1,4 @@
-import type { Database } from '../../postgres/database.ts'
+import { type Database, quoteLiteral } from '../../postgres/database.ts'
 import { baseTypeJoinSql } from '../columns.ts'
 
 export interface CatalogColumn {
@@ -170,5 +170,3 @@ export const mayChooseRows = (column: CatalogColumn): boolean =>
 
 export const listOf = (columns: readonly CatalogColumn[]): string =>
   columns.length === 0 ? '' : `; one of: ${columns.map(describeCandidate).join(', ')}`
-
-export const quoteLiteral = (text: string) => `'${text.replaceAll("'", "''")}'`

@@ -3,13 +3,15 @@ import type { Mappings } from '../../mapping/loadMappings.ts'
 import { proposeMapping } from '../../mapping/proposeMapping.ts'
 import { sourceFieldOfColumn, sourceFieldsOfPayloads } from '../../mapping/sourceFields.ts'
 import type { Resource } from '../../resources.ts'
+import { hasIndexOfCapture, readWritersWithoutInsert } from '../captureTriggers.ts'
 import { findCurrencyColumns } from '../currencyColumns.ts'
 import * as problems from '../findTableProblems.ts'
 import { findSchemaPermissionProblem } from '../outboxGrants.ts'
 import { type OutboxTable, qualifiedNameSql } from '../outboxTable.ts'
 import { addTableSchemaIfFound, findTableOfSimilarName } from '../readTableShape.ts'
 import * as catalog from './catalogTable.ts'
-import { proposeChangeCaptureCall } from './proposeChangeCaptureCall.ts'
+import { type DocumentParts, PartsRefused, readDocumentParts } from './documentParts.ts'
+import { proposeCapture, proposeDocument } from './proposeCapture.ts'
 import { findIdColumn, isOurTable, proposeOutboxFile } from './proposeOutboxFile.ts'
 import { proposeSourceQuery } from './proposeSourceQuery.ts'
 import { type RelatedTables, readRelatedTables } from './relatedTables.ts'
@@ -29,17 +31,27 @@ export type DescribedTable =
 export interface DescribeOptions {
   /** Null chooses orders if other tables refer to the table, or a sample payload has items. */
   readonly endpoint: Resource | null
-  /** True proposes a call of change capture in place of outbox.yaml. */
-  readonly isCaptured: boolean
+  /** The type of the records; null for one named after the table. */
+  readonly type: string | null
+  /** Proposes the trigger that captures changes, in place of outbox.yaml; null if the table itself is the outbox. */
+  readonly capture: CaptureOptions | null
+}
+
+interface CaptureOptions {
+  /** The tables below the document, as in `readDocumentParts`. */
+  readonly children: readonly string[]
+  readonly outbox: Pick<OutboxTable, 'schema' | 'table'>
+  /** The command as it was given. */
+  readonly command: string
 }
 
 export async function proposeFilesForTable(
   pool: pg.Pool,
-  named: Pick<OutboxTable, 'schema' | 'table'>,
+  tableNamed: Pick<OutboxTable, 'schema' | 'table'>,
   existing: Mappings,
-  { endpoint, isCaptured }: DescribeOptions,
+  { endpoint, type: typeGiven, capture }: DescribeOptions,
 ): Promise<DescribedTable> {
-  const name = await addTableSchemaIfFound(pool, named)
+  const name = await addTableSchemaIfFound(pool, tableNamed)
   const denied = await findSchemaPermissionProblem(pool, name)
   if (denied !== null) return { kind: 'denied', problem: denied }
   const found = await catalog.readCatalogTable(pool, qualifiedNameSql(name))
@@ -47,10 +59,12 @@ export async function proposeFilesForTable(
   if (problems.hasForeignRows(found.kind)) return { kind: 'denied', problem: await viewProblem(pool, found) }
   const table = await catalog.addSamples(pool, found)
   const related = await readRelatedTables(pool, table)
-  const isDocument = isCaptured || related.refersTo.length + related.referredBy.length > 0
+  const parts = capture && (await readDocumentParts(pool, table, capture.children))
+  const hasRelated = related.refersTo.length + related.referredBy.length > 0
+  const isDocument = parts !== null || hasRelated
   const documents = isDocument ? [] : table.columns.filter(catalog.mayHoldJson)
   const hasQuery = isDocument || (endpoint === 'orders' && documents.length === 0)
-  const typeName = table.name.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+(?=.)/, '') || 'record'
+  const typeName = typeGiven ?? (table.name.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+(?=.)/, '') || 'record')
   const samples = await readSamples(pool, table, documents)
   const types = documents.length === 0 ? [{ type: typeName, payloads: [] }] : samples
   const mapped = types.flatMap(({ type }) => (type !== null && existing.has(type) ? [type] : []))
@@ -60,22 +74,42 @@ export async function proposeFilesForTable(
       const fields = sourceFieldsOfPayloads(payloads)
       const hasItems = related.referredBy.length > 0 || fields.some((each) => each.name === 'items')
       const to = endpoint ?? (hasItems ? 'orders' : 'data')
-      const sql = hasQuery ? proposeSourceQuery(table, findIdColumn(table), related, to === 'orders') : null
+      const id = findIdColumn(table)
+      const key = parts?.key ?? (id === null ? [] : [id])
+      const sql = hasQuery ? proposeSourceQuery(table, key, related, to === 'orders') : null
       const columns = isOurTable(table) ? [] : table.columns.map(toCandidate)
       const payloadFields = sql !== null && to === 'orders' ? [itemsOfQuery] : fields
-      const text = proposeMapping({ type, endpoint: to, sql, payloadFields, columns })
+      const document = parts && proposeDocument(parts)
+      const text = proposeMapping({ type, endpoint: to, sql, document, payloadFields, columns })
       return { name: fileName(type ?? typeName), text }
     })
   const source = { type: documents.length === 0 ? typeName : null, hasQuery }
-  const capture = fileName(typeName).replace(/yaml$/, 'capture.sql')
-  const first = isCaptured
-    ? { name: capture, text: proposeChangeCaptureCall(table, typeName, related.referredBy) }
-    : {
-        name: 'outbox.yaml',
-        text: proposeOutboxFile(table, { ...source, currencies: await findCurrencyColumns(pool, table.sql) }),
-      }
+  const first =
+    capture !== null && parts !== null
+      ? await proposeCaptureFile(pool, parts, capture, typeName)
+      : {
+          name: 'outbox.yaml',
+          text: proposeOutboxFile(table, { ...source, currencies: await findCurrencyColumns(pool, table.sql) }),
+        }
   const warnings = [...mapped.map(mappedWarning), ...(await findReadProblems(pool, table))]
   return { kind: 'described', table, related, files: [first, ...mappings], warnings }
+}
+
+async function proposeCaptureFile(
+  pool: pg.Pool,
+  parts: DocumentParts,
+  { outbox: named, command }: CaptureOptions,
+  type: string,
+) {
+  const outbox = await catalog.readCatalogTable(pool, qualifiedNameSql(await addTableSchemaIfFound(pool, named)))
+  if (outbox === null || !isOurTable(outbox) || !(await hasIndexOfCapture(pool, outbox.sql)))
+    throw new PartsRefused(
+      'the trigger writes to the table that `outboxd migrate --outbox` creates, with its indexes: run that first',
+    )
+  const tables = [parts.document, ...parts.references.map(({ table }) => table)].map(({ sql }) => sql)
+  const writers = await readWritersWithoutInsert(pool, tables, outbox.sql)
+  const file = fileName(type).replace(/yaml$/, 'capture.sql')
+  return { name: file, text: proposeCapture(parts, { type, outbox: outbox.sql, command, file, writers }) }
 }
 
 const itemsOfQuery = { name: 'items', path: 'items', kind: 'array' } as const

@@ -1,14 +1,15 @@
+import { quoteLiteral } from '../../postgres/database.ts'
 import { type CatalogColumn, type CatalogTable, describeCandidate } from './catalogTable.ts'
 import type { RelatedTables } from './relatedTables.ts'
 
 /**
  * Proposes the query for `source`. The joins follow from keys. The user chooses the lines and what other tables add.
  *
- * @param id null if no column identifies a row
+ * @param key the columns that identify a row; empty if none do
  */
 export function proposeSourceQuery(
   table: CatalogTable,
-  id: CatalogColumn | null,
+  key: readonly CatalogColumn[],
   related: RelatedTables,
   hasItems: boolean,
 ): string[] {
@@ -16,26 +17,35 @@ export function proposeSourceQuery(
     const alias = `r${i + 1}`
     return [`-- left join ${to} ${alias} on ${matchSql(alias, toColumns, 'h', columns)}`, ...columnLines(related, to)]
   })
-  const selected = selectColumns(table, id)
+  const selected = selectColumns(table, key)
+  const names = key.map(({ sql }) => sql)
+  const hasSeveral = key.length > 1
   return [
     'select',
     ...selected.map((column, i) => `  ${column}${hasItems || i < selected.length - 1 ? ',' : ''}`),
     ...(hasItems ? itemsLines(related) : []),
-    `from ${table.sql} h`,
+    hasSeveral ? `from jsonb_populate_recordset(null::${table.sql}, $1) k` : `from ${table.sql} h`,
+    ...(hasSeveral ? [`join ${table.sql} h on ${matchSql('h', names, 'k', names)}`] : []),
     ...(joins.length === 0
       ? []
       : ['-- To add what these tables have, join them, and select r1.COLUMN as NAME:', ...joins]),
-    id === null
-      ? 'where h.FILL_IN = any($1) -- FILL IN: the column that identifies a row'
-      : `where h.${id.sql} = any($1)`,
+    ...whereLines(key),
   ].map(keepCommentOnOneLine)
 }
 
+function whereLines([id, ...others]: readonly CatalogColumn[]): string[] {
+  if (id === undefined) return ['where h.FILL_IN = any($1) -- FILL IN: the column that identifies a row']
+  return others.length === 0 ? [`where h.${id.sql} = any($1)`] : []
+}
+
 /** Selects all columns, and the key as `id`. */
-function selectColumns({ columns }: CatalogTable, id: CatalogColumn | null): string[] {
-  if (id?.name === 'id') return ['h.*']
+function selectColumns({ columns }: CatalogTable, key: readonly CatalogColumn[]): string[] {
+  const [id, ...more] = key
+  if (id?.name === 'id' && more.length === 0) return ['h.*']
   const others = columns.filter(({ name }) => name !== 'id').map(({ sql }) => `h.${sql}`)
-  return [`h.${id?.sql ?? 'FILL_IN'} as id`, others.length === columns.length ? 'h.*' : others.join(', ')]
+  const pairs = key.map(({ name, sql }) => `${quoteLiteral(name)}, h.${sql}`)
+  const idSql = more.length > 0 ? `jsonb_build_object(${pairs.join(', ')})` : `h.${id?.sql ?? 'FILL_IN'}`
+  return [`${idSql} as id`, others.length === columns.length ? 'h.*' : others.join(', ')]
 }
 
 function itemsLines(related: RelatedTables): string[] {

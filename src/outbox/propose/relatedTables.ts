@@ -22,7 +22,7 @@ export interface RelatedTables {
 const tablesMax = 20
 
 export async function readRelatedTables(db: Database, table: CatalogTable): Promise<RelatedTables> {
-  const { rows: declared } = await db.query<Reference>(foreignKeysSql, [table.sql])
+  const declared = await readForeignKeys(db, table)
   const refersTo = declared.filter(({ from }) => from === table.sql)
   const referredBy = declared.filter(({ from }) => from !== table.sql)
   const known = new Set([table.sql, ...declared.flatMap(({ from, to }) => [from, to])])
@@ -34,6 +34,11 @@ export async function readRelatedTables(db: Database, table: CatalogTable): Prom
     if (other !== null) tables.set(name, other)
   }
   return { refersTo, referredBy, guesses, tables }
+}
+
+/** Reads the foreign keys from and to a table. */
+export async function readForeignKeys(db: Database, { sql }: Pick<CatalogTable, 'sql'>): Promise<Reference[]> {
+  return (await db.query<Reference>(foreignKeysSql, [sql])).rows
 }
 
 /** Leaves out keys that Postgres copies for partitions. */

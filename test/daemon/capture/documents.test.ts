@@ -6,11 +6,11 @@ import { queueReplays, readReplayableSubmissions } from '../../../src/ledger/ope
 import { resolveAsNotArrived } from '../../../src/ledger/operator/resolveSubmission.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import { removeContentsOfOldSubmissions } from '../../../src/ledger/retention.ts'
-import type { Mapping } from '../../../src/mapping/mapping.ts'
 import type { State, Transition } from '../../../src/model/submission.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
+import { createRole } from '../../support/changeCapture.ts'
 import { type Ledger, openLedger } from '../../support/ledger.ts'
 import { pruneAll } from '../../support/retention.ts'
 import { submission } from '../../support/submission.ts'
@@ -24,49 +24,35 @@ beforeAll(async () => {
   ledger = await openLedger()
   await ledger.pool.query(`
     create table sale (id int primary key, state text not null, note text, seen int not null default 0);
-    create table sale_line (id int generated always as identity primary key, sale int not null references sale, price numeric);
-    create schema outboxd_capture;
-    create table outboxd_capture.captured (document text, erp_table oid, key_column text, type text, children text[], condition text,
-      payload text[], outbox oid)`)
+    create table sale_line (id int generated always as identity primary key, sale int not null references sale, price numeric)`)
 })
 beforeEach(async () => {
   await ledger.reset()
-  await ledger.pool.query('truncate sale, sale_line, outboxd_capture.captured')
-  await installed({})
+  await ledger.pool.query('truncate sale, sale_line')
 })
 afterAll(() => ledger[Symbol.asyncDispose]())
 
-const confirmed = `n.state = 'confirmed' and exists (select from public.sale_line l where l.sale = n.id) -- with lines`
-
-async function installed({ condition = confirmed, payload = null as string[] | null }) {
-  await ledger.pool.query('truncate outboxd_capture.captured')
-  await ledger.pool.query(
-    `insert into outboxd_capture.captured values ('public.sale', 'public.sale'::regclass, 'id', 'order', '{sale_line.sale}', $1, $2, 'outbox'::regclass)`,
-    [condition, payload],
-  )
-}
+const confirmed = `h.state = 'confirmed' and exists (select from public.sale_line l where l.sale = h.id) -- with lines`
 
 const query =
   'select s.id, (select sum(price) from sale_line l where l.sale = s.id) as total from sale s where s.id = any($1)'
 
-function mappingsOf(
-  sql: string | null,
-  body = 'ref: "${submission.id}", total: "${total}"',
-): ReadonlyMap<string, Mapping> {
-  const source = sql === null ? '' : `source: ${JSON.stringify(sql)}\n`
+function mappingsOf(condition = confirmed, body = 'ref: "${submission.id}", total: "${total}"') {
+  const document = `document: { table: public.sale, key: id, condition: ${JSON.stringify(condition)} }`
   const fields = 'fields: { total: { from: total, type: "decimal(12,2)", required: true } }'
-  return new Map([['order', mappingFrom(`type: order\nendpoint: orders\n${source}${fields}\nbody: { ${body} }`)]])
+  const lines = ['type: order', 'endpoint: orders', document, `source: ${JSON.stringify(query)}`, fields]
+  return new Map([['order', mappingFrom(`${lines.join('\n')}\nbody: { ${body} }`)]])
 }
 
 /** Captures until nothing is left to do at once. */
 async function captureAll(options: CaptureOptions = {}): Promise<void> {
-  await (await openCapture(ledger.pool, { mappings: mappingsOf(query), ...options })).captureAll()
+  await (await openCapture(ledger.pool, { mappings: mappingsOf(), ...options })).captureAll()
 }
 
 /** Inserts a row for a changed document, as the trigger does. @returns the row's id */
 async function note(id: number | string, db: Pick<pg.Pool, 'query'> = ledger.pool, type = 'order'): Promise<string> {
   const { rows } = await db.query<{ id: string }>(
-    `insert into outbox (type, key, payload) values ($3, $1, jsonb_build_object('document', 'public.sale', 'id', $2::jsonb)) returning id::text`,
+    `insert into outbox (type, key, payload) values ($3, $1, jsonb_build_object('id', $2::jsonb, 'captured_in', '1')) returning id::text`,
     [String(id), JSON.stringify(id), type],
   )
   return rows[0]?.id ?? ''
@@ -98,20 +84,17 @@ test('the content of a document is read with its lines by the query of the mappi
   await note(5)
   await captureAll()
   const { rows } = await ledger.pool.query('select payload, document, key, state from outboxd.submission')
-  expect(rows).toEqual([
-    { payload: '{"id":5,"total":1234567891.10}', document: 'public.sale 5', key: '5', state: 'queued' },
-  ])
+  expect(rows).toEqual([{ payload: '{"id":5,"total":1234567891.10}', document: '5', key: '5', state: 'queued' }])
   expect(await rowsSay()).toEqual(['queued'])
 })
 
 test('a document with two types becomes two records, each by its own query, condition and last record', async () => {
-  await ledger.pool.query(`insert into outboxd_capture.captured values
-    ('public.sale', 'public.sale'::regclass, 'id', 'total', '{}', $$n.id > 4$$, null, 'outbox'::regclass)`)
   const mappings = new Map([
-    ...mappingsOf(query),
+    ...mappingsOf(),
     [
       'total',
       mappingFrom(`type: total\nendpoint: data\nsource: ${JSON.stringify('select s.id, 7 as total from sale s where s.id = any($1)')}
+document: { table: public.sale, key: id, condition: h.id > 4 }
 fields: { total: { from: total, type: "decimal(12,2)", required: true } }\nbody: { total: "\${total}" }`),
     ],
   ])
@@ -164,42 +147,27 @@ test('a held type does not hold up rows of other types, in the same batch or lat
   expect(await readProblems(ledger.pool, 10)).toEqual([])
 })
 
-test('if the view of captured tables cannot be read, rows of other types are still captured', async () => {
-  await ledger.pool.query(`alter table outboxd_capture.captured rename column condition to moved`)
-  onTestFinished(async () => {
-    await ledger.pool.query(`alter table outboxd_capture.captured rename column moved to condition`)
+describe('row-level security that hides rows from the daemon', () => {
+  test.each(['sale', 'sale_line'])('of %s: documents wait, and are not discarded as deleted', async (table) => {
+    await sale(5)
+    await note(5)
+    await createRole(ledger.pool, 'daemon_of_documents')
+    await ledger.pool.query(`alter table ${table} enable row level security;
+      grant select on sale, sale_line to daemon_of_documents`)
+    onTestFinished(async () => {
+      await ledger.pool.query(`alter table ${table} disable row level security;
+        revoke select on sale, sale_line from daemon_of_documents`)
+    })
+    const contentsOutbox = new Outbox(asRole('daemon_of_documents'), 'outbox', 1_000_000, ledger.pool)
+    await captureAll({ contentsOutbox })
+    expect(await submissions()).toEqual([])
+    expect(await readProblems(ledger.pool, 10)).toMatchObject([
+      {
+        ...{ kind: 'source_failing', subject: 'order' },
+        detail: expect.stringContaining(`query would be affected by row-level security policy for table "${table}"`),
+      },
+    ])
   })
-  await sale(1)
-  await note(1)
-  await ledger.pool.query(`insert into outbox (type, payload) values ('plain', '{"total": 1}')`)
-  const plain = mappingFrom(
-    'type: plain\nendpoint: data\nfields: { total: { from: total, type: integer, required: true } }\nbody: { total: "${total}" }',
-  )
-  await captureAll({
-    mappings: new Map([...mappingsOf(query), ['plain', plain]]),
-  })
-  expect((await submissions()).map(([state]) => state)).toEqual(['queued'])
-  expect(await readProblems(ledger.pool, 10)).toMatchObject([
-    { kind: 'source_failing', subject: 'order', detail: expect.stringContaining('outboxd_capture.captured') },
-  ])
-})
-
-test('without a query, the content is the columns named at installation, or all columns', async () => {
-  await ledger.pool.query(`alter table sale add total numeric`)
-  onTestFinished(() => ledger.pool.query('alter table sale drop total').then(() => {}))
-  await sale(5)
-  await ledger.pool.query('update sale set total = 12345678.90')
-  await note(5)
-  await captureAll({ mappings: mappingsOf(null) })
-  await installed({ payload: ['number', 'id', 'total', 'total'] })
-  await ledger.pool.query('update sale set total = 0.01')
-  await note(5)
-  await captureAll({ mappings: mappingsOf(null) })
-  const { rows } = await ledger.pool.query('select payload from outboxd.submission order by seq')
-  expect(rows.map(({ payload }) => payload)).toEqual([
-    '{"id":5,"state":"confirmed","note":null,"seen":0,"total":12345678.90}',
-    '{"number":5,"total":0.01}',
-  ])
 })
 
 test('a document that was deleted or does not meet the condition is discarded with the reason', async () => {
@@ -578,12 +546,11 @@ test('a record that comes back after pruning does not count as the newest of its
 })
 
 test('only the document for which the condition fails is rejected, with its name', async () => {
-  await installed({ condition: '1 / (n.id - 7) <> 99' })
   for (let id = 1; id <= 20; id++) {
     await sale(id)
     await note(id)
   }
-  await captureAll()
+  await captureAll({ mappings: mappingsOf('1 / (h.id - 7) <> 99') })
   expect((await submissions()).filter(([state]) => state !== 'queued')).toEqual([
     ['rejected', null, 'the condition of public.sale failed for the record 7: division by zero'],
   ])
@@ -592,80 +559,30 @@ test('only the document for which the condition fails is rejected, with its name
 })
 
 test('a wrong condition holds up its type', async () => {
-  await installed({ condition: 'n.nothing' })
   await sale(1)
   await note(1)
-  await captureAll()
+  await captureAll({ mappings: mappingsOf('h.nothing') })
   expect(await submissions()).toEqual([])
   expect(await readProblems(ledger.pool, 10)).toMatchObject([
     {
       ...{ kind: 'source_failing', subject: 'order' },
-      detail: 'the condition of public.sale fails for all rows (42703: column n.nothing does not exist)',
+      detail: 'the condition of public.sale fails for all rows (42703: column h.nothing does not exist)',
     },
   ])
 })
 
 test('rows of a document that does not map become one record if they are in one batch', async () => {
-  await installed({ condition: 'true' })
+  const mappings = mappingsOf('true')
   await ledger.pool.query(`insert into sale values (5, 'confirmed')`)
   const first = await note(5)
   await note(5)
   await note(5)
-  await captureAll()
+  await captureAll({ mappings })
   const unchanged = ['discarded', null, `unchanged since outbox:${first}`]
   expect(await submissions()).toEqual([['rejected', null, 'total (from total) is null'], unchanged, unchanged])
   await note(5)
-  await captureAll()
+  await captureAll({ mappings })
   expect((await submissions()).at(-1)).toEqual(['rejected', null, 'total (from total) is null'])
-})
-
-test.each([
-  ['removed', 'truncate outboxd_capture.captured'],
-  [
-    'of two other types',
-    `update outboxd_capture.captured set type = 'sale';
-     insert into outboxd_capture.captured select document, erp_table, key_column, 'total', children, condition, payload, outbox
-       from outboxd_capture.captured`,
-  ],
-  ['not trusted', 'alter table outboxd_capture.captured owner to former_owner_of_capture'],
-])('rows wait if the installation that wrote them is %s, so that its condition is not skipped', async (_, change) => {
-  await ledger.pool.query('create role former_owner_of_capture')
-  onTestFinished(async () => {
-    await ledger.pool.query(
-      'alter table outboxd_capture.captured owner to current_user; drop role former_owner_of_capture',
-    )
-  })
-  await sale(5, '1.10', 'draft')
-  await ledger.pool.query(change)
-  const row = await note(5)
-  await captureAll()
-  expect(await submissions()).toEqual([])
-  expect(await readProblems(ledger.pool, 10)).toMatchObject([
-    { kind: 'source_failing', subject: 'order', detail: expect.stringContaining(`the row ${row} is of`) },
-  ])
-  await ledger.pool.query('alter table outboxd_capture.captured owner to current_user')
-  await installed({})
-  await ledger.pool.query(`update outboxd.problem set retry_at = now() - interval '1 s'`)
-  await captureAll()
-  expect(await submissions()).toEqual([['discarded', null, 'public.sale 5 does not meet the condition']])
-})
-
-test('a payload of the same shape is a plain record if no document is captured, or the view is not trusted', async () => {
-  await sale(5)
-  const plain = { mappings: mappingsOf(null, 'total: "${total}"') }
-  await ledger.pool.query('truncate outboxd_capture.captured')
-  await note(5)
-  await captureAll(plain)
-  await installed({ condition: 'pg_sleep(3600) is null' })
-  await ledger.pool.query(
-    'create role stranger_of_capture; alter table outboxd_capture.captured owner to stranger_of_capture',
-  )
-  onTestFinished(async () => {
-    await ledger.pool.query('alter table outboxd_capture.captured owner to current_user; drop role stranger_of_capture')
-  })
-  await note(5)
-  await captureAll(plain)
-  expect(await submissions()).toEqual(Array(2).fill(['rejected', null, 'total (from total) is missing']))
 })
 
 describe('a document that changes while its row is captured', () => {
@@ -762,3 +679,22 @@ describe('a document that changes while its row is captured', () => {
     expect((await rowsSay()).map((said) => said.split(':')[0])).toEqual(['queued', 'discarded'])
   })
 })
+
+/** A pool whose transactions run as another role. */
+const asRole = (role: string) =>
+  ({
+    query: ledger.pool.query.bind(ledger.pool),
+    async connect() {
+      const client = await ledger.pool.connect()
+      return {
+        on: client.on.bind(client),
+        off: client.off.bind(client),
+        release: client.release.bind(client),
+        async query(text: string, values?: unknown[]) {
+          const result = await client.query(text, values)
+          if (text.includes('row_security')) await client.query(`set local role ${role}`)
+          return result
+        },
+      }
+    },
+  }) as unknown as pg.Pool

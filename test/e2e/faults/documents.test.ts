@@ -13,6 +13,7 @@ import { setup } from './harness.ts'
 
 const mapping = `type: data
 endpoint: data
+document: { table: public.sale, key: id, condition: h.confirmed }
 source: |
   select s.id, s.note, (select sum(price) from sale_line l where l.sale = s.id) as total from sale s where s.id = any($1)
 fields:
@@ -30,10 +31,6 @@ async function installed() {
   await pool.query(`
     create table sale (id int primary key, note text, confirmed boolean not null default true);
     create table sale_line (sale int not null references sale, price numeric);
-    create schema outboxd_capture;
-    create table outboxd_capture.captured (document text, erp_table oid, key_column text, type text, children text[], condition text,
-      payload text[], outbox oid);
-    insert into outboxd_capture.captured values ('public.sale', 'sale'::regclass, 'id', 'data', '{sale_line.sale}', 'n.confirmed', null, 'outbox'::regclass);
     insert into sale values (5, 'first-'); insert into sale_line values (5, 10.10)`)
   const folder = mkdtempSync(join(tmpdir(), 'outboxd-documents-'))
   writeFileSync(join(folder, 'data.yaml'), mapping)
@@ -51,7 +48,7 @@ async function installed() {
     return { commit: () => erp.query('commit') }
   }
   const noteChange = (db: { query(sql: string): Promise<unknown> } = pool) =>
-    db.query(`insert into outbox (type, key, payload) values ('data', '5', '{"document": "public.sale", "id": 5}')`)
+    db.query(`insert into outbox (type, key, payload) values ('data', '5', '{"id": 5, "captured_in": "1"}')`)
 
   /** Waits until a daemon waits for a lock in a statement that contains this text. */
   const blockedIn = (statement: string) =>

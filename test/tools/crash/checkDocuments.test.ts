@@ -80,13 +80,6 @@ test.each<[string, Parameters<typeof evidence>[0]]>([
   expect(findDocumentViolations(evidence(change)).map((each) => each.what)).toContain(`sale 1: ${what}`)
 })
 
-test('reports notes of change capture', () => {
-  const base = evidence({})
-  expect(findDocumentViolations({ ...base, documents: { ...base.documents, notes: 2 } })).toMatchObject([
-    { what: '2 notes of change capture' },
-  ])
-})
-
 function version(marker: string, total: string): DocumentVersion {
   return { document: '1', marker, total, isSent: true }
 }
@@ -140,7 +133,7 @@ function evidence({
   ledger,
   ...change
 }: Partial<Pick<History, 'arrivals' | 'ledger' | 'lost'> & History['documents']>): History {
-  const documents = { rows, versions, notes: 0, ...change }
+  const documents = { rows, versions, ...change }
   const submissions = ledger ?? documents.rows.map(ledgerRow)
   const events = submissions.map(
     ({ id, state }): EventRow => ({ submissionId: id, atUs: 0, from: null, to: state, attempt: 0, cause: '', who: '' }),

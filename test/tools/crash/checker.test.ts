@@ -25,7 +25,7 @@ function evidence(change: {
       },
     ],
     ledger: [{ ...ledgerRow, ...change.ledger }],
-    documents: { rows: [], versions: [], notes: 0 },
+    documents: { rows: [], versions: [] },
     events: change.events ?? [captured, sending, accepted, completed],
     arrivals: change.arrivals ?? [arrival],
     requestsMost: 10,

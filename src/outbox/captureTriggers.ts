@@ -1,0 +1,88 @@
+import type { Mappings } from '../mapping/loadMappings.ts'
+import { type Database, withSearchPathOfRole } from '../postgres/database.ts'
+import type { Outbox } from './outbox.ts'
+
+/** What the names of the functions that `outboxd describe --capture` writes begin with. */
+export const captureFunctionPrefix = 'outboxd_capture_'
+
+/** True if the outbox has the unique index that keeps a transaction from writing a document's key twice. */
+export async function hasIndexOfCapture(db: Database, outboxSql: string): Promise<boolean> {
+  const { rows } = await db.query<{ found: boolean }>(
+    `select exists (select from pg_index where indrelid = $1::regclass and indisunique and indisvalid
+       and pg_get_expr(indpred, indrelid) like '%captured_in%') as found`,
+    [outboxSql],
+  )
+  return rows[0]?.found ?? false
+}
+
+/**
+ * Reads the roles that may write to these tables, but not insert into the outbox: the trigger would fail their
+ * statements. Quoted; `public` for all roles.
+ */
+export async function readWritersWithoutInsert(
+  db: Database,
+  tables: readonly string[],
+  outboxSql: string,
+): Promise<string[]> {
+  const { rows } = await db.query<{ role: string }>(
+    `with given as (
+       select g.grantee from pg_class c, aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) g
+       where c.oid = any($1::regclass[]) and g.privilege_type in ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE')
+       union select g.grantee from pg_attribute a, aclexplode(a.attacl) g
+       where a.attrelid = any($1::regclass[]) and g.privilege_type in ('INSERT', 'UPDATE')
+     ), writer as (
+       select case when grantee = 0 then 'public' else pg_get_userbyid(grantee) end as name,
+         case when grantee = 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end as role
+       from given where grantee = 0 or exists (select from pg_roles where oid = grantee and not rolsuper)
+     )
+     select role from writer where not has_table_privilege(name, $2::regclass, 'insert') order by role`,
+    [tables, outboxSql],
+  )
+  return rows.map(({ role }) => role)
+}
+
+interface CaptureTrigger {
+  /** Quoted, with its schema. */
+  table: string
+  name: string
+  isEnabled: boolean
+}
+
+/** Finds documents of mapping files whose changes a missing or disabled trigger does not capture, and roles that it stops. */
+export async function findCaptureProblems(outbox: Outbox, mappings: Mappings): Promise<string[]> {
+  const db = withSearchPathOfRole(outbox.pool)
+  const outboxSql = await outbox.readQualifiedName()
+  const problems: string[] = []
+  for (const { type, document } of mappings.values()) {
+    if (document === null) continue
+    const triggers = await readTriggersOfDocument(db, document.table)
+    if (triggers.length === 0)
+      problems.push(
+        `no trigger captures the changes of ${document.table}, the documents of type "${type}": \`outboxd describe --capture\` writes one`,
+      )
+    for (const { table, name, isEnabled } of triggers)
+      if (!isEnabled) problems.push(`changes are not captured: alter table ${table} enable trigger ${name}`)
+    const tables = [...new Set(triggers.map(({ table }) => table))]
+    for (const role of await readWritersWithoutInsert(db, tables, outboxSql))
+      problems.push(`the trigger fails statements of ${role}: grant insert on ${outboxSql} to ${role}`)
+  }
+  return problems
+}
+
+/** Reads the triggers of all functions that capture a table's documents, also those of other tables. */
+async function readTriggersOfDocument(db: Database, table: string): Promise<CaptureTrigger[]> {
+  const { rows } = await db.query<CaptureTrigger>(
+    `select distinct pg_catalog.format('%I.%I', n.nspname, c.relname) as table, pg_catalog.quote_ident(t.tgname) as name,
+       t.tgenabled in ('O', 'A') as "isEnabled"
+     from pg_catalog.pg_trigger own
+       join pg_catalog.pg_proc p on p.oid operator(pg_catalog.=) own.tgfoid
+       join pg_catalog.pg_trigger t on t.tgfoid operator(pg_catalog.=) p.oid
+       join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) t.tgrelid
+       join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
+     where own.tgrelid operator(pg_catalog.=) pg_catalog.to_regclass($1)::pg_catalog.oid
+       and pg_catalog.starts_with(p.proname, $2) and t.tgparentid operator(pg_catalog.=) 0
+     order by 1, 2`,
+    [table, captureFunctionPrefix],
+  )
+  return rows
+}
