@@ -24,6 +24,19 @@ create table outboxd.skipped_row (
 -- A hash, since an id may be as long as the ERP likes and a btree entry ends at 2,704 bytes.
 create unique index skipped_row_id on outboxd.skipped_row (hashtextextended(outbox_id, 0));
 
+-- Documents of the ERP. A row of the outbox may stand for one, whose content is read when the row is captured: that is a version of the
+-- document (docs/start/change-capture.md). The row here is locked first, so versions are in the order of capture. It stays when the
+-- document's records are deleted, and then has what was sent last.
+create table outboxd.document (
+  id           text   collate "C" primary key,   -- outboxd.document_id: a hash, since keys may be long, and personal
+  sent_seq     bigint,                           -- of the newest version that was sent and whose record was deleted: its place,
+  sent_outbox_id text collate "C",               -- its row of the outbox,
+  sent_digest  text,                             -- and its digest; null: nobody knows what was sent
+  check ((sent_seq is null) = (sent_outbox_id is null) and (sent_digest is null or sent_seq is not null))
+);
+create function outboxd.document_id(type text, key text) returns text language sql immutable
+  return encode(sha256(convert_to(type, 'UTF8') || '\x00' || convert_to(key, 'UTF8')), 'hex');
+
 -- The ledger: one row a submission (docs/why/states.md draws the state machine).
 create table outboxd.submission (
   id                 uuid        primary key,
@@ -91,10 +104,16 @@ create table outboxd.submission (
   emptied_at         timestamptz,                         -- null: its payload, body and result are as they were
   erased_at          timestamptz,                         -- a person's data is erased on demand, in one step with its events
 
-  -- A row of the outbox may stand for a document of the ERP, whose content is read when the row is taken (docs/start/change-capture.md,
-  -- "What is captured and sent"). What would be sent for it is compared with what was sent last: request_digest outlives the request.
-  document           text collate "C",                    -- such as: public.sale_sale 5
+  document           text collate "C" references outboxd.document,   -- it is a version of this document; null: the row is the record
+  -- What two versions are compared by; it outlives the request. Null: nobody knows what was sent.
   request_digest     text,
+  -- Rejected, because an earlier version was sent and outbox.yaml does not say `changes: each`: a person decides.
+  changed_after_sent boolean not null default false,
+  -- The request left, or may have.
+  was_sent           boolean not null generated always as (case
+                       when state = 'queued' then attempt > 0 or in_doubt
+                       when state in ('failed', 'rejected', 'discarded') then may_have_arrived and not changed_after_sent
+                       else true end) stored,
 
   constraint submission_outbox_row unique (outbox_id),
   check (state not in ('queued', 'sending', 'accepted') or body is not null),
@@ -106,6 +125,7 @@ create table outboxd.submission (
   check (state <> 'accepted' or (transaction_id is not null and accepted_at is not null)),
   check ((state in ('completed', 'failed', 'rejected', 'uncertain', 'discarded')) = (ended_at is not null)),
   check (not may_have_arrived or state in ('failed', 'rejected', 'discarded')),
+  check (not changed_after_sent or (state = 'rejected' and may_have_arrived)),
   check (not id_by_person or transaction_id is not null),
   check (opened_times = 0 or opened_event is not null),
   check (emptied_at is null or state in ('completed', 'discarded')),
@@ -141,8 +161,21 @@ create index submission_prunable on outboxd.submission (ended_at)
   where state in ('completed', 'discarded') and not report_due;
 create index submission_emptiable on outboxd.submission (ended_at)
   where state in ('completed', 'discarded') and not report_due and not id_by_person and emptied_at is null;
--- Finds the last record of a document. Hashed, because a text may be longer than an index entry.
-create index submission_document on outboxd.submission (hashtextextended(document, 0), seq) where document is not null;
+-- The versions of a document.
+create index submission_document on outboxd.submission (document, seq) where document is not null;
+create index submission_changed_after_sent on outboxd.submission (seq) where changed_after_sent;
+
+-- The row of the newest later version of a document that is sent, was sent or, if `with_listed`, waits for a person because it changed
+-- after it was sent. Null: there is none.
+create function outboxd.newer_version(document text, seq bigint, with_listed boolean) returns text language sql stable
+  return (select newer.outbox_id from (
+    select n.outbox_id, n.seq from outboxd.submission n
+      where n.document = newer_version.document and n.seq > newer_version.seq
+        and (n.was_sent or n.state <> 'discarded') and (with_listed or not n.changed_after_sent)
+    union all
+    select d.sent_outbox_id, d.sent_seq from outboxd.document d
+      where d.id = newer_version.document and d.sent_seq > newer_version.seq
+  ) newer order by newer.seq desc limit 1);
 
 -- What a person looks a record up by: the idempotency key that the service logged, the record's key (a hash, since an entry of an
 -- index ends at 2,704 bytes), and an id's last digits, for its first are those of all its time.
@@ -205,17 +238,6 @@ end $$;
 create trigger only_ended before delete on outboxd.submission
   for each row execute function outboxd.refuse_delete();
 
--- What stays of a document of the ERP when its records are deleted: what was sent last, with which its next content is compared.
-create table outboxd.document (
-  id             text   collate "C" primary key,   -- a hash of document and type, since a btree entry ends at 2,704 bytes
-  outbox_id      text   collate "C" not null,      -- the row of the last version that was sent, or may have been
-  state          text   not null check (state in ('completed', 'discarded')),
-  request_digest text,
-  seq            bigint not null                   -- the order of the versions is that of their captures
-);
-create function outboxd.document_id(document text, type text) returns text language sql immutable
-  return encode(sha256(convert_to(document, 'UTF8') || '\x00' || convert_to(type, 'UTF8')), 'hex');
-
 -- What happened, when, why and by whose hand. Rows are only ever added, and go with their submission.
 create table outboxd.submission_event (
   id            bigint      generated always as identity primary key,
@@ -232,13 +254,15 @@ create table outboxd.submission_event (
     -- what the answer to a submission means
     'accepted', 'rejected', 'uncertain', 'new_key', 'retried', 'resent', 'probed', 'duplicate_id',
     -- to a poll
-    'pending', 'completed', 'lost', 'asked_again', 'resubmitted', 'had_arrived', 'had_not_arrived', 'overtaken',
+    'pending', 'completed', 'lost', 'asked_again', 'resubmitted', 'had_arrived', 'had_not_arrived',
     -- to either
     'failed', 'new_token', 'paused',
+    -- a newer version of the document takes its place
+    'superseded',
     -- an operator's decision
     'replayed', 'resolved', 'withdrawn', 'discarded', 'recovered')),
   message       text,                      -- for people, where the cause does not say all; erased with the record
-  actor         text        not null check (actor in ('daemon', 'operator')),
+  actor         text        not null check (actor in ('outboxd', 'operator')),
   who           text        not null,      -- which daemon, or the operator's name
   detail        jsonb,
   -- The amounts of the request that a step made, as they are sent: by the fields' names, each digit as text. They stay when the request

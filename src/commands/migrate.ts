@@ -11,8 +11,8 @@ import {
   type OutboxTableState,
 } from '../outbox/migrateOutbox.ts'
 import { readNeededQueryGrants, readOutboxGrantStatements } from '../outbox/outboxGrants.ts'
-import { type OutboxTable, splitTableName, standardOutboxTable } from '../outbox/outboxTable.ts'
-import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
+import { type OutboxTable, splitTableName } from '../outbox/outboxTable.ts'
+import { loadOutboxTable } from '../outbox/readOutboxFile.ts'
 import { withSearchPathOfRole } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { readEncodingWarningClause } from '../postgres/migrationSession.ts'
@@ -107,7 +107,7 @@ async function printGrants(
   { role, kind, json }: { role: string; kind: RoleKind; json: boolean },
 ): Promise<number> {
   const config = readDatabaseConfig(context.env)
-  const table = loadOutboxFile(config.mappingsDir) ?? standardOutboxTable(config.outboxTable)
+  const table = loadOutboxTable(config)
   const ledger = await inspectDatabase({
     of: 'ledger',
     url: config.databaseUrl,

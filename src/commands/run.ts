@@ -14,7 +14,7 @@ import { loadMappings } from '../mapping/loadMappings.ts'
 import { createLog, type Log } from '../observe/log.ts'
 import { openStdout } from '../observe/logDestination.ts'
 import { createMetrics } from '../observe/metrics.ts'
-import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
+import { loadOutboxTable } from '../outbox/readOutboxFile.ts'
 import { findEarliestExpiryEpochMs, isCertificateValidAt } from '../pem.ts'
 import { createReloadableCredentials } from '../service/reloadableCredentials.ts'
 import { version } from '../version.ts'
@@ -66,7 +66,7 @@ export async function run(context: CommandContext): Promise<number> {
   const { proxy } = config.service
   if (proxy !== null) log.info('requests to the service go through a proxy', { detail: new URL(proxy).host })
   const mappings = loadMappings(config.mappingsDir)
-  const outboxTable = loadOutboxFile(config.mappingsDir)
+  const outboxTable = loadOutboxTable(config)
   metrics.mappingsLoaded(mappings.keys())
   const credentials = createReloadableCredentials({
     credentials: config.service,

@@ -29,8 +29,7 @@ import { type Loops, startLoops } from './loops.ts'
 export interface AppDeps extends Pick<DaemonContext, 'mappings' | 'clock' | 'log' | 'metrics'> {
   /** As this daemon was given it. */
   config: Config
-  /** The description in outbox.yaml; null for a table as migrations/outbox.sql creates it. */
-  outboxTable: OutboxTable | null
+  outboxTable: OutboxTable
   credentials: ReloadableCredentials
   readDatabaseUrl(): { url: string } | { problem: string }
   /** The same for all daemons that this process starts one after the other. */
@@ -189,7 +188,7 @@ function databasesOptions(deps: AppDeps, wakeups: DaemonContext['wakeups']): Ins
   return {
     ...{ config, mappings },
     address: addressOf(deps),
-    outboxTable: outboxTable ?? config.outboxTable,
+    outboxTable,
     instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },
     onNotice: wakeups.capture.wake,
     onError: (error) => log.warn('database connection broke', { error }),

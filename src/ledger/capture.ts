@@ -1,11 +1,11 @@
 import type pg from 'pg'
 import { boundText, escapeNonAsciiFields, textCharsMax } from '../boundText.ts'
-import type { CapturedRecord, FailedRow, InsertResult, SkippedRow, WaitingKey } from '../model/outbox.ts'
+import type { CapturedRecord, Changes, FailedRow, InsertResult, SkippedRow, WaitingKey } from '../model/outbox.ts'
 import { beginTransaction, type Database, type DatabasePool, inTransaction } from '../postgres/database.ts'
 import { committedToDiskSql } from '../postgres/sessionPool.ts'
 import { readCurrency } from './audit/currency.ts'
 import { readServedOutbox, type ServedOutbox } from './binding.ts'
-import { computeRequestDigest, decideDiscardsOfDocuments } from './documents.ts'
+import { type DecidedVersions, decideVersions, type LockedDocuments, lockDocuments, supersede } from './documents.ts'
 import type { LedgerHistory } from './history/history.ts'
 import { blocksKeySql, withKeysLockedThenReleased } from './keyOrder.ts'
 import { type Actor, reasonAndAccountJsonSql } from './operator/operator.ts'
@@ -39,8 +39,13 @@ export interface CaptureSession {
   heldTypes: readonly { type: string; isDue: boolean }[]
   /** False if the ledger may have lost commits (until `outboxd recover`), or has the settings of another daemon. */
   mayCapture: boolean
-  /** Inserts records, in the transaction that marks their rows. */
-  insert(records: readonly CapturedRecord[]): Promise<InsertResult>
+  /** Locks the documents that rows stand for. Their contents have to be read after that. */
+  lockDocuments(rows: readonly Pick<CapturedRecord, 'outboxId' | 'type' | 'document'>[]): Promise<LockedDocuments>
+  /**
+   * Inserts records, in the transaction that marks their rows.
+   * @param changes what becomes of a document that changes after it was sent
+   */
+  insert(records: readonly CapturedRecord[], documents: LockedDocuments, changes: Changes): Promise<InsertResult>
 }
 
 /** @returns false if another instance captures, or something keeps all from it */
@@ -80,7 +85,11 @@ export async function withCaptureLock<T>(
   const result = await work({
     ...standing,
     db,
-    insert: (records) => onLedger(db, () => insert(instance.who, db, records)),
+    lockDocuments: (rows) => onLedger(db, () => lockDocuments(db, rows)),
+    insert: (records, documents, changes) =>
+      onLedger(db, () =>
+        insert(db, records, (some) => insertAndReleaseKeys(instance.who, db, decideVersions(some, documents, changes))),
+      ),
   })
   await transaction.commit()
   return result
@@ -104,27 +113,45 @@ const leaveLedgerSql = `set local enable_seqscan to default; set local enable_so
   set local enable_bitmapscan to default; set local lock_timeout = 0;
   select pg_catalog.set_config('search_path', pg_catalog.current_setting('outboxd.search_path'), true)`
 
-async function insert(who: string, client: Database, captured: readonly CapturedRecord[]): Promise<InsertResult> {
+interface Inserted {
+  records: readonly CapturedRecord[]
+  conflicts: readonly RowConflict[]
+}
+
+async function insert(
+  client: Database,
+  captured: readonly CapturedRecord[],
+  tryInsert: (records: readonly CapturedRecord[]) => Promise<Inserted>,
+): Promise<InsertResult> {
   await client.query('savepoint before_insert')
-  let inserted = await insertAndReleaseKeys(who, client, captured)
+  let inserted = await tryInsert(captured)
   const behind = findRowsBehind(captured, inserted.conflicts)
   if (behind.size > 0) {
     await client.query('rollback to savepoint before_insert')
-    const rest = captured.filter(({ outboxId }) => !behind.has(outboxId))
-    inserted = await insertAndReleaseKeys(who, client, rest)
+    inserted = await tryInsert(captured.filter(({ outboxId }) => !behind.has(outboxId)))
   }
-  const { records, discarded, conflicts } = inserted
+  const { records, conflicts } = inserted
   const conflictingIds = new Set(conflicts.map(({ outboxId }) => outboxId))
   await raiseRowConflicts(client, conflicts)
-  const good = records.flatMap(({ outboxId }) => (conflictingIds.has(outboxId) ? [] : [outboxId]))
-  await clearProblems(client, 'row_conflict', good)
-  return { leftOutIds: conflictingIds.union(behind), discarded }
+  const good = records.filter(({ outboxId }) => !conflictingIds.has(outboxId))
+  await clearProblems(
+    client,
+    'row_conflict',
+    good.map(({ outboxId }) => outboxId),
+  )
+  return { records: good }
 }
 
-async function insertAndReleaseKeys(who: string, client: Database, captured: readonly CapturedRecord[]) {
-  const { records, discarded } = await decideDiscardsOfDocuments(client, captured)
-  const conflicts = await withKeysLockedThenReleased(client, records, () => insertCapturedRecords(client, records, who))
-  return { records, discarded, conflicts }
+async function insertAndReleaseKeys(
+  who: string,
+  client: Database,
+  { records, superseded }: DecidedVersions,
+): Promise<Inserted> {
+  const conflicts = await withKeysLockedThenReleased(client, [...records, ...superseded], async () => {
+    await supersede(client, who, superseded)
+    return insertCapturedRecords(client, records, who)
+  })
+  return { records, conflicts }
 }
 
 function findRowsBehind(records: readonly CapturedRecord[], conflicts: readonly RowConflict[]): Set<string> {
@@ -146,16 +173,18 @@ interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skip
 async function readStanding(client: Database, ownSettings: Settings | null): Promise<Standing> {
   const { rows } = await client.query<Standing>(
     `with line as (
-       select held.key, held.length, (
+       select held.key, held.length, held."isOfDocuments", (
          select s.state not in ('queued', 'sending') from outboxd.submission s
          where s.key = held.key and ${blocksKeySql('s')} order by s.seq limit 1
        ) as stuck
        from (
-         select key, count(*) as length from outboxd.submission where state = 'queued' and held group by key
+         select key, count(*) as length, bool_and(document is not null) as "isOfDocuments"
+         from outboxd.submission where state = 'queued' and held group by key
        ) held
      )
      select (select count(*)::int from outboxd.submission where state = 'queued') as queued,
-       (select coalesce(json_agg(json_build_object('key', key, 'length', length, 'isHeld', coalesce(stuck, false))), '[]')
+       (select coalesce(json_agg(json_build_object('key', key, 'length', length, 'isHeld', coalesce(stuck, false),
+          'isOfDocuments', "isOfDocuments")), '[]')
         from line) as "waitingKeys",
        (select coalesce(json_agg(json_build_object('outboxId', id, 'isCaptured', captured)), '[]') from (
           select outbox_id as id, captured from outboxd.skipped_row
@@ -190,18 +219,20 @@ export async function insertCapturedRecords(
     `with record as (
        select * from json_to_recordset($1) as r(ord int, id uuid, "outboxId" text, type text, key text, resource text,
          payload text, body text, tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid, "createdAt" timestamptz,
-         created text, error text, doubt text, discarded text, document text, "requestDigest" text, amounts jsonb,
-         currency text)
+         created text, error text, doubt text, discarded text, document text, digest text, "changedAfterSent" boolean,
+         amounts jsonb, currency text)
      ), kept as (
        insert into outboxd.submission as s (id, outbox_id, type, key, resource, payload, body, tracked, sends_own_id,
-         idempotency_key, recorded_at, row_created, state, held, due_at, error, ended_at, in_doubt, may_have_arrived, report_due, document, request_digest)
+         idempotency_key, recorded_at, row_created, state, held, due_at, error, ended_at, in_doubt, may_have_arrived, report_due,
+         document, request_digest, changed_after_sent)
        select id, "outboxId", type, key, resource, payload, body, tracked, "sendsOwnId", "idempotencyKey",
          coalesce("createdAt", clock_timestamp()), created,
          case when discarded is not null then 'discarded' when error is not null then 'rejected' when doubt is not null then 'uncertain' else 'queued' end,
          key is not null and ends is null, case when ends is null then now() end,
          ends, case when ends is not null then clock_timestamp() end,
          discarded is null and error is null and (doubt is not null or $3),
-         discarded is null and error is not null and doubt is not null, $3 or ends is not null, document, "requestDigest"
+         discarded is null and error is not null and (doubt is not null or "changedAfterSent"), $3 or ends is not null,
+         outboxd.document_id(type, document), digest, "changedAfterSent"
        from record r cross join lateral (select coalesce(discarded, error, doubt) as ends) why order by ord
        on conflict (outbox_id) do nothing
        returning s.id, s.state
@@ -215,21 +246,15 @@ export async function insertCapturedRecords(
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who, detail, amounts)
        select id, null, state, 0, case when $3 then 'recovered' else 'captured' end,
          case when $3 then 'recovered as ' || state when state = 'uncertain' then 'captured as uncertain'
-           when state = 'discarded' then discarded when state = 'rejected' then 'did not map' end,
-         case when $3 then 'operator' else 'daemon' end, $2,
+           when state = 'discarded' then discarded when "changedAfterSent" then error when state = 'rejected' then 'did not map' end,
+         case when $3 then 'operator' else 'outboxd' end, $2,
          nullif(jsonb_strip_nulls(jsonb_build_object('currency', currency)) || ${reasonAndAccountJsonSql('$4', '$5')}, '{}'),
          amounts
        from kept join record using (id)
      )
      select outbox_id as "outboxId", state, to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as recorded
      from known where other`,
-    [
-      JSON.stringify(single.map((each, ord) => stored(each, ord, recoverer !== null))),
-      who,
-      recoverer !== null,
-      recoverer?.reason,
-      recoverer?.account,
-    ],
+    [JSON.stringify(single.map(stored)), who, recoverer !== null, recoverer?.reason, recoverer?.account],
   )
   return [
     ...rows.map(({ outboxId, state, recorded }) => ({ outboxId, detail: differentRowMessage(state, recorded) })),
@@ -237,14 +262,12 @@ export async function insertCapturedRecords(
   ]
 }
 
-/** A recovered or doubtful record may have been sent with different contents, so its digest is unknown. */
-function stored({ fieldErrors: _, ...record }: CapturedRecord, ord: number, isRecovered: boolean) {
-  const isKnown = (record.document ?? null) !== null && (record.doubt ?? null) === null && !isRecovered
+function stored({ fieldErrors: _, ...record }: CapturedRecord, ord: number) {
   return {
     ord,
     ...escapeNonAsciiFields(record),
     error: record.error === null ? null : boundText(record.error, textCharsMax.errors),
-    requestDigest: isKnown ? computeRequestDigest(record) : null,
+    changedAfterSent: record.changedAfterSent ?? false,
     currency: readCurrency(record.body, record.amounts ?? null),
   }
 }

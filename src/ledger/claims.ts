@@ -273,7 +273,7 @@ export async function claimQueuedSubmissions(
        returning s.*, extract(epoch from clock_timestamp() - ready.due_at)::float8 * 1000 as waited_ms
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, actor, who)
-       select id, 'queued', 'sending', attempt, 'claimed', 'daemon', $4 from s order by seq
+       select id, 'queued', 'sending', attempt, 'claimed', 'outboxd', $4 from s order by seq
      )
      select ${submissionColumnsSql}, s.waited_ms as "waitedMs", pg_current_xact_id()::text as xid from s order by s.seq`,
     [claim.id, claim.instanceId, claim.limit, claim.who, claim.only ?? null],
@@ -327,7 +327,7 @@ export async function requeueUnsentClaim(db: Database, claimId: string, who: str
     await db.query(
       `with given as (${requeueSql})
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who)
-       select id, from_state, 'queued', attempt, 'never_sent', 'never sent: the claim was lost', 'daemon', $2 from given`,
+       select id, from_state, 'queued', attempt, 'never_sent', 'never sent: the claim was lost', 'outboxd', $2 from given`,
       [claimId, who],
     )
 }

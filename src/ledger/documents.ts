@@ -1,33 +1,129 @@
 import { createHash } from 'node:crypto'
-import type { CapturedRecord } from '../model/outbox.ts'
-import type { State, Transition } from '../model/submission.ts'
+import type { CapturedRecord, Changes } from '../model/outbox.ts'
+import type { Transition } from '../model/submission.ts'
 import type { Database } from '../postgres/database.ts'
 import { lockKeys } from './keyOrder.ts'
 
-/** A document's newest record whose request reached, or may still reach, the service. */
-export interface LastRecordOfDocument {
+/*
+ * A row of the outbox may stand for a document of the ERP. What is read for it is a version of the document. Versions are
+ * in the order of capture, not of rows, because a transaction with a lower id may commit later:
+ *
+ *     lockDocuments        the rows' documents are locked
+ *     (the daemon)         reads their contents, in a new statement
+ *     decideVersions       decides what becomes of each version
+ *     supersede            ends the versions before that were not sent
+ *
+ * Only the newest version is sent. Versions before it that were not sent end as discarded (`superseded`).
+ */
+
+export interface Version {
   outboxId: string
-  state: State
-  /** The request's digest; null or `unknownDigest` if outboxd does not know what the service has. */
+  /** Null if nobody knows what was sent. */
   digest: string | null
-  mayHaveArrived: boolean
 }
+
+interface UnsentVersion extends Version {
+  id: string
+  key: string | null
+  state: 'queued' | 'failed' | 'rejected'
+  changedAfterSent: boolean
+}
+
+/** A document as the ledger knows it. */
+export interface KnownDocument {
+  /** The newest version that reached, or may reach, the service. */
+  sent: Version | null
+  /** The newest first. */
+  unsent: readonly UnsentVersion[]
+}
+
+export interface LockedDocuments {
+  /** By `documentName`. */
+  documents: ReadonlyMap<string, KnownDocument>
+  /** Rows that have a record already. */
+  knownRows: ReadonlySet<string>
+}
+
+export const noDocuments: LockedDocuments = { documents: new Map(), knownRows: new Set() }
+
+type DocumentRow = Pick<CapturedRecord, 'outboxId' | 'type' | 'document'>
+
+const documentName = ({ type, document }: Omit<DocumentRow, 'outboxId'>): string => JSON.stringify([type, document])
+
+/** Locks the documents of these rows until the end of the transaction, and their versions that were not sent. */
+export async function lockDocuments(db: Database, rows: readonly DocumentRow[]): Promise<LockedDocuments> {
+  const named = rows.filter(({ document }) => (document ?? null) !== null)
+  if (named.length === 0) return noDocuments
+  const list = JSON.stringify(named.map(({ outboxId, type, document }) => ({ outboxId, type, document })))
+  // Sorted, to avoid deadlocks. A record is locked before its key, as docs/why/architecture.md says.
+  await db.query(
+    `insert into outboxd.document (id)
+     select distinct outboxd.document_id(type, document) as id from json_to_recordset($1) as r(type text, document text) order by id
+     on conflict do nothing`,
+    [list],
+  )
+  await db.query(
+    `select from outboxd.document
+     where id = any(array(select outboxd.document_id(type, document) from json_to_recordset($1) as r(type text, document text)))
+     order by id for update`,
+    [list],
+  )
+  await db.query(
+    `select from outboxd.submission
+     where document = any(array(select outboxd.document_id(type, document) from json_to_recordset($1) as r(type text, document text)))
+       and state in ('queued', 'failed', 'rejected') order by id for update`,
+    [list],
+  )
+  const { rows: found } = await db.query<DocumentRow & KnownDocument & { isKnown: boolean }>(
+    `select r."outboxId", r.type, r.document,
+       exists (select from outboxd.submission t where t.outbox_id = r."outboxId") as "isKnown",
+       (select json_build_object('outboxId', sent.outbox_id, 'digest', sent.request_digest) from (
+          (select s.outbox_id, s.request_digest, s.seq from outboxd.submission s
+           where s.document = d.id and s.was_sent order by s.seq desc limit 1)
+          union all select d.sent_outbox_id, d.sent_digest, d.sent_seq where d.sent_seq is not null
+        ) sent order by sent.seq desc limit 1) as sent,
+       (select coalesce(json_agg(json_build_object('id', s.id, 'outboxId', s.outbox_id, 'key', s.key, 'state', s.state,
+          'digest', s.request_digest, 'changedAfterSent', s.changed_after_sent) order by s.seq desc), '[]')
+        from outboxd.submission s
+        where s.document = d.id and s.state in ('queued', 'failed', 'rejected') and not s.was_sent) as unsent
+     from json_to_recordset($1) as r("outboxId" text, type text, document text)
+       join outboxd.document d on d.id = outboxd.document_id(r.type, r.document)`,
+    [list],
+  )
+  return {
+    documents: new Map(found.map(({ sent, unsent, ...row }) => [documentName(row), { sent, unsent }])),
+    knownRows: new Set(found.flatMap(({ outboxId, isKnown }) => (isKnown ? [outboxId] : []))),
+  }
+}
+
+/** `list`: a person decides whether it is sent. `drop`: nothing is sent. */
+export type VersionDecision = { supersedes: readonly UnsentVersion[] } & (
+  | { kind: 'send'; why: null }
+  | { kind: 'list' | 'drop'; why: string }
+)
 
 /**
- * Returns why nothing is sent for a document: its last record has the same request. Returns null otherwise, and after a
- * failed or rejected record, because the document did not reach the service then.
+ * Decides what becomes of a version of a document.
+ *
+ * @param noRecord why nothing is sent for the document as it stands; null if it meets the condition
  */
-export function findReasonToDiscardDocument(
-  digest: string | null,
-  lastRecord: LastRecordOfDocument | null,
-): string | null {
-  if (lastRecord === null || digest === null || lastRecord.digest !== digest) return null
-  const isNewTry = (lastRecord.state === 'failed' || lastRecord.state === 'rejected') && !lastRecord.mayHaveArrived
-  return isNewTry ? null : `unchanged since outbox:${lastRecord.outboxId}`
+export function decideVersion(
+  { sent, unsent }: KnownDocument,
+  { digest, noRecord }: { digest: string; noRecord: string | null },
+  changes: Changes,
+): VersionDecision {
+  const [newest] = unsent
+  const isWaiting = newest !== undefined && (newest.state === 'queued' || newest.changedAfterSent)
+  if (isWaiting && newest.digest === digest)
+    return { kind: 'drop', why: `unchanged since outbox:${newest.outboxId}`, supersedes: [] }
+  if (sent === null && noRecord !== null) return { kind: 'drop', why: noRecord, supersedes: unsent }
+  if (sent === null) return { kind: 'send', why: null, supersedes: unsent }
+  if (sent.digest === digest)
+    return { kind: 'drop', why: `unchanged since outbox:${sent.outboxId}`, supersedes: unsent }
+  if (changes === 'each' && noRecord === null) return { kind: 'send', why: null, supersedes: unsent }
+  const how = noRecord === null ? '' : `: ${noRecord}`
+  return { kind: 'list', why: `changed after it was sent as outbox:${sent.outboxId}${how}`, supersedes: unsent }
 }
-
-/** The digest of a discarded record whose request may have reached the service with unknown contents. */
-export const unknownDigest = 'unknown'
 
 /** Leaves out the submission's own id, so that equal requests have equal digests. */
 export const computeRequestDigest = ({
@@ -35,200 +131,153 @@ export const computeRequestDigest = ({
   resource,
   body,
 }: Pick<CapturedRecord, 'id' | 'resource' | 'body'>): string | null =>
-  body === null
-    ? null
-    : createHash('sha256')
-        .update(JSON.stringify([resource, body.replaceAll(id, '')]))
-        .digest('hex')
+  body === null ? null : digestOf([resource, body.replaceAll(id, '')])
+
+/** A version without a request is known by the reason and, if it does not map, by what was read. */
+function computeVersionDigest({ discarded = null, error, payload, ...version }: CapturedRecord): string {
+  if (discarded !== null) return digestOf([discarded])
+  return computeRequestDigest(version) ?? digestOf([error, payload])
+}
+
+const digestOf = (parts: readonly unknown[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('hex')
+
+export interface DecidedVersions {
+  /** As they are to be inserted, in the order given. */
+  records: CapturedRecord[]
+  superseded: readonly { id: string; key: string | null; by: string }[]
+}
 
 /**
- * Decides which records of documents end as discarded. Call this only while no other instance captures.
- *
- * Records of rows that the ledger knows are returned unchanged. If a batch has several rows of a document, only the
- * first is sent or rejected, because all have the same content.
+ * Decides what becomes of the records that are versions of documents. Rows of one document in a batch have one content,
+ * so only the first is a version. A row that the ledger knows is returned unchanged.
  */
-export async function decideDiscardsOfDocuments(
-  db: Database,
+export function decideVersions(
   records: readonly CapturedRecord[],
-): Promise<{ records: readonly CapturedRecord[]; discarded: ReadonlyMap<string, string> }> {
-  const discarded = new Map<string, string>()
-  const documents = records.filter(({ document }) => (document ?? null) !== null)
-  if (documents.length === 0) return { records, discarded }
-  const standing = await readStanding(db, documents)
-  const lasts = new Map<string, LastRecordOfDocument | null>()
-  const rejected = new Map<string, CapturedRecord>()
-  const decided = records.map((record) => {
-    const found = standing.get(record.outboxId)
-    if (found === undefined || found.isKnown) return record
-    const name = JSON.stringify([record.document, record.type])
-    const digest = computeRequestDigest(record)
-    const last = lasts.get(name) ?? found.last
-    const reason =
-      record.discarded ??
-      (record.error === null
-        ? findReasonToDiscardDocument(digest, last)
-        : findReasonToDiscardRejected(record, rejected.get(name)))
-    if (reason === null) {
-      const state = record.error === null ? 'queued' : 'rejected'
-      if (state === 'rejected') rejected.set(name, record)
-      else rejected.delete(name)
-      lasts.set(name, { outboxId: record.outboxId, state, digest, mayHaveArrived: false })
-      return record
-    }
-    discarded.set(record.outboxId, reason)
-    return {
-      ...record,
-      discarded: reason,
-      body: null,
-      amounts: null,
-      payload: record.body === null ? record.payload : null,
+  { documents, knownRows }: LockedDocuments,
+  changes: Changes,
+): DecidedVersions {
+  const firsts = new Map<string, { outboxId: string; dropped: string | null }>()
+  const superseded: { id: string; key: string | null; by: string }[] = []
+  const decided = records.map((record): CapturedRecord => {
+    const name = documentName(record)
+    const known = documents.get(name)
+    if (known === undefined || knownRows.has(record.outboxId)) return record
+    const first = firsts.get(name)
+    if (first !== undefined) return dropped(record, first.dropped ?? `unchanged since outbox:${first.outboxId}`)
+    const digest = computeVersionDigest(record)
+    const { kind, why, supersedes } = decideVersion(known, { digest, noRecord: record.discarded ?? null }, changes)
+    superseded.push(...supersedes.map(({ id, key }) => ({ id, key, by: record.outboxId })))
+    firsts.set(name, { outboxId: record.outboxId, dropped: kind === 'drop' ? why : null })
+    switch (kind) {
+      case 'send':
+        return { ...record, digest }
+      case 'drop':
+        return dropped(record, why)
+      case 'list': {
+        const error = record.error === null ? why : `${why}; ${record.error}`
+        return { ...record, digest, discarded: null, changedAfterSent: true, error, amounts: null }
+      }
+      default:
+        return kind satisfies never
     }
   })
-  return { records: decided, discarded }
+  return { records: decided, superseded }
 }
 
-/** Compares only records of one batch, because the mapping file may be repaired before the next batch. */
-const findReasonToDiscardRejected = (record: CapturedRecord, before: CapturedRecord | undefined): string | null =>
-  before !== undefined && before.payload === record.payload && before.error === record.error
-    ? `unchanged since outbox:${before.outboxId}`
-    : null
+/** The row's content is not a version. */
+const dropped = (record: CapturedRecord, why: string): CapturedRecord => ({
+  ...record,
+  document: null,
+  discarded: why,
+  error: null,
+  body: null,
+  amounts: null,
+  payload: record.body === null ? record.payload : null,
+})
 
-/**
- * Selects the outbox id of the document's newest record that may reach the service and is later than this record. An
- * older version must not be sent after that record.
- */
-export const newerOutboxIdOfDocumentSql = (submissionAlias: string): string =>
-  newestOutboxIdSql(submissionAlias, 'true')
-
-/** Leaves out a newer record that waits behind this one, because the service gets that record last. */
-export const overtakingOutboxIdOfDocumentSql = (submissionAlias: string): string =>
-  newestOutboxIdSql(submissionAlias, `(not n.held or n.key is distinct from ${submissionAlias}.key)`)
-
-function newestOutboxIdSql(submissionAlias: string, isNewerSql: string): string {
-  const isLater = (other: string) => `${isLaterVersionSql(submissionAlias, other)} and ${mayHaveBeenSentSql(other)}`
-  return `(select newer.outbox_id from (
-      select outbox_id, seq from outboxd.submission n where ${isLater('n')} and (n.state not in ('failed', 'rejected') or n.may_have_arrived) and ${isNewerSql}
-      union all select outbox_id, seq from outboxd.document d
-        where d.id = outboxd.document_id(${submissionAlias}.document, ${submissionAlias}.type) and d.seq > ${submissionAlias}.seq
-    ) newer order by newer.seq desc limit 1)`
-}
-
-const isLaterVersionSql = (submissionAlias: string, other: string) =>
-  `hashtextextended(${other}.document, 0) = hashtextextended(${submissionAlias}.document, 0) and ${other}.document = ${submissionAlias}.document
-     and ${other}.type = ${submissionAlias}.type and ${other}.seq > ${submissionAlias}.seq`
-
-/**
- * True if a later failed or rejected version of the document is queued by the same statement. Of several such versions
- * only the newest is queued, because otherwise the service gets the document several times.
- *
- * @param idsSql the ids of the statement's records: an array or a subquery
- */
-export const hasLaterVersionAmongSql = (submissionAlias: string, idsSql: string): string =>
-  `exists (select from outboxd.submission v where ${isLaterVersionSql(submissionAlias, 'v')}
-     and v.id = any(${idsSql}) and v.state in ('failed', 'rejected'))`
-
-/** Returns the outbox id of the newest version for each older version among these records, by submission id. */
-export async function readNewerVersionsAmong(
-  db: Database,
-  submissionIds: readonly string[],
-): Promise<Map<string, string>> {
-  const { rows } = await db.query<{ id: string; newer: string }>(
-    `select id, newer from (
-       select id, outbox_id, first_value(outbox_id) over (partition by type, document order by seq desc) as newer
-       from outboxd.submission where id = any($1::uuid[]) and document is not null and state in ('failed', 'rejected')
-     ) versions where newer <> outbox_id`,
-    [submissionIds],
+/** Ends versions that were not sent. The caller has locked their keys, and releases the keys' next records. */
+export async function supersede(db: Database, who: string, superseded: DecidedVersions['superseded']): Promise<void> {
+  if (superseded.length === 0) return
+  await db.query(
+    `with former as (
+       select s.id, s.state, s.attempt, 'superseded by outbox:' || r.by as why
+       from json_to_recordset($1) as r(id uuid, by text) join outboxd.submission s using (id)
+     ), written as (
+       update outboxd.submission s set state = 'discarded', revision = revision + 1, held = false, due_at = null,
+         changed_after_sent = false, may_have_arrived = false, error = f.why, error_code = null,
+         ended_at = clock_timestamp(), report_due = true
+       from former f where s.id = f.id
+     )
+     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who)
+     select id, state, 'discarded', attempt, 'superseded', why, 'outboxd', $2 from former`,
+    [JSON.stringify(superseded), who],
   )
-  return new Map(rows.map(({ id, newer }) => [id, newer]))
 }
 
-/** The requests of discarded records without a digest cannot have reached the service. */
-const mayHaveBeenSentSql = (alias: string) => `(${alias}.state <> 'discarded' or ${alias}.request_digest is not null)`
-
-/** Returns the newer versions that were or may be sent before these records, by submission id. */
-export async function readOvertakingOutboxIds(
+/** Returns the row of the newest later version for each older version among these records, by submission id. */
+export async function readNewerVersions(
   db: Database,
   submissionIds: readonly string[],
+  withListed = true,
 ): Promise<Map<string, string>> {
   const { rows } = await db.query<{ id: string; newer: string }>(
     `select id, newer from (
-       select s.id, ${overtakingOutboxIdOfDocumentSql('s')} as newer
+       select s.id, outboxd.newer_version(s.document, s.seq, $2) as newer
        from outboxd.submission s where s.id = any($1::uuid[]) and s.document is not null
      ) versions where newer is not null`,
-    [submissionIds],
+    [submissionIds, withListed],
   )
   return new Map(rows.map(({ id, newer }) => [id, newer]))
 }
 
 /**
- * After its transaction failed, or a probe did not find it, a record may be submitted again. Lets the record fail
- * instead if a newer version of its document overtook it, because the service would get the older version last.
+ * Lets older versions end as superseded that failed, were rejected, or would be submitted again. A later version that
+ * waits for a person does not take their place.
  */
-export async function failResubmissionsOfOvertakenDocuments<T extends Transition>(
+export async function supersedeOlderVersions<T extends Transition>(
   db: Database,
   transitions: readonly T[],
 ): Promise<readonly T[]> {
-  const again = transitions.filter(
-    ({ submission, change }) => (submission.state === 'accepted' || submission.probing) && change.state === 'queued',
-  )
-  if (again.length === 0) return transitions
+  const ending = transitions.filter(isEndingOrSubmittedAgain)
+  if (ending.length === 0) return transitions
   // Locks keys early, so that records captured from now on wait behind this one. After a deadlock, the caller retries.
   await lockKeys(
     db,
-    again.flatMap(({ submission }) => submission.key ?? []),
+    ending.flatMap(({ submission }) => submission.key ?? []),
   )
-  const newer = await readOvertakingOutboxIds(
+  const newer = await readNewerVersions(
     db,
-    again.map(({ submission }) => submission.id),
+    ending.map(({ submission }) => submission.id),
+    false,
   )
   return transitions.map((transition) => {
-    const { submission, change } = transition
-    const overtakenBy = newer.get(submission.id)
-    if (overtakenBy === undefined || change.state !== 'queued') return transition
-    const { polls, openedTimes } = change
-    const code = 'errorCode' in change ? change.errorCode : null
-    const why = transition.message === null ? '' : `${transition.message}; `
-    const error = `${why}not submitted again, because outbox:${overtakenBy} has a newer version of the document`
-    const failed = {
-      state: 'failed',
-      doneMs: null,
-      errorCode: code,
-      error,
-      mayHaveArrived: submission.inDoubt,
-    } as const
-    return {
-      ...transition,
-      change: {
-        ...failed,
-        ...(polls !== undefined && { polls }),
-        ...(openedTimes !== undefined && { openedTimes }),
-        // The service does not know the id that it was asked for.
-        ...(submission.probing && { transactionId: null }),
-      },
-      cause: 'overtaken',
-      message: error,
-    }
+    const by = newer.get(transition.submission.id)
+    return by === undefined ? transition : toSuperseded(transition, by)
   })
 }
 
-interface Standing {
-  isKnown: boolean
-  last: LastRecordOfDocument | null
-}
+const isEndingOrSubmittedAgain = ({ submission, change }: Transition): boolean =>
+  change.state === 'failed' ||
+  change.state === 'rejected' ||
+  (change.state === 'queued' && (submission.state === 'accepted' || submission.probing))
 
-async function readStanding(db: Database, records: readonly CapturedRecord[]): Promise<Map<string, Standing>> {
-  const isOf = (table: string) =>
-    `hashtextextended(${table}.document, 0) = hashtextextended(r.document, 0) and ${table}.document = r.document and ${table}.type = r.type and ${mayHaveBeenSentSql(table)}`
-  const { rows } = await db.query<Standing & { outboxId: string }>(
-    `select r."outboxId",
-       exists (select from outboxd.submission t where t.outbox_id = r."outboxId") as "isKnown",
-       (select json_build_object('outboxId', outbox_id, 'state', state, 'digest', request_digest, 'mayHaveArrived', may_have_arrived) from (
-          (select outbox_id, state, request_digest, may_have_arrived, seq from outboxd.submission s where ${isOf('s')} order by seq desc limit 1)
-          union all
-          (select outbox_id, state, request_digest, false, seq from outboxd.document d where d.id = outboxd.document_id(r.document, r.type))
-        ) last order by seq desc limit 1) as last
-     from json_to_recordset($1) as r("outboxId" text, document text, type text)`,
-    [JSON.stringify(records.map(({ outboxId, document, type }) => ({ outboxId, document, type })))],
-  )
-  return new Map(rows.map(({ outboxId, ...standing }) => [outboxId, standing]))
+function toSuperseded<T extends Transition>(transition: T, by: string): T {
+  const { submission, change, message } = transition
+  const { polls, openedTimes } = change
+  const error = `${message === null ? '' : `${message}; `}superseded by outbox:${by}`
+  return {
+    ...transition,
+    change: {
+      state: 'discarded',
+      errorCode: 'errorCode' in change ? change.errorCode : null,
+      error,
+      mayHaveArrived: 'mayHaveArrived' in change ? change.mayHaveArrived : submission.inDoubt,
+      ...(polls !== undefined && { polls }),
+      ...(openedTimes !== undefined && { openedTimes }),
+      // The service does not know the id that it was asked for.
+      ...(submission.probing && { transactionId: null }),
+    },
+    cause: 'superseded',
+    message: error,
+  }
 }

@@ -6,7 +6,7 @@ import { endStates, type Transition } from '../model/submission.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { applyAnswers, lastEventIdSql, moveOpenersBehind } from './breaker.ts'
 import { beginClaimSql, countRequestsOfOtherClient, endAnsweredRequests, endUnsentRequests } from './budget.ts'
-import { failResubmissionsOfOvertakenDocuments } from './documents.ts'
+import { supersedeOlderVersions } from './documents.ts'
 import type { LedgerHistory } from './history/history.ts'
 import { withKeysLockedThenReleased } from './keyOrder.ts'
 import { endPolls, type PollQueue } from './queue.ts'
@@ -110,7 +110,7 @@ async function writeUnderFence(
   const current = transitions.filter(({ poll }) => poll === null || ended.has(poll.requestId))
   const checked =
     ids.length === 0 ? current : makeDuplicateTransactionsUncertain(current, await readTransactionHolders(db, ids))
-  const judged = await failResubmissionsOfOvertakenDocuments(db, checked)
+  const judged = await supersedeOlderVersions(db, checked)
   const written = await writeTransitions(db, judged, instance.who)
 
   const stepped = new Set(written.map((each) => each.submissionId))
@@ -185,7 +185,7 @@ export async function writeTransitions(
      ), event as (
        -- Leaves out polls that found no change, so that the log stays readable.
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who, detail)
-       select id, "fromState", state, attempt, cause, message, 'daemon', $2,
+       select id, "fromState", state, attempt, cause, message, 'outboxd', $2,
          nullif(jsonb_strip_nulls(jsonb_build_object('transactionId', "transactionId", 'code', "errorCode", 'error', error,
            -- lets the claim's owner queue it again if nothing was sent
            'claim', case when "fromState" = 'sending' and state = 'uncertain' then "claimId" end)), '{}')

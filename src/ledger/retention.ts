@@ -61,14 +61,13 @@ export async function deleteSubmissions(db: Database, ids: readonly string[]): P
   const { rows } = await db.query<{ n: number }>(
     `with gone as (
        delete from outboxd.submission s where s.id = any($1::uuid[])
-       returning s.id, s.outbox_id, s.type, s.state, s.document, s.request_digest, s.seq
+       returning s.id, s.outbox_id, s.document, s.request_digest, s.was_sent, s.seq
+     ), newest as (
+       select distinct on (document) document, outbox_id, request_digest, seq from gone
+       where document is not null and was_sent order by document, seq desc
      ), kept as (
-       insert into outboxd.document as d (id, outbox_id, state, request_digest, seq)
-       select distinct on (1) outboxd.document_id(document, type), outbox_id, state, request_digest, seq
-       from gone where document is not null and (state <> 'discarded' or request_digest is not null) order by 1, seq desc
-       on conflict (id) do update set outbox_id = excluded.outbox_id, state = excluded.state,
-         request_digest = excluded.request_digest, seq = excluded.seq
-       where excluded.seq > d.seq
+       update outboxd.document d set sent_seq = n.seq, sent_outbox_id = n.outbox_id, sent_digest = n.request_digest
+       from newest n where d.id = n.document and (d.sent_seq is null or d.sent_seq < n.seq)
      )
      select count(*)::int as n from gone`,
     [ids],

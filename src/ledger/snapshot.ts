@@ -18,6 +18,8 @@ export interface LedgerSnapshot {
   oldestUnsentMs: number | null
   /** The time when the service got the oldest record that is polled. */
   oldestAcceptedMs: number | null
+  /** Changes of documents that were sent before, which wait for a person. */
+  changedAfterSent: number
   /** The time when the oldest failed or rejected record ended. */
   oldestForPersonMs: number | null
   pauses: { reason: PauseReason; sinceMs: number; untilMs: number | null; detail: string }[]
@@ -60,6 +62,7 @@ export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> 
        (select count(*)::int from outboxd.submission where state = 'sending' and probing) as probing,
        (select extract(epoch from min(coalesce(accepted_at, sent_at)))::float8 * 1000 from outboxd.submission
           where ended_at is null and (state = 'accepted' or state = 'sending' and probing)) as "oldestAcceptedMs",
+       (select count(*)::int from outboxd.submission where changed_after_sent) as "changedAfterSent",
        (select extract(epoch from min(ended_at))::float8 * 1000 from outboxd.submission
           where state in ('failed', 'rejected')) as "oldestForPersonMs",
        (select coalesce(json_agg(json_build_object('reason', reason, 'detail', detail,

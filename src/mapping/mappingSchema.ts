@@ -63,7 +63,11 @@ export const fieldSchemas = {
   decimal: z.strictObject({
     type: z
       .string()
-      .regex(/^decimal\(\s*\d+\s*,\s*\d+\s*\)$/)
+      // YAML reads `{ type: decimal(10,2) }` as two parts: a value and a key.
+      .regex(
+        /^decimal\(\s*\d+\s*,\s*\d+\s*\)$/,
+        'must be written "decimal(digits,decimals)", in quotes within { }, for example "decimal(10,2)"',
+      )
       .describe('decimal(10,2): 10 digits in all, 2 of them after the point.'),
     ...scalar,
     round: z

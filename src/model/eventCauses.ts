@@ -23,11 +23,12 @@ export const eventCauses = [
   'resubmitted',
   'had_arrived',
   'had_not_arrived',
-  'overtaken',
   // What the answer to either means.
   'failed',
   'new_token',
   'paused',
+  // A newer version of the document takes its place.
+  'superseded',
   // An operator's decision.
   'replayed',
   'resolved',
@@ -38,4 +39,4 @@ export const eventCauses = [
 export type EventCause = (typeof eventCauses)[number]
 
 /** Who caused an event. The event's `who` says which daemon, or the operator's name. */
-export type EventActor = 'daemon' | 'operator'
+export type EventActor = 'outboxd' | 'operator'

@@ -66,6 +66,9 @@ export interface FieldFault {
 /** Decimal fields by name, with the digits as sent. */
 export type Amounts = Readonly<Record<string, string>>
 
+/** What is sent for a document: the first version that meets the condition, or each version. */
+export type Changes = 'once' | 'each'
+
 export interface CapturedRecord {
   id: string
   outboxId: string
@@ -83,7 +86,12 @@ export interface CapturedRecord {
   error: string | null
   fieldErrors?: readonly FieldFault[]
   amounts?: Amounts | null
+  /** The id of the document of which this is a version. */
   document?: string | null
+  /** Of a version: two with the same digest are equal. Null if nobody knows what was sent. */
+  digest?: string | null
+  /** True if the record is rejected because the document was sent before. */
+  changedAfterSent?: boolean
   /** Why the record ends as discarded. */
   discarded?: string | null
   /** Why the record may have been sent before. */
@@ -91,16 +99,19 @@ export interface CapturedRecord {
 }
 
 export interface InsertResult {
-  /** Rows that differ from the ledger's row of the same id, and the later rows of their keys. They were not inserted. */
-  leftOutIds: ReadonlySet<string>
-  /** Outbox ids of discarded records, with the reason. */
-  discarded: ReadonlyMap<string, string>
+  /**
+   * As they were inserted. Without rows that differ from the ledger's row of the same id, and the later rows of their
+   * keys.
+   */
+  records: readonly CapturedRecord[]
 }
 
 export interface WaitingKey {
   key: string
   length: number
   isHeld: boolean
+  /** True if all records that wait are versions of documents: a further row replaces its version. */
+  isOfDocuments: boolean
 }
 
 export interface FailedRow extends SkippedRow {

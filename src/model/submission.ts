@@ -77,6 +77,8 @@ export const submissionColumns = {
   result: { holds: 'text', lasts: 'step' },
   /** True if the record failed or was rejected, but the service may have it. */
   mayHaveArrived: { holds: 'flag', lasts: 'step' },
+  /** True if the record is a change of a document that was sent before: a person decides whether it is sent, too. */
+  changedAfterSent: { holds: 'flag', lasts: 'step' },
 } as const satisfies Record<string, Column>
 
 type Columns = typeof submissionColumns
@@ -119,10 +121,10 @@ export type UncertainPolicy = 'hold' | 'resend' | 'probe'
 export type ServerErrorPolicy = 'retry' | 'hold'
 
 /**
- * The columns that a step writes: one member for each state, as the ledger's CHECKs require. Only an operator discards a
- * record.
+ * The columns that a step writes: one member for each state, as the ledger's CHECKs require. Besides an operator, only a
+ * newer version of a document discards a record.
  */
-export type Change = Queued | Resubmitted | Probing | Accepted | Completed | Failed | Rejected | Uncertain
+export type Change = Queued | Resubmitted | Probing | Accepted | Completed | Failed | Rejected | Uncertain | Superseded
 
 /** Omitted values stay. */
 interface Progress extends Partial<KeptColumnValues> {
@@ -173,6 +175,11 @@ interface Rejected extends Progress, Pick<StepColumnValues, 'errorCode' | 'mayHa
 
 interface Uncertain extends Progress, Pick<StepColumnValues, 'doneMs' | 'errorCode'> {
   state: 'uncertain'
+  error: string
+}
+
+interface Superseded extends Progress, Pick<StepColumnValues, 'errorCode' | 'mayHaveArrived'> {
+  state: 'discarded'
   error: string
 }
 

@@ -28,6 +28,7 @@ export type LoopName = (typeof loopNames)[number]
 export interface MetricsSnapshot {
   nowMs: number
   submissions: Record<State, number>
+  changedAfterSent: number
   outboxWaiting: number
   /** Creation of the oldest row to be sent, also during a pause or a backoff. */
   oldestUnsentMs: number | null
@@ -143,6 +144,12 @@ export const metricRows = {
     help: 'Submissions in the ledger.',
     labels: { state: states },
     of: (snapshot) => snapshot.submissions,
+  },
+  changedAfterSent: {
+    kind: 'shown',
+    name: 'outboxd_changed_after_sent',
+    help: 'Documents that changed after they were sent: the change was not sent, and waits for a person.',
+    of: (snapshot) => snapshot.changedAfterSent,
   },
   finished: {
     kind: 'counter',

@@ -180,6 +180,7 @@ function timesSentSuffix({ events, sentMs, code }: SubmissionDetail): string {
 
 function replayOrDiscard(detail: SubmissionDetail): Advice[] {
   const { id, state, attempt, body, mayHaveArrived } = detail
+  if (detail.changedAfterSent) return [changedAfterSentAdvice(detail), ...holdsBack(detail)]
   const orService = attempt > 0 ? ', or have the service correct its data' : ''
   const cause =
     state === 'rejected'
@@ -199,6 +200,14 @@ function replayOrDiscard(detail: SubmissionDetail): Advice[] {
       )
   return [advice, ...holdsBack(detail)]
 }
+
+/** Without a body nothing can be sent: the document was deleted, or does not meet the condition any more. */
+const changedAfterSentAdvice = ({ id, body }: SubmissionDetail) =>
+  advise(
+    'needs attention: the service has the document as it was sent before. Correct it there by hand, or agree on what to do, then',
+    discard(id, 'if the change is settled, or does not matter'),
+    ...(body === null ? [] : [replay(id, 'if this version is to be sent, too: the service then has both')]),
+  )
 
 const itDid = 'if it arrived: outboxd tracks it to its end'
 const itDidNot = 'if it did not arrive: send it again'

@@ -1,4 +1,3 @@
-import { readNewerVersionsAmong } from '../ledger/documents.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import {
   queueReplays,
@@ -81,14 +80,9 @@ export async function replaySubmissions(
   { refresh, newKey }: Pick<ReplayTerms, 'refresh' | 'newKey'>,
   run: BulkChangeRun,
 ): Promise<BulkOutcome> {
-  // Asks about all submissions, because the versions of a document may be in different batches.
-  const newerVersions = await readNewerVersionsAmong(
-    parts.databases.ledger,
-    submissions.map(({ id }) => id),
-  )
   return carryOutInBatches(submissions, batchSize, run, async (batch) => {
     await assertMappingsAreLedgers(parts.databases, parts.mappings)
-    const { replays, skipped } = await prepare(parts, batch, { refresh, newerVersions })
+    const { replays, skipped } = await prepare(parts, batch, refresh)
     const ready = new Set(replays.map(({ id }) => id))
     const done = operator === null ? ready : new Set(await queueReplays(operator, replays, newKey))
     const readied = batch.filter(({ id }) => ready.has(id))
@@ -99,7 +93,7 @@ export async function replaySubmissions(
 async function prepare(
   { databases, mappings }: Omit<ReplayParts, 'operator'>,
   batch: readonly ReplayCandidate[],
-  { refresh, newerVersions }: { refresh: boolean; newerVersions: ReadonlyMap<string, string> },
+  refresh: boolean,
 ): Promise<{ replays: Replay[]; skipped: SkippedRecord[] }> {
   const replays: Replay[] = []
   const found = await readReplayableSubmissions(databases.ledger, batch)
@@ -107,18 +101,12 @@ async function prepare(
   for (const submission of found) {
     const { id, outboxId, revision } = submission // skipped records keep only their ids, because payloads can be large
     if (submission.newer !== null) {
-      const reason = `is older than outbox:${submission.newer}, the newer version of its document, which it would overwrite at the service. Discard it`
+      const reason = `is older than outbox:${submission.newer}, the newest version of its document, and only that is sent. Discard it`
       skipped.push({ submission: { id, outboxId }, reason })
       continue
     }
     if (submission.isErased) {
       skipped.push({ submission: { id, outboxId }, reason: 'was erased' })
-      continue
-    }
-    const replayedInstead = newerVersions.get(id)
-    if (replayedInstead !== undefined) {
-      const reason = `is older than outbox:${replayedInstead}, a newer version of its document that this replay has, too. Discard it`
-      skipped.push({ submission: { id, outboxId }, reason })
       continue
     }
     const read = await readPayload(submission, mappings, refresh ? databases : null)

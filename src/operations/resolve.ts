@@ -1,4 +1,4 @@
-import { readOvertakingOutboxIds } from '../ledger/documents.ts'
+import { readNewerVersions } from '../ledger/documents.ts'
 import { assertNoDataLost } from '../ledger/history/history.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
@@ -114,11 +114,11 @@ async function whyNotResolved(
 async function whyNotSentAgain(ledger: Database, detail: SubmissionDetail): Promise<ResolveOutcome | null> {
   const untilMs = (await readArrivalsPossibleUntil(ledger, [detail.id])).get(detail.id)
   if (untilMs !== undefined) return left(`${nameOf(detail)} ${mayStillArriveClause(untilMs)}`)
-  const newer = (await readOvertakingOutboxIds(ledger, [detail.id])).get(detail.id)
+  const newer = (await readNewerVersions(ledger, [detail.id])).get(detail.id)
   return newer === undefined
     ? null
     : left(
-        `${nameOf(detail)} is older than outbox:${newer}, the newer version of its document, which it would overwrite at the service. ${insteadOfSending(detail)}`,
+        `${nameOf(detail)} is older than outbox:${newer}, the newest version of its document, and only that is sent. ${insteadOfSending(detail)}`,
       )
 }
 

@@ -89,6 +89,21 @@ function isEncoding(name: string): boolean {
   }
 }
 
+const start = z
+  .string()
+  .regex(/^(now|beginning|id:.+)$/, 'must be now, beginning or id:N')
+  .describe(
+    'Where the first daemon begins: now (rows that exist are not sent), beginning (all waiting rows are) or id:N.',
+  )
+  .optional()
+const changes = z
+  .enum(['once', 'each'])
+  .describe('What is sent for a document that changes: once (default: only its first version) or each (every version).')
+  .optional()
+
+/** A file without `table`, for the table that `outboxd migrate --outbox` creates. */
+export const ourOutboxFileSchema = z.strictObject({ changes, start })
+
 export const outboxFileSchema = z.strictObject({
   schema: z.string().min(1).describe('The schema. Default: the search path finds the table.').optional(),
   table: z.string().min(1).describe('The table or view, as in the catalog: OutboxMessage, without quotes.'),
@@ -114,13 +129,8 @@ export const outboxFileSchema = z.strictObject({
     .optional(),
   state: z.unknown().optional(),
   write: z.record(z.string(), z.unknown()).optional(),
-  start: z
-    .string()
-    .regex(/^(now|beginning|id:.+)$/, 'must be now, beginning or id:N')
-    .describe(
-      'Where the first daemon begins: now (rows that exist are not sent), beginning (all waiting rows are) or id:N.',
-    )
-    .optional(),
+  changes,
+  start,
   channel: z.string().min(1).max(63).describe('A channel; a NOTIFY on it wakes the daemon.').optional(),
 })
 
@@ -147,6 +157,8 @@ export function outboxJsonSchema(): string {
       .describe(about.write)
       .optional(),
   })
-  const schema = z.toJSONSchema(whole, { target: 'draft-7', io: 'input' })
-  return `${JSON.stringify({ ...schema, title: 'outboxd outbox.yaml' }, null, 2)}\n`
+  const { required, ...schema } = z.toJSONSchema(whole, { target: 'draft-7', io: 'input' })
+  const isForOurTable = { propertyNames: { enum: Object.keys(ourOutboxFileSchema.shape) } }
+  const complete = { ...schema, anyOf: [{ required }, isForOurTable], title: 'outboxd outbox.yaml' }
+  return `${JSON.stringify(complete, null, 2)}\n`
 }

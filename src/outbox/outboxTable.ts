@@ -1,3 +1,4 @@
+import type { Changes } from '../model/outbox.ts'
 import { type State, states } from '../model/submission.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
 import { shortDigestOf } from '../yaml/exactJson.ts'
@@ -24,6 +25,8 @@ export interface OutboxTable {
   /** Null: rows do not show whether they wait. */
   readonly state: StateColumn | null
   readonly write: readonly WrittenColumn[]
+  /** What becomes of a document that changes after it was sent. */
+  readonly changes: Changes
   /** Where a new ledger begins: `now`, `beginning` or `id:N`. Null if `outbox.yaml` does not say. */
   readonly start: string | null
   readonly channel: string | null
@@ -75,6 +78,7 @@ export const standardOutboxTable = (name: string): OutboxTable => ({
     { column: 'error', what: 'error', on: null },
     { column: 'updated_at', what: 'now', on: null },
   ],
+  changes: 'once',
   start: null,
   channel: outboxChannel,
 })

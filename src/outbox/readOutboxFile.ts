@@ -4,23 +4,36 @@ import { findMisnamedOutboxFiles, outboxFileName } from '../mapping/loadMappings
 import { isObject, type PayloadObject, type PayloadValue } from '../yaml/exactJson.ts'
 import { type FileProblem, FilesInvalid, wholeFile, YamlDocument } from '../yaml/yamlDocument.ts'
 import { checkSchema, readEntry } from './entryReader.ts'
-import { createdAtEntry, outboxFileSchema, payloadEntry, typeEntry, writtenColumnEntry } from './outboxSchema.ts'
-import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
+import {
+  createdAtEntry,
+  ourOutboxFileSchema,
+  outboxFileSchema,
+  payloadEntry,
+  typeEntry,
+  writtenColumnEntry,
+} from './outboxSchema.ts'
+import { type OutboxTable, standardOutboxTable, type WrittenColumn } from './outboxTable.ts'
 import { readStateEntry } from './stateEntries.ts'
 import { stateExpressions } from './stateForms.ts'
 
+/** @param ourTable OUTBOX_TABLE, which a file without `table` is about */
 export function parseOutboxFile(
   file: string,
   text: string,
+  ourTable = 'outbox',
 ): { table: OutboxTable | null; problems: readonly FileProblem[] } {
   const document = new YamlDocument(file, text)
   const { content } = document
-  const table = content === undefined ? null : readTable(document, content)
+  const table = content === undefined ? null : readTable(document, content, ourTable)
   const problems = [...document.problems].sort((a, b) => a.line - b.line || a.column - b.column)
   return { table: problems.length === 0 ? table : null, problems }
 }
 
-function readTable(document: YamlDocument, content: PayloadValue): OutboxTable | null {
+function readTable(document: YamlDocument, content: PayloadValue, ourTable: string): OutboxTable | null {
+  if (isObject(content) && Object.keys(content).every((key) => Object.hasOwn(ourOutboxFileSchema.shape, key))) {
+    const ours = checkSchema(document, ourOutboxFileSchema, [], content)
+    return ours && { ...standardOutboxTable(ourTable), changes: ours.changes ?? 'once', start: ours.start ?? null }
+  }
   const top = checkSchema(document, outboxFileSchema, [], content)
   if (!isObject(content)) return null
   const type = readEntry(document, ['type'], content.type, typeEntry)
@@ -42,11 +55,12 @@ function readTable(document: YamlDocument, content: PayloadValue): OutboxTable |
     sequence = null,
     key = null,
     filter = null,
+    changes = 'once',
     start = null,
     channel = null,
   } = top
   const read: OutboxTable = {
-    ...{ file: document.file, schema, table, id, order, sequence, key, filter, start, channel },
+    ...{ file: document.file, schema, table, id, order, sequence, key, filter, changes, start, channel },
     idPromised: top.id_unique !== undefined,
     type:
       'constant' in type
@@ -114,7 +128,17 @@ function judge(document: YamlDocument, table: OutboxTable): void {
   if (what !== undefined) document.report(['state'], why(state.column, what))
 }
 
-export function loadOutboxFile(dir: string): OutboxTable | null {
+/** Reads how the outbox is to be read: as outbox.yaml says, or as `outboxd migrate --outbox` creates it. */
+export const loadOutboxTable = ({
+  mappingsDir,
+  outboxTable,
+}: {
+  mappingsDir: string
+  outboxTable: string
+}): OutboxTable => loadOutboxFile(mappingsDir, outboxTable) ?? standardOutboxTable(outboxTable)
+
+/** @param ourTable as in `parseOutboxFile` */
+export function loadOutboxFile(dir: string, ourTable = 'outbox'): OutboxTable | null {
   const file = path.join(dir, outboxFileName)
   let text: string
   try {
@@ -127,7 +151,7 @@ export function loadOutboxFile(dir: string): OutboxTable | null {
     const reason = error instanceof TypeError ? 'it is not UTF-8 text' : (error as Error).message
     throw new FilesInvalid([{ file, message: `the file cannot be read: ${reason}`, ...wholeFile }])
   }
-  const { table, problems } = parseOutboxFile(file, text)
+  const { table, problems } = parseOutboxFile(file, text, ourTable)
   if (table === null) throw new FilesInvalid(problems)
   return table
 }

@@ -58,9 +58,6 @@ function explainValue(issue: Issue, found: PayloadValue): string {
   }
   if (issue.code === 'invalid_value')
     return `must be ${issue.values.map(String).join(' or ')}, and is ${nameJsonKind(found)}`
-  // YAML reads `{ type: decimal(10,2) }` as two parts: a value and a key.
-  if (issue.code === 'invalid_format')
-    return 'must be written "decimal(digits,decimals)", in quotes within { }, for example "decimal(10,2)"'
   if (issue.code === 'too_small')
     return issue.origin === 'number' || issue.origin === 'int' ? `must be ${least(issue)}` : 'is empty'
   if (issue.code === 'too_big') return `is too large: at most ${issue.maximum}`

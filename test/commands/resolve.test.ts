@@ -295,7 +295,7 @@ describe('--not-arrived', () => {
   })
 
   test('an older version of a document is not sent after a newer one', async () => {
-    const ofDocument = { document: 'public.sale 5', key: '5' }
+    const ofDocument = { document: '5', key: '5' }
     const id = await fixture.end(
       { state: 'failed', error: '500', mayHaveArrived: true },
       { ...ofDocument, outboxId: '1' },
@@ -303,7 +303,7 @@ describe('--not-arrived', () => {
     await fixture.end({ state: 'completed', transactionId: 'tx-2' }, { ...ofDocument, outboxId: '2', body: '{}' })
     const { code, messages } = await run(id, { notArrived: true })
     expect(code).toBe(1)
-    expect(messages).toContain('outbox:1 is older than outbox:2, the newer version of its document')
+    expect(messages).toContain('outbox:1 is older than outbox:2, the newest version of its document')
     expect((await fixture.ledger.row(id)).state).toBe('failed')
   })
 

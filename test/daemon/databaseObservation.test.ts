@@ -151,6 +151,7 @@ const ledger = (oldestUnsentMs: number | null): LedgerSnapshot => ({
   probing: 0,
   oldestUnsentMs,
   oldestAcceptedMs: null,
+  changedAfterSent: 0,
   oldestForPersonMs: null,
   pauses: [{ reason: 'throttled', sinceMs: 0, untilMs: null, detail: '' }],
   problems: {},

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { captureDocuments } from '../support/changeCapture.ts'
+import type { Daemon } from '../support/daemon.ts'
+import { scrape } from '../support/scrape.ts'
 import { until } from '../support/until.ts'
 import { type Harness, setup } from './faults/harness.ts'
 
@@ -10,6 +12,7 @@ import { type Harness, setup } from './faults/harness.ts'
 
 let harness: Harness
 let folder: string
+let daemon: Daemon
 beforeAll(async () => {
   harness = await setup()
   folder = await mkdtemp(join(tmpdir(), 'outboxd-documents-'))
@@ -40,7 +43,7 @@ body:
     create table sale (id int primary key, party int references party, state text);
     create table sale_line (id int primary key, sale int not null references sale on delete cascade, sku text, price numeric(12,2))`)
   await captureDocuments(pool, 'sale', { children: ['sale_line(sale)'] })
-  await harness.start({ MAPPINGS_DIR: folder })
+  daemon = await harness.start({ MAPPINGS_DIR: folder })
 })
 afterAll(async () => {
   await harness[Symbol.asyncDispose]()
@@ -74,7 +77,7 @@ test('a header and ten lines from one transaction become one order, and numbers 
   expect(body).toContain('{"sku":"A-10","price":1.10}')
 })
 
-test('drafts, deletions and changes of unsent columns make no request, and a moved line makes one for each document', async () => {
+test('by default, drafts and changes that affect nothing sent make no request, and a change after sending is listed', async () => {
   const { pool } = harness
   await pool.query(
     `insert into sale values (2, 1, 'draft'), (3, 1, 'confirmed'); insert into sale_line values (20, 2, 'B-1', 5), (30, 3, 'C-1', 6), (31, 3, 'C-2', 7)`,
@@ -86,11 +89,33 @@ test('drafts, deletions and changes of unsent columns make no request, and a mov
   await pool.query(`update sale set party = 1`) // changes no column that is sent
   const [first, second] = await rowsOf(3)
   expect(second).toMatchObject({ status: 'discarded', error: `unchanged since outbox:${first?.id}` })
-  await pool.query(`update sale set state = 'confirmed' where id = 2; update sale_line set sale = 2 where id = 31`)
-  expect((await rowsOf(3)).at(-1)).toMatchObject({ status: 'completed' })
+  // A line moves from a document that was sent to one that is sent now.
+  await pool.query(
+    `begin; update sale set state = 'confirmed' where id = 2; update sale_line set sale = 2 where id = 31; commit`,
+  )
   expect((await rowsOf(2)).at(-1)).toMatchObject({ status: 'completed' })
-  await pool.query(`delete from sale where id = 2`)
-  expect((await rowsOf(2)).at(-1)).toMatchObject({ status: 'discarded', error: expect.stringContaining('deleted') })
+  expect((await rowsOf(3)).at(-1)).toMatchObject({
+    ...{ status: 'rejected', error: `changed after it was sent as outbox:${first?.id}` },
+  })
   expect((await postsWith('B-1')).map((body) => body.includes('"C-2"'))).toEqual([true])
-  expect((await postsWith('C-1')).map((body) => body.includes('"C-2"'))).toEqual([true, false])
+  expect(await postsWith('C-1')).toHaveLength(1)
+  await until(
+    () => scrape(daemon),
+    (text) => text.includes('outboxd_changed_after_sent 1\n'),
+  )
+  await pool.query(`delete from sale where id = 2`)
+  expect((await rowsOf(2)).at(-1)).toMatchObject({ status: 'rejected', error: expect.stringContaining('was deleted') })
+})
+
+test('with `changes: each`, each version is sent, and takes the place of those that waited', async () => {
+  const { pool } = harness
+  await daemon.stop()
+  await writeFile(join(folder, 'outbox.yaml'), 'changes: each\n')
+  daemon = await harness.start({ MAPPINGS_DIR: folder })
+  await pool.query(`update sale_line set price = 8 where id = 30`)
+  expect((await rowsOf(3)).slice(-2)).toMatchObject([
+    { status: 'discarded', error: expect.stringContaining('superseded by outbox:') },
+    { status: 'completed', error: null },
+  ])
+  expect((await postsWith('C-1')).map((body) => body.includes('"price":8.00'))).toEqual([false, true])
 })

@@ -6,7 +6,7 @@ import { hasPsql, readSteps, typeSteps } from '../support/typePage.ts'
 const steps = await readSteps('start/tutorial-erp.md')
 
 test('at most ten commands lead from describe to the first order', () => {
-  const upToOrder = steps.slice(0, steps.findIndex(({ typed }) => typed.includes('outboxd_capture.document')) + 1)
+  const upToOrder = steps.slice(0, steps.findIndex(({ typed }) => typed.includes('join outbox o')) + 1)
   const commands = upToOrder.flatMap(({ typed }) => typed.match(/^(?!export |cat )[a-z]+/gm) ?? [])
   expect(commands[0]).toBe('outboxd')
   expect(commands.length).toBeLessThanOrEqual(10)

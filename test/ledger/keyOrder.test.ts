@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { decideClaimLimits } from '../../src/daemon/capture/capture.ts'
+import { noDocuments } from '../../src/ledger/documents.ts'
 import { releaseUnblockedRecords } from '../../src/ledger/keyOrder.ts'
 import type { Submission } from '../../src/model/submission.ts'
 import type { GivenChange } from '../support/change.ts'
@@ -172,7 +173,7 @@ describe('capture', () => {
 
   test('keeps nothing if its work fails', async () => {
     const failing = captureLock().withLock(async (turn) => {
-      await turn.insert([record()])
+      await turn.insert([record()], noDocuments, 'once')
       throw new Error('the outbox is away')
     })
     await expect(failing).rejects.toThrow('away')

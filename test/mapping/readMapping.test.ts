@@ -204,6 +204,38 @@ describe('a problem of the body', () => {
   })
 })
 
+describe('document', () => {
+  const of = (document: string, source = 'source: select id from x where id = any($1)\n') =>
+    readMapping('test.yaml', `type: t\nendpoint: data\n${source}document: ${document}\nfields: {}\nbody: { a: b }`)
+
+  test('names a table, its key and a condition', () => {
+    expect(of('{ table: \'"s.x"."T"\', key: id }').mapping?.document).toEqual({
+      table: '"s.x"."T"',
+      key: ['id'],
+      condition: null,
+    })
+    expect(of('{ table: t, key: [a, b], condition: h.a > 1 }').mapping?.document).toEqual({
+      table: 't',
+      key: ['a', 'b'],
+      condition: 'h.a > 1',
+    })
+  })
+
+  test.each([
+    ['{ table: t }', '"key" is missing'],
+    ['{ table: t; drop, key: id }', 'must be a name as in SQL, such as public."Order"'],
+    ['{ tabel: t, table: t, key: id }', 'unknown key "tabel"; did you mean "table"?'],
+  ])('a problem: %s', (document, message) => {
+    expect(of(document).problems.map((each) => each.message)).toEqual([expect.stringContaining(message)])
+  })
+
+  test('needs a query', () => {
+    expect(of('{ table: t, key: id }', '').problems).toMatchObject([
+      { line: 3, message: expect.stringContaining('needs "source"') },
+    ])
+  })
+})
+
 test('the error about text that is not YAML names the line', () => {
   expect(problemsOf('type: t\nfields: {\n')[0]).toMatch(/^3:1 not readable as YAML: /)
   expect(problemsOf('type: t\n---\ntype: u\n')[0]).toMatch(/^\d:\d one document per file/)

@@ -283,6 +283,7 @@ const snapshot: MetricsSnapshot = {
     uncertain: 6,
     discarded: 7,
   },
+  changedAfterSent: 2,
   outboxWaiting: 40,
   oldestUnsentMs: 1_700_000_000_250,
   oldestAcceptedMs: 1_700_000_001_000,

@@ -365,12 +365,12 @@ describe('`resolve --file`', () => {
   })
 
   test('an older version of a document is not sent after a newer one, and the message names its line', async () => {
-    const ofDocument = { document: 'public.sale 5', key: '5' }
+    const ofDocument = { document: '5', key: '5' }
     await fixture.end({ state: 'failed', error: '500', mayHaveArrived: true }, { ...ofDocument, outboxId: '1' })
     await fixture.end({ state: 'completed', transactionId: 'tx-2' }, { ...ofDocument, outboxId: '2', body: '{}' })
     const { code, messages } = await run(answers('1,not-arrived\n'), { yes: true })
     expect(code).toBe(1)
-    expect(messages).toContain('line 2: outbox:1 is older than outbox:2, the newer version of its document')
+    expect(messages).toContain('line 2: outbox:1 is older than outbox:2, the newest version of its document')
     expect(await states()).toEqual(['1 failed', '2 completed tx-2'])
   })
 

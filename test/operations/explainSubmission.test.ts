@@ -29,6 +29,7 @@ const detail: SubmissionDetail = {
   probing: false,
   inDoubt: false,
   mayHaveArrived: false,
+  changedAfterSent: false,
   idByPerson: false,
   answered: false,
   polledRarely: false,
@@ -65,7 +66,7 @@ const event = {
   attempt: 1,
   cause: 'captured',
   message: null,
-  actor: 'daemon',
+  actor: 'outboxd',
   who: 'x',
   detail: null,
 } as const
@@ -157,6 +158,14 @@ test('of several pauses, the explanation names the one that ends last', () => {
   })
   expect(message).toContain('(unavailable)')
   expect(message).toContain('12:01:00Z')
+})
+
+test('a change after sending: correct it by hand and discard it, or send it, too, unless nothing can be sent', () => {
+  const of = (body: string | null) =>
+    explainSubmission({ ...detail, state: 'rejected', changedAfterSent: true, mayHaveArrived: true, body }).adviceText
+  expect(of('{}')).toContain('the service has the document as it was sent before')
+  expect(of('{}')).toMatch(/outboxd discard .*\n.*outboxd replay /)
+  expect(of(null)).not.toContain('replay')
 })
 
 /** What `next:` promises for a status, and changes to that status that each make the promise wrong. */

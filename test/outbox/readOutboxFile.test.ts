@@ -124,3 +124,12 @@ test.each([
 ])('a column that is read may be written if that does not affect captured rows: %s', (text) => {
   expect(problems(`table: t\nid: id\ntype: t\npayload: p\n${text}`)).toEqual([])
 })
+
+test('a file with `changes` or `start` only is about the table of `outboxd migrate --outbox`', () => {
+  const { table } = parseOutboxFile('outbox.yaml', 'changes: each\nstart: now', 'erp.queue')
+  expect(table).toEqual({ ...standardOutboxTable('erp.queue'), changes: 'each', start: 'now' })
+  expect(problems('changes: both')).toEqual(['1:10 "changes" must be once or each, and is "both"'])
+  expect(parseOutboxFile('outbox.yaml', 'table: t\nid: id\ntype: t\nstate: none\nchanges: each').table?.changes).toBe(
+    'each',
+  )
+})

@@ -8,7 +8,7 @@ import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { openStdout } from '../../src/observe/logDestination.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
-import { loadOutboxFile } from '../../src/outbox/readOutboxFile.ts'
+import { loadOutboxTable } from '../../src/outbox/readOutboxFile.ts'
 import { checkout, type Program, type ProgramOptions, startProgram } from './program.ts'
 import { serviceEnvironment } from './serviceEnvironment.ts'
 
@@ -61,7 +61,7 @@ export async function startDaemon(env: Record<string, string>, clock: Clock = sy
     ...{ config, clock },
     instanceId: randomUUID(),
     patienceMs: 30_000,
-    outboxTable: loadOutboxFile(config.mappingsDir),
+    outboxTable: loadOutboxTable(config),
     mappings: loadMappings(config.mappingsDir),
     credentials: { now: () => config.service, renew: () => false, broken: () => null },
     readDatabaseUrl: () => ({ url: config.databaseUrl }),

@@ -13,7 +13,7 @@ import { readSettings, type Settings } from '../../src/ledger/settings.ts'
 import { submissionColumnsSql } from '../../src/ledger/submissions.ts'
 import type { PauseBackoff } from '../../src/model/breaker.ts'
 import type { OutcomeBatch } from '../../src/model/dispatch.ts'
-import type { CapturedRecord } from '../../src/model/outbox.ts'
+import type { CapturedRecord, Changes } from '../../src/model/outbox.ts'
 import type { PollClaim, Submission, Transition } from '../../src/model/submission.ts'
 import { type Database, inTransaction } from '../../src/postgres/database.ts'
 import { asChange, type GivenChange } from './change.ts'
@@ -44,7 +44,7 @@ export interface Ledger extends AsyncDisposable {
   /** Empties the ledger, the queue and the outbox. */
   reset(): Promise<void>
   /** Captures records as the daemon does, with defaults for missing fields. @returns the submissions' ids, in order */
-  capture(records: readonly Partial<CapturedRecord>[]): Promise<string[]>
+  capture(records: readonly Partial<CapturedRecord>[], changes?: Changes): Promise<string[]>
   /** Makes an instance that claims and writes outcomes. */
   dispatch(on?: Partial<Omit<InstanceOn, 'ledger'>>, clock?: Pick<Clock, 'stopwatch'>): TestDispatch
   read(id: string): Promise<Submission>
@@ -90,13 +90,14 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         from outboxd.server_identity() n;
         commit`)
     },
-    async capture(records) {
+    async capture(records, changes = 'each') {
       const kept = records.map(record)
       const captureLock = openCaptureLock(pool)
-      const take = () => captureLock.withLock((turn) => turn.insert(kept))
+      const take = () =>
+        captureLock.withLock(async (turn) => turn.insert(kept, await turn.lockDocuments(kept), changes))
       let inserted = await take()
       for (; inserted === null; inserted = await take()) await new Promise(setImmediate)
-      if (inserted.leftOutIds.size > 0) throw new Error(`captured before: ${[...inserted.leftOutIds]}`)
+      if (inserted.records.length < kept.length) throw new Error('some were captured before')
       return kept.map(({ id }) => id)
     },
     dispatch(given = {}, clock = systemClock) {

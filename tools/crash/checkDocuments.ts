@@ -2,8 +2,8 @@ import { checkRow, createCaseCollector, findRepeatedEffects, isLost, type Violat
 import type { Arrival, DocumentRow, DocumentVersion, History } from './history.ts'
 
 /**
- * Checks what became of documents. Each transaction of the ERP makes one outbox row and one version; a row sends the
- * current version when it is read. So each version arrives at most once, in order and with its total, versions that
+ * Checks what became of documents of which each version is sent. Each transaction of the ERP makes one outbox row and one
+ * version; a row sends the current version when it is read, unless a later one takes its place. So each version arrives at most once, in order and with its total, versions that
  * must not be sent do not arrive, and the last version arrives unless its record is uncertain or an operator discarded
  * it. Pure.
  */
@@ -87,7 +87,9 @@ function checkLast(
   if (!newest.isSent) {
     // `recover` rejects a row that the ledger had lost and that cannot be mapped any more.
     const isRecovered = row.status === 'rejected' && /the ledger did not know this row/.test(row.error ?? '')
-    return row.status === 'discarded' || isRecovered
+    // The service has it as it was sent before.
+    const isListed = row.status === 'rejected' && /^changed after it was sent /.test(row.error ?? '')
+    return row.status === 'discarded' || isRecovered || isListed
       ? []
       : [`the last version is not to be sent, but its row is ${row.status}`]
   }

@@ -28,9 +28,10 @@ body:
   items: \${items}
 `
 
-/** Adds the mapping file of sales to the daemons' program. */
-export function addDocumentMapping(program: ProgramCopy): Promise<void> {
-  return writeFile(join(program.dir, 'mappings', 'sale.yaml'), mappingFile)
+/** Adds the mapping file of sales to the daemons' program, and lets them send each version. */
+export async function addDocumentMapping(program: ProgramCopy): Promise<void> {
+  await writeFile(join(program.dir, 'mappings', 'sale.yaml'), mappingFile)
+  await writeFile(join(program.dir, 'mappings', 'outbox.yaml'), 'changes: each\n')
 }
 
 /**

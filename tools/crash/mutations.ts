@@ -42,8 +42,8 @@ export const mutations = {
     patches: [
       {
         file: 'src/ledger/documents.ts',
-        from: 'if (lastRecord === null || digest === null || lastRecord.digest !== digest) return null',
-        to: 'if (lastRecord === null) return null',
+        from: 'if (sent.digest === digest)',
+        to: 'if (sent.digest !== null)',
       },
     ],
     idempotency: 'ignore',
@@ -126,12 +126,12 @@ export const mutations = {
     patches: [
       {
         file: 'src/daemon/capture/capture.ts',
-        from: `        const inserted = all.length === 0 ? nothingInserted : await session.insert(all)`,
+        from: `        const { records } = all.length === 0 ?`,
         to: `        if (all.length > 0) {
-          await markRows(session.db, rows, toMarks(all, nothingInserted))
+          await markRows(session.db, rows, toMarks(all))
           await session.db.query('commit; begin')
         }
-        const inserted = all.length === 0 ? nothingInserted : await session.insert(all)`,
+        const { records } = all.length === 0 ?`,
       },
     ],
     idempotency: 'ignore',

@@ -13,8 +13,8 @@ import { findOutboxTableProblems } from '../../outbox/findOutboxTableProblems.ts
 import { findRowSecurityRemarks } from '../../outbox/findTableProblems.ts'
 import { inspectOutboxTable, type OutboxTableState, ourColumns } from '../../outbox/migrateOutbox.ts'
 import { findPermissionProblems } from '../../outbox/outboxGrants.ts'
-import { type OutboxTable, splitTableName, standardOutboxTable } from '../../outbox/outboxTable.ts'
-import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
+import { type OutboxTable, splitTableName } from '../../outbox/outboxTable.ts'
+import { loadOutboxTable } from '../../outbox/readOutboxFile.ts'
 import { readWaitingRows } from '../../outbox/readRows.ts'
 import { findTableOfSimilarName } from '../../outbox/readTableShape.ts'
 import { findLostRows, lostRowsMessage } from '../../outbox/rowsUnderWay.ts'
@@ -33,7 +33,7 @@ import { checkMoney } from './money.ts'
 import { checkIndexOfWaitingRows } from './waitingIndex.ts'
 
 export async function checkOutboxAndTypes(config: DatabaseConfig): Promise<Finding[]> {
-  const table = loadOutboxFile(config.mappingsDir) ?? standardOutboxTable(config.outboxTable)
+  const table = loadOutboxTable(config)
   const { version, problems, wakes } = await inspectOutbox(config, table)
   if (problems.length > 0)
     return [makeFinding('outbox', 'problem', ...problems), makeUncheckedFinding('types', 'the outbox has a problem')]

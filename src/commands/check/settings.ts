@@ -2,7 +2,7 @@ import type { Config } from '../../config.ts'
 import { describeDifferences, readSettings } from '../../ledger/settings.ts'
 import { loadMappings } from '../../mapping/loadMappings.ts'
 import { digestFiles } from '../../outbox/digestFiles.ts'
-import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
+import { loadOutboxTable } from '../../outbox/readOutboxFile.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { type Finding, makeFinding } from './finding.ts'
 
@@ -10,7 +10,7 @@ import { type Finding, makeFinding } from './finding.ts'
 export async function checkSettings({ databaseUrl, mappingsDir, outboxTable, shared }: Config): Promise<Finding[]> {
   const own = {
     ...shared,
-    ...digestFiles(loadOutboxFile(mappingsDir) ?? outboxTable, loadMappings(mappingsDir)),
+    ...digestFiles(loadOutboxTable({ mappingsDir, outboxTable }), loadMappings(mappingsDir)),
   }
   const ledger = await inspectDatabase({ of: 'ledger', url: databaseUrl, read: readSettings })
   if (ledger === null) return [makeFinding('settings', 'ok', 'no daemon has run yet: the first one’s settings count')]

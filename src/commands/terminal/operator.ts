@@ -3,7 +3,7 @@ import { type DatabaseConfig, readDatabaseConfig } from '../../config.ts'
 import type { Operator, WhoAndReason } from '../../ledger/operator/operator.ts'
 import { findReasonProblemClause, normalizePersonName, personNameMax } from '../../operations/actor.ts'
 import { createOperator, type Databases, type LedgerPoolOptions, openDatabases } from '../../operations/databases.ts'
-import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
+import { loadOutboxTable } from '../../outbox/readOutboxFile.ts'
 import { type CommandContext, printUsageErrors } from './context.ts'
 
 interface ActorOptions {
@@ -68,6 +68,6 @@ export async function withDatabases(
 }
 
 export function openDatabasesOf(config: DatabaseConfig, sessions?: LedgerPoolOptions): Promise<Databases> {
-  const outboxTable = () => loadOutboxFile(config.mappingsDir) ?? config.outboxTable
+  const outboxTable = () => loadOutboxTable(config)
   return openDatabases(config, accountName(), outboxTable, sessions)
 }

@@ -9,9 +9,10 @@ import {
   stopCaptureOfTypeBriefly,
   withCaptureLock,
 } from '../../ledger/capture.ts'
+import { type LockedDocuments, noDocuments } from '../../ledger/documents.ts'
 import { makeReportsDueAgain } from '../../ledger/reports.ts'
 import { mapOutboxRecord } from '../../mapping/mapRecord.ts'
-import type { CapturedRecord, InsertResult, OutboxRecord, RowStatus } from '../../model/outbox.ts'
+import type { CapturedRecord, OutboxRecord, RowStatus } from '../../model/outbox.ts'
 import { redactError } from '../../observe/redact.ts'
 import {
   type ClaimedRows,
@@ -22,7 +23,7 @@ import {
   readClaimedRows,
 } from '../../outbox/claimRows.ts'
 import { SourceFailed } from '../../outbox/contentQueries.ts'
-import { readRecordContentsThatFit } from '../../outbox/readRecordContents.ts'
+import { readDocumentId, readRecordContentsThatFit } from '../../outbox/readRecordContents.ts'
 import { mayHaveWaitingRows } from '../../outbox/readRows.ts'
 import { classifyDatabaseError } from '../../postgres/database.ts'
 import type { DaemonContext } from '../context.ts'
@@ -78,7 +79,12 @@ interface Captured {
 interface Selection {
   /** Resolves to null if CAPTURE_WINDOW has no room. */
   claim(session: CaptureSession): Promise<ClaimedRows | null>
-  read(rows: ClaimedRows, session: CaptureSession): Promise<CapturedRecord[]>
+  read(rows: ClaimedRows, session: CaptureSession): Promise<ReadRecords>
+}
+
+interface ReadRecords {
+  records: readonly CapturedRecord[]
+  documents: LockedDocuments
 }
 
 const batchMax = 500
@@ -94,7 +100,7 @@ const asleepSweepEveryMs = 5_000
  *
  *     begin; one instance captures at a time (an advisory lock)
  *     lock waiting rows, lowest first, and leave out those whose key has an earlier row that was not locked
- *     read and map them, and insert their records
+ *     lock the documents that rows stand for, then read and map the contents, and insert the records
  *     mark the rows
  *     commit
  *
@@ -215,9 +221,9 @@ export class Capture implements LoopPart {
         })
       },
       read: async (rows, session) => {
-        const records = await this.#readRecords(rows, session)
-        for (const { type } of records) typesRead.add(type)
-        return records
+        const read = await this.#readRecords(rows, session)
+        for (const { type } of read.records) typesRead.add(type)
+        return read
       },
     })
     if (attempt.kind !== 'captured') return attempt
@@ -285,7 +291,7 @@ export class Capture implements LoopPart {
         key = keyOf(row.key)
         return row
       },
-      read: async () => [toRejectedRecord(outboxId, key, why)],
+      read: async () => ({ ...nothingRead, records: [toRejectedRecord(outboxId, key, why)] }),
     })
   }
 
@@ -304,10 +310,13 @@ export class Capture implements LoopPart {
     return 'again'
   }
 
-  async #readRecords(rows: ClaimedRows, { db }: CaptureSession): Promise<CapturedRecord[]> {
+  async #readRecords(rows: ClaimedRows, { db, lockDocuments }: CaptureSession): Promise<ReadRecords> {
     const { databases, mappings } = this.#context
-    const records = await this.readContents(await readClaimedRows(databases.outbox, db, rows))
-    return records.map((record) => toCapturedRecord(mappings, record))
+    const claimed = await readClaimedRows(databases.outbox, db, rows)
+    const named = claimed.map((row) => ({ ...row, document: readDocumentId(mappings, row) }))
+    const documents = await lockDocuments(named)
+    const records = await this.readContents(claimed)
+    return { records: records.map((record) => toCapturedRecord(mappings, record)), documents }
   }
 
   /** Captures and marks rows in one transaction. @throws errors that concern all rows, such as a lost connection */
@@ -318,19 +327,19 @@ export class Capture implements LoopPart {
     let captured: Captured | 'waits' | 'full' | null
     try {
       const sessions = (await databases.outbox.open()).db
+      const { changes } = databases.outbox.described
       captured = await withCaptureLock(databases, sessions, async (session) => {
         if (!session.mayCapture) return 'waits'
         const rows = await claim(session)
         if (rows === null) return 'full'
         outboxIds = rows.outboxIds
-        const all = outboxIds.length === 0 ? [] : await read(rows, session)
+        const { records: all, documents } = outboxIds.length === 0 ? nothingRead : await read(rows, session)
         outboxIds = all.map((record) => record.outboxId)
-        const inserted = all.length === 0 ? nothingInserted : await session.insert(all)
-        const records = all.filter((record) => !inserted.leftOutIds.has(record.outboxId))
+        const { records } = all.length === 0 ? { records: [] } : await session.insert(all, documents, changes)
         // Rows in conflict are not marked, so they are not among the failed rows.
         outboxIds = records.map((record) => record.outboxId)
         isMark = true // also for the COMMIT, where deferred triggers of the table run
-        const unmarked = records.length === 0 ? [] : await markRows(session.db, rows, toMarks(records, inserted))
+        const unmarked = records.length === 0 ? [] : await markRows(session.db, rows, toMarks(records))
         return { rows, read: all.length, records, unmarked }
       })
     } catch (error) {
@@ -360,7 +369,8 @@ export class Capture implements LoopPart {
 
 /**
  * Returns the room in the capture window. Records that wait behind a held record take no room, because they may stay
- * for days. A key with a held record, or with a fortieth of the window, gets no further rows.
+ * for days. A key with a held record, or with a fortieth of the window, gets no further rows, unless they are of
+ * documents.
  */
 export function decideClaimLimits(
   { queued, waitingKeys }: Pick<CaptureSession, 'queued' | 'waitingKeys'>,
@@ -368,13 +378,15 @@ export function decideClaimLimits(
 ): { room: number; keyRowsMax: number; exceptKeys: string[] } {
   const stuck = waitingKeys.reduce((sum, line) => sum + (line.isHeld ? line.length : 0), 0)
   const keyRowsMax = Math.max(1, Math.floor(captureWindow / lineShare))
-  const closed = waitingKeys.filter(({ length, isHeld }) => isHeld || length >= keyRowsMax)
+  const closed = waitingKeys.filter(
+    ({ length, isHeld, isOfDocuments }) => !isOfDocuments && (isHeld || length >= keyRowsMax),
+  )
   return { room: captureWindow - (queued - stuck), keyRowsMax, exceptKeys: closed.map(({ key }) => key) }
 }
 
 const lineShare = 40
 
-const nothingInserted: InsertResult = { leftOutIds: new Set(), discarded: new Map() }
+const nothingRead: ReadRecords = { records: [], documents: noDocuments }
 
 function blameOf({ error, isMark }: Pick<Failure, 'error' | 'isMark'>): 'moment' | 'piece' | 'type' | 'everyone' {
   if (error instanceof SourceFailed) return error.blame
@@ -434,9 +446,8 @@ function toRejectedRecord(outboxId: string, key: string | null, why: string): Ca
 }
 
 /** If the ledger had the record before, the report corrects the mark. */
-const toMarks = (records: readonly CapturedRecord[], { discarded }: InsertResult): RowStatus[] =>
-  records.map(({ outboxId, created, error }) => {
-    const discardReason = discarded.get(outboxId) ?? null
-    const state = discardReason !== null ? 'discarded' : error === null ? 'queued' : 'rejected'
-    return { outboxId, created, state, transactionId: null, errorCode: null, error: discardReason ?? error }
+const toMarks = (records: readonly CapturedRecord[]): RowStatus[] =>
+  records.map(({ outboxId, created, error, discarded = null }) => {
+    const state = discarded !== null ? 'discarded' : error === null ? 'queued' : 'rejected'
+    return { outboxId, created, state, transactionId: null, errorCode: null, error: discarded ?? error }
   })

@@ -2,7 +2,6 @@ import { escapeNonAsciiFields } from '../../boundText.ts'
 import type { EventCause } from '../../model/eventCauses.ts'
 import type { State } from '../../model/submission.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
-import { unknownDigest } from '../documents.ts'
 import { assertNoDataLost } from '../history/history.ts'
 import { lockSubmissionsAndReadKeys, withKeysLockedThenReleased } from '../keyOrder.ts'
 import { withdrawPolls } from '../queue.ts'
@@ -97,11 +96,9 @@ export function withSubmissionsLocked<T>(
 
 const discardSql = decisionSql({
   allowed: `s.state in ('failed', 'rejected', 'uncertain', 'accepted')`,
-  // The digest keeps a document from being sent again if the service may have the document.
-  set: `state = 'discarded', ended_at = clock_timestamp(),
-    may_have_arrived = f.may_have_arrived or f.state in ('uncertain', 'accepted'),
-    request_digest = case when s.document is not null and (f.state in ('uncertain', 'accepted') or f.may_have_arrived)
-      then coalesce(s.request_digest, '${unknownDigest}') end`,
+  // A change that was not sent counts as sent from then on: the operator has told the service's owner.
+  set: `state = 'discarded', ended_at = clock_timestamp(), changed_after_sent = false,
+    may_have_arrived = f.may_have_arrived or f.state in ('uncertain', 'accepted')`,
   cause: 'discarded',
   message: `'discarded: ' || $3::text`,
 })

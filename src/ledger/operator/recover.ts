@@ -3,6 +3,7 @@ import { type Database, epochMsSql } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { countLimitAsSpent } from '../budget.ts'
 import { insertCapturedRecords } from '../capture.ts'
+import { lockDocuments } from '../documents.ts'
 import { acceptHistory } from '../history/history.ts'
 import { type PollQueue, withdrawAllPolls } from '../queue.ts'
 import { readRequestOverAfterMs } from '../settings.ts'
@@ -29,6 +30,7 @@ import { settleArrivedRecords } from './resolveSubmission.ts'
 
 /** Inserts records for rows that the ledger does not know. Each has a doubt, so it becomes uncertain, or is rejected. */
 export async function insertRowsInDoubt(db: Database, records: readonly CapturedRecord[], actor: Actor): Promise<void> {
+  await lockDocuments(db, records)
   await insertCapturedRecords(db, records, actor.who, actor)
 }
 

@@ -4,7 +4,7 @@ import type { State } from '../../model/submission.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { readCurrency } from '../audit/currency.ts'
-import { computeRequestDigest, hasLaterVersionAmongSql, newerOutboxIdOfDocumentSql } from '../documents.ts'
+import { computeRequestDigest } from '../documents.ts'
 import { resetColumnsByLifetimeSql } from '../submissions.ts'
 import { decisionSql, withSubmissionsLocked, writeDecisions } from './decisions.ts'
 import type { Operator } from './operator.ts'
@@ -21,7 +21,7 @@ export interface ReplayableSubmission {
   revision: number
   /** The row's creation time as the table writes it. */
   created: string | null
-  /** The outbox id of a newer version of its document. */
+  /** The row of a newer version of its document. */
   newer: string | null
 }
 
@@ -47,7 +47,7 @@ export async function readReplayableSubmissions(
   const { rows } = await db.query<ReplayableSubmission>(
     `select s.id, s.outbox_id as "outboxId", s.type, s.key, s.payload, s.state, s.revision,
        s.row_created as created, s.erased_at is not null as "isErased",
-       case when s.document is not null then ${newerOutboxIdOfDocumentSql('s')} end as newer
+       outboxd.newer_version(s.document, s.seq, true) as newer
      from outboxd.submission s join unnest($1::uuid[], $2::int[]) r(id, revision) using (id)
      where s.state in ('failed', 'rejected', 'discarded') and s.revision = r.revision order by s.seq`,
     [seen.map((each) => each.id), seen.map((each) => each.revision)],
@@ -57,7 +57,7 @@ export async function readReplayableSubmissions(
 
 /**
  * Queues failed, rejected and discarded submissions again. Their `seq`, attempts and log stay.
- * Of several versions of a document only the newest is queued.
+ * Of a document only the newest version is queued.
  *
  * The idempotency key is new if the service has answered under the former key. Unless the operator wants new keys, a
  * record that may have arrived keeps its key: a service that recognises keys then has it once. The record stays in
@@ -92,8 +92,8 @@ const replaySql = decisionSql({
   fields: `type text, key text, resource text, payload text, body text, tracked boolean, "sendsOwnId" boolean,
     "newKeys" boolean, "idempotencyKey" uuid, amounts jsonb, currency text,
     "requestDigest" text`,
-  allowed: `s.state in ('failed', 'rejected', 'discarded') and s.erased_at is null and (s.document is null or
-    (${newerOutboxIdOfDocumentSql('s')} is null and not ${hasLaterVersionAmongSql('s', 'select id from record')}))`,
+  allowed: `s.state in ('failed', 'rejected', 'discarded') and s.erased_at is null
+    and outboxd.newer_version(s.document, s.seq, true) is null`,
   set: `state = 'queued', type = r.type, key = r.key, held = r.key is not null, due_at = clock_timestamp(),
     resource = r.resource, payload = r.payload, body = r.body, tracked = r.tracked, sends_own_id = r."sendsOwnId",
     request_digest = case when s.document is not null then r."requestDigest" end,

@@ -1,13 +1,16 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { failResubmissionsOfOvertakenDocuments, readNewerVersionsAmong } from '../../../src/ledger/documents.ts'
+import { supersedeOlderVersions } from '../../../src/ledger/documents.ts'
 import { discardSeenSubmissions, eraseRecords } from '../../../src/ledger/operator/decisions.ts'
 import { queueReplays, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { resolveAsNotArrived } from '../../../src/ledger/operator/resolveSubmission.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import { removeContentsOfOldSubmissions } from '../../../src/ledger/retention.ts'
+import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
+import type { Changes } from '../../../src/model/outbox.ts'
 import type { State, Transition } from '../../../src/model/submission.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
+import { standardOutboxTable } from '../../../src/outbox/outboxTable.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { createRole } from '../../support/changeCapture.ts'
@@ -45,8 +48,20 @@ function mappingsOf(condition = confirmed, body = 'ref: "${submission.id}", tota
 }
 
 /** Captures until nothing is left to do at once. */
-async function captureAll(options: CaptureOptions = {}): Promise<void> {
-  await (await openCapture(ledger.pool, { mappings: mappingsOf(), ...options })).captureAll()
+async function captureAll({
+  changes = 'once',
+  ...options
+}: CaptureOptions & { changes?: Changes } = {}): Promise<void> {
+  const outbox = new Outbox(ledger.pool, { ...standardOutboxTable('outbox'), changes }, 1_000_000, ledger.pool)
+  await (await openCapture(ledger.pool, { outbox, mappings: mappingsOf(), ...options })).captureAll()
+}
+
+/** The price that the document has from now on, its row and its capture. @returns the row's id */
+async function changeTo(price: string, options?: Parameters<typeof captureAll>[0]): Promise<string> {
+  await setPrice(5, price)
+  const row = await note(5)
+  await captureAll(options)
+  return row
 }
 
 /** Inserts a row for a changed document, as the trigger does. @returns the row's id */
@@ -83,8 +98,8 @@ test('the content of a document is read with its lines by the query of the mappi
   await ledger.pool.query(`insert into sale_line (sale, price) values (5, 1234567890.00)`)
   await note(5)
   await captureAll()
-  const { rows } = await ledger.pool.query('select payload, document, key, state from outboxd.submission')
-  expect(rows).toEqual([{ payload: '{"id":5,"total":1234567891.10}', document: '5', key: '5', state: 'queued' }])
+  const { rows } = await ledger.pool.query('select payload, key, state from outboxd.submission')
+  expect(rows).toEqual([{ payload: '{"id":5,"total":1234567891.10}', key: '5', state: 'queued' }])
   expect(await rowsSay()).toEqual(['queued'])
 })
 
@@ -107,13 +122,13 @@ fields: { total: { from: total, type: "decimal(12,2)", required: true } }\nbody:
   const capture = () => captureAll({ mappings })
   await capture()
   await setPrice(5, '2.00')
-  await note(5)
+  const changed = await note(5)
   await note(5, ledger.pool, 'total')
   await capture()
   expect(await submissions()).toEqual([
     ['queued', '1.10', null],
     ['discarded', null, 'public.sale 4 does not meet the condition'],
-    ['queued', '1.10', null],
+    ['discarded', '1.10', `superseded by outbox:${changed}`],
     ['queued', '7.00', null],
     ['queued', '2.00', null],
     ['discarded', null, `unchanged since outbox:${total}`],
@@ -212,20 +227,6 @@ test('ten waiting rows of a document become one record, and a change that affect
   ])
 })
 
-test('a document that is changed back is sent again', async () => {
-  await sale(5)
-  for (const price of ['1.10', '2', '1.10']) {
-    await setPrice(5, price)
-    await note(5)
-    await captureAll()
-  }
-  expect(await submissions()).toEqual([
-    ['queued', '1.10', null],
-    ['queued', '2.00', null],
-    ['queued', '1.10', null],
-  ])
-})
-
 describe('the same document again, if its last record is', () => {
   const given: Record<State, string> = {
     queued: `error = null`,
@@ -235,7 +236,7 @@ describe('the same document again, if its last record is', () => {
     failed: `ended_at = now()`,
     rejected: `ended_at = now()`,
     uncertain: `ended_at = now()`,
-    discarded: `ended_at = now()`,
+    discarded: `ended_at = now(), may_have_arrived = true`,
   }
   const isSent = ['failed', 'rejected']
   test.each(Object.entries(given))('%s', async (state, columns) => {
@@ -246,26 +247,264 @@ describe('the same document again, if its last record is', () => {
       `update outboxd.submission set held = false, due_at = case when $1 = 'queued' then due_at end, state = $1, ${columns}`,
       [state],
     )
-    await note(5)
+    const second = await note(5)
     await captureAll()
-    expect((await submissions()).at(-1)).toEqual(
-      isSent.includes(state) ? ['queued', '1.10', null] : ['discarded', null, `unchanged since outbox:${first}`],
+    expect((await submissions()).map(([is, , error]) => [is, error])).toEqual(
+      isSent.includes(state)
+        ? [
+            ['discarded', `superseded by outbox:${second}`],
+            ['queued', null],
+          ]
+        : [
+            [state, null],
+            ['discarded', `unchanged since outbox:${first}`],
+          ],
     )
   })
 })
 
-test('a discarded record is passed over: the record before it is compared', async () => {
+describe('versions that were not sent', () => {
+  test('are superseded by the newest, which is sent', async () => {
+    await sale(5)
+    await note(5)
+    await captureAll()
+    const second = await changeTo('2')
+    const third = await changeTo('1.10')
+    expect(await submissions()).toEqual([
+      ['discarded', '1.10', `superseded by outbox:${second}`],
+      ['discarded', '2.00', `superseded by outbox:${third}`],
+      ['queued', '1.10', null],
+    ])
+    const { rows } = await ledger.pool.query(
+      `select from_state, to_state, cause, message, actor, who, s.report_due from outboxd.submission_event e
+         join outboxd.submission s on s.id = e.submission_id where cause = 'superseded' order by e.id limit 1`,
+    )
+    expect(rows).toEqual([
+      {
+        ...{
+          from_state: 'queued',
+          to_state: 'discarded',
+          cause: 'superseded',
+          message: `superseded by outbox:${second}`,
+        },
+        ...{ actor: 'outboxd', who: 'test', report_due: true },
+      },
+    ])
+  })
+
+  test('wait behind an uncertain one: only the newest is left of them', async () => {
+    await sale(5)
+    const first = await note(5)
+    await captureAll({ changes: 'each' })
+    await end('uncertain')
+    const second = await changeTo('2', { changes: 'each' })
+    const third = await changeTo('3', { changes: 'each' })
+    expect(await submissions()).toEqual([
+      ['uncertain', '1.10', null],
+      ['discarded', '2.00', `superseded by outbox:${third}`],
+      ['queued', '3.00', null],
+    ])
+    expect(await held()).toEqual([third])
+    expect([first, second]).toHaveLength(2)
+  })
+
+  test('need no attention once a later version is captured, sent or not', async () => {
+    await sale(5)
+    await note(5)
+    await captureAll()
+    await end('rejected')
+    const second = await changeTo('2')
+    await end('failed', String(Number(second) - 1))
+    await ledger.pool.query(`update sale set state = 'draft'`)
+    const third = await note(5)
+    await captureAll()
+    expect((await submissions()).map(([state, , error]) => [state, error])).toEqual([
+      ['discarded', `superseded by outbox:${second}`],
+      ['discarded', `superseded by outbox:${third}`],
+      ['discarded', 'public.sale 5 does not meet the condition'],
+    ])
+  })
+
+  test('let the next record of their key go', async () => {
+    await sale(5)
+    const first = await note(5)
+    await captureAll()
+    await ledger.pool.query(`insert into outbox (type, key, payload) values ('plain', '5', '{"total": 1}')`)
+    const plain = mappingFrom(
+      'type: plain\nendpoint: data\nfields: { total: { from: total, type: integer, required: true } }\nbody: { total: "${total}" }',
+    )
+    const mappings = new Map([...mappingsOf(), ['plain', plain]])
+    await captureAll({ mappings })
+    const waiting = await held()
+    await ledger.pool.query(`update sale set state = 'draft'`)
+    await note(5)
+    await captureAll({ mappings })
+    expect(waiting).toHaveLength(1)
+    expect(await held()).toEqual([])
+    expect((await submissions()).map(([state]) => state)).toEqual(['discarded', 'queued', 'discarded'])
+    expect(first).toBeTruthy()
+  })
+
+  test('are not superseded while a request of theirs may be on the way', async () => {
+    await sale(5)
+    await note(5)
+    await captureAll()
+    await ledger.pool.query('update outboxd.submission set attempt = 1') // answered 503, for example
+    await changeTo('2')
+    expect((await submissions()).map(([state]) => state)).toEqual(['queued', 'rejected'])
+  })
+})
+
+describe('a document that changes after it was sent', () => {
+  async function sent() {
+    await sale(5)
+    const first = await note(5)
+    await captureAll()
+    await end('completed')
+    return first
+  }
+  const listed = async () =>
+    (
+      await ledger.pool.query(
+        `select outbox_id as row, state, error, may_have_arrived as "mayHaveArrived" from outboxd.submission where changed_after_sent`,
+      )
+    ).rows
+  const counted = async () => (await readLedgerSnapshot(ledger.pool)).changedAfterSent
+
+  test('with `changes: once` it is listed for a person, and not sent', async () => {
+    const first = await sent()
+    const second = await changeTo('2')
+    const error = `changed after it was sent as outbox:${first}`
+    expect(await listed()).toEqual([{ row: second, state: 'rejected', error, mayHaveArrived: true }])
+    expect(await counted()).toBe(1)
+    expect(await rowsSay()).toEqual(['queued', `rejected: ${error}`])
+    const third = await changeTo('3')
+    expect((await listed()).map(({ row }) => row)).toEqual([third])
+    expect((await submissions())[1]).toEqual(['discarded', '2.00', `superseded by outbox:${third}`])
+  })
+
+  test.each([
+    ['is deleted', 'delete from sale_line; delete from sale', 'public.sale 5 was deleted'],
+    ['is cancelled', `update sale set state = 'cancelled'`, 'public.sale 5 does not meet the condition'],
+  ])('if it %s, it is listed with either setting, once', async (_, statement, why) => {
+    for (const changes of ['once', 'each'] as const) {
+      await ledger.reset()
+      await ledger.pool.query('truncate sale, sale_line')
+      const first = await sent()
+      await ledger.pool.query(statement)
+      for (let i = 0; i < 2; i++) {
+        await note(5)
+        await captureAll({ changes })
+      }
+      expect((await listed()).map(({ error }) => error)).toEqual([
+        `changed after it was sent as outbox:${first}: ${why}`,
+      ])
+    }
+  })
+
+  test('if it is again as it was sent, nothing is listed any more', async () => {
+    const first = await sent()
+    await changeTo('2')
+    await changeTo('1.10')
+    expect(await listed()).toEqual([])
+    expect((await submissions()).at(-1)).toEqual(['discarded', null, `unchanged since outbox:${first}`])
+  })
+
+  test('after an operator discarded the change, only another change is listed', async () => {
+    await sent()
+    const second = await changeTo('2')
+    await discard()
+    expect(await counted()).toBe(0)
+    await note(5)
+    await captureAll()
+    expect((await submissions()).at(-1)).toEqual(['discarded', null, `unchanged since outbox:${second}`])
+    const third = await changeTo('1.10')
+    expect((await listed()).map(({ row }) => row)).toEqual([third])
+  })
+
+  test('an operator may send the change, too; it counts as sent from then on', async () => {
+    await sent()
+    const second = await changeTo('2')
+    const { rows } = await ledger.pool.query('select id, revision from outboxd.submission where outbox_id = $1', [
+      second,
+    ])
+    expect(await queueReplays(operator(), [{ ...replayOf, ...rows[0], body: '{"total":2.00}' }], false)).toHaveLength(1)
+    expect(await counted()).toBe(0)
+    await changeTo('3')
+    expect((await listed()).map(({ error }) => error)).toEqual([`changed after it was sent as outbox:${second}`])
+  })
+
+  test('with `changes: each` each version is sent', async () => {
+    const first = await sent()
+    await changeTo('2', { changes: 'each' })
+    await end('completed', first)
+    await changeTo('1.10', { changes: 'each' })
+    expect(await submissions()).toEqual([
+      ['completed', '1.10', null],
+      ['completed', '2.00', null],
+      ['queued', '1.10', null],
+    ])
+    expect(await counted()).toBe(0)
+  })
+
+  test('an uncertain version counts as sent', async () => {
+    const first = await sent()
+    await end('uncertain')
+    await changeTo('2')
+    expect((await listed()).map(({ error }) => error)).toEqual([`changed after it was sent as outbox:${first}`])
+  })
+
+  test('a version that failed or was rejected does not count as sent', async () => {
+    await sale(5)
+    await note(5)
+    await captureAll()
+    await end('failed')
+    await changeTo('2')
+    expect(await listed()).toEqual([])
+    expect((await submissions()).at(-1)).toEqual(['queued', '2.00', null])
+  })
+})
+
+describe('two transactions that change different lines, with two daemons', () => {
+  test.each([
+    'in the order of their rows',
+    'in the other order',
+  ])('that commit %s: both changes arrive', async (order) => {
+    await sale(5, '1')
+    await ledger.pool.query('insert into sale_line (sale, price) values (5, 10)')
+    const sessions = await Promise.all([ledger.pool.connect(), ledger.pool.connect()])
+    onTestFinished(() => {
+      for (const session of sessions) session.release()
+    })
+    for (const [i, session] of sessions.entries()) {
+      await session.query('begin')
+      await session.query('update sale_line set price = price + $1 where price = $2', [i + 1, i === 0 ? 1 : 10])
+      await note(5, session)
+    }
+    for (const session of order === 'in the other order' ? sessions.toReversed() : sessions) {
+      await session.query('commit')
+      await Promise.all([captureAll({ changes: 'each' }), captureAll({ changes: 'each' })])
+    }
+    const totals = (await submissions()).filter(([state]) => state !== 'discarded').map(([, total]) => total)
+    expect(totals).toEqual(['14.00'])
+  })
+})
+
+/** The rows whose records wait for an earlier record of their key. */
+async function held(): Promise<string[]> {
+  const { rows } = await ledger.pool.query('select outbox_id as id from outboxd.submission where held order by seq')
+  return rows.map(({ id }) => id)
+}
+
+test('a record that an operator gave up is passed over: the record before it is compared', async () => {
   await sale(5)
   const first = await note(5)
-  await captureAll()
-  await setPrice(5, '2')
-  await note(5)
-  await captureAll()
+  await captureAll({ changes: 'each' })
+  await end('completed')
+  await changeTo('2', { changes: 'each' })
   await end('rejected', first)
   await discard()
-  await setPrice(5, '1.10')
-  await note(5)
-  await captureAll()
+  await changeTo('1.10', { changes: 'each' })
   expect((await submissions()).at(-1)).toEqual(['discarded', null, `unchanged since outbox:${first}`])
 })
 
@@ -325,58 +564,62 @@ test('an erased record still tells whether its document has changed', async () =
 test('a record captured as uncertain and discarded hides the record before it, because it may have arrived', async () => {
   await sale(5)
   const first = await note(5)
-  await captureAll()
+  await captureAll({ changes: 'each' })
   await end('completed')
-  await setPrice(5, '2')
-  const doubtful = await note(5)
-  await captureAll()
+  const doubtful = await changeTo('2', { changes: 'each' })
   await forgetDigest(doubtful)
   await end('uncertain', first)
   await discard()
-  await setPrice(5, '1.10')
-  await note(5)
-  await captureAll()
+  await changeTo('1.10', { changes: 'each' })
   expect((await submissions()).at(-1)).toEqual(['queued', '1.10', null])
 })
+
+const replayOf = {
+  type: 'order',
+  key: '5',
+  resource: 'orders',
+  payload: '{}',
+  body: '{}',
+  amounts: {},
+  tracked: true,
+  sendsOwnId: false,
+} as const
 
 describe('an older version of a document is not sent after a newer one:', () => {
   const polled = `transaction_id = 't-1', attempt = 1`
   const olderIs = {
     accepted: `state = 'accepted', accepted_at = now(), ${polled}`,
     probing: `state = 'sending', probing = true, ${polled}`,
-    rejected: `state = 'rejected', ended_at = now()`,
     uncertain: `state = 'uncertain', ended_at = now(), in_doubt = true, attempt = 1`,
   }
 
-  /** Two versions: the older one in `state`, the newer one `newer`. @returns the older one's id and the newer one's row */
-  async function versions(state: keyof typeof olderIs, newer: State) {
+  /** Two versions: the older one in `state`, the newer one `newer`. @returns the older one and the newer one's row */
+  async function versions(state: keyof typeof olderIs, newer: State, changes: Changes = 'each') {
     await sale(5)
     const first = await note(5)
-    await captureAll()
+    await captureAll({ changes })
     await ledger.pool.query(`update outboxd.submission set held = false, due_at = null, ${olderIs[state]}`)
-    await setPrice(5, '2.20')
-    const second = await note(5)
-    await captureAll()
-    if (newer !== 'queued') await end(newer, first)
+    const second = await changeTo('2.20', { changes })
+    if (newer !== 'queued' && changes === 'each') await end(newer, first)
     const { rows } = await ledger.pool.query<{ id: string; revision: number }>(
       'select id, revision from outboxd.submission where outbox_id = $1',
       [first],
     )
     const [older] = rows
     if (older === undefined) throw new Error('there is no older version')
-    return { older, second }
+    return { older, first, second }
   }
 
-  const resubmit = async ({ id, revision }: { id: string; revision: number }, probing = false) => {
+  const resubmitted = { state: 'queued', dueInMs: 0, polls: 1, errorCode: 'E002', error: 'failed with E002' } as const
+  const failed = { state: 'failed', doneMs: null, errorCode: 'X', error: 'no', mayHaveArrived: false } as const
+
+  const judge = async (
+    { id, revision }: { id: string; revision: number },
+    change: Transition['change'] = resubmitted,
+    probing = false,
+  ) => {
     const state = probing ? 'sending' : 'accepted'
     const older = submission({ id, key: '5', state, probing, transactionId: 't-1', revision })
-    const change = {
-      state: 'queued',
-      dueInMs: 0,
-      polls: 1,
-      errorCode: 'E002',
-      error: 'failed with E002',
-    } as const
     const transition: Transition = {
       submission: older,
       change,
@@ -385,7 +628,7 @@ describe('an older version of a document is not sent after a newer one:', () => 
       poll: null,
       request: null,
     }
-    const [judged] = await inTransaction(ledger.pool, (db) => failResubmissionsOfOvertakenDocuments(db, [transition]))
+    const [judged] = await inTransaction(ledger.pool, (db) => supersedeOlderVersions(db, [transition]))
     return judged?.change
   }
 
@@ -393,63 +636,56 @@ describe('an older version of a document is not sent after a newer one:', () => 
     'queued',
     'completed',
     'uncertain',
+    'rejected',
   ] as const)('if its transaction fails with E002 while the newer version is %s', async (newer) => {
     const { older, second } = await versions('accepted', newer)
-    expect(await resubmit(older)).toEqual({
-      state: 'failed',
+    expect(await judge(older)).toEqual({
+      state: 'discarded',
       polls: 1,
-      doneMs: null,
       errorCode: 'E002',
-      error: `failed with E002; not submitted again, because outbox:${second} has a newer version of the document`,
+      error: `failed with E002; superseded by outbox:${second}`,
       mayHaveArrived: false,
     })
+    expect(await judge(older, failed)).toMatchObject({ state: 'discarded', errorCode: 'X' })
+    expect(await judge(older, resubmitted, true)).toMatchObject({ state: 'discarded', transactionId: null })
   })
 
-  test.each(['failed', 'rejected'] as const)('but it is sent if the newer version %s', async (newer) => {
-    const { older } = await versions('accepted', newer)
-    expect(await resubmit(older)).toMatchObject({ state: 'queued' })
+  test('but it is submitted again if the newer version only waits for a person, or was given up', async () => {
+    const { older, first } = await versions('accepted', 'queued', 'once')
+    expect(await judge(older)).toBe(resubmitted)
+    await ledger.pool.query('update outboxd.submission set changed_after_sent = false, may_have_arrived = false')
+    expect(await judge(older)).toMatchObject({ state: 'discarded' })
+    await end('discarded', first)
+    expect(await judge(older)).toBe(resubmitted)
   })
-
-  const replayOf = {
-    type: 'order',
-    key: '5',
-    resource: 'orders',
-    payload: '{}',
-    body: '{}',
-    amounts: {},
-    tracked: true,
-    sendsOwnId: false,
-  } as const
 
   test('if an operator replays the older version', async () => {
-    const { older, second } = await versions('rejected', 'completed')
+    const { older, first, second } = await versions('accepted', 'completed')
+    await ledger.pool.query(`update outboxd.submission set state = 'failed', ended_at = now() where outbox_id = $1`, [
+      first,
+    ])
     const [found] = await readReplayableSubmissions(ledger.pool, [older])
     expect(found?.newer).toBe(second)
-    const replay = { ...replayOf, ...older }
-    expect(await queueReplays(operator(), [replay], false)).toEqual([])
-    await end('rejected')
-    expect(await queueReplays(operator(), [replay], false)).toEqual([older.id])
+    expect(await queueReplays(operator(), [{ ...replayOf, ...older }], false)).toEqual([])
   })
 
   test('if an operator replays both versions', async () => {
-    const { older, second } = await versions('rejected', 'rejected')
+    const { first } = await versions('accepted', 'rejected')
+    await ledger.pool.query(`update outboxd.submission set state = 'failed', ended_at = now() where outbox_id = $1`, [
+      first,
+    ])
     const { rows } = await ledger.pool.query<{ id: string; revision: number }>(
       'select id, revision from outboxd.submission order by seq',
     )
-    const newer = await readNewerVersionsAmong(
-      ledger.pool,
-      rows.map(({ id }) => id),
-    )
-    expect([...newer]).toEqual([[older.id, second]])
     const replays = rows.map((row) => ({ ...replayOf, ...row }))
     expect(await queueReplays(operator(), replays, false)).toEqual([rows[1]?.id])
   })
 
   test.each([
     ['completed and was erased', 'completed', erase],
-    ['completed, and its digest is unknown', 'completed', forgetDigest],
+    ['completed, and nobody knows with which content', 'completed', forgetDigest],
     [
-      'was uncertain, its digest is unknown, and it was discarded',
+      'was uncertain and discarded',
       'uncertain',
       async (second: string) => {
         await forgetDigest(second)
@@ -460,8 +696,11 @@ describe('an older version of a document is not sent after a newer one:', () => 
         expect(await discardSeenSubmissions(operator(), rows)).toHaveLength(1)
       },
     ],
-  ] as const)('if an operator replays the older version, and the newer one %s', async (_, state, change) => {
-    const { older, second } = await versions('rejected', state)
+  ] as const)('also after the newer one %s, and after it was pruned', async (_, state, change) => {
+    const { older, first, second } = await versions('accepted', state)
+    await ledger.pool.query(`update outboxd.submission set state = 'failed', ended_at = now() where outbox_id = $1`, [
+      first,
+    ])
     await change(second)
     const newer = async () => (await readReplayableSubmissions(ledger.pool, [older]))[0]?.newer
     expect(await newer()).toBe(second)
@@ -474,26 +713,12 @@ describe('an older version of a document is not sent after a newer one:', () => 
     expect(await newer()).toBe(second)
   })
 
-  test('if an operator says that the older version did not arrive', async () => {
-    const { older } = await versions('uncertain', 'completed')
+  test.each([
+    'completed',
+    'queued',
+  ] as const)('if an operator says that it did not arrive, and the newer one is %s', async (newer) => {
+    const { older } = await versions('uncertain', newer)
     expect(await resolveAsNotArrived(operator(), [{ ...older, key: '5' }], false)).toEqual([])
-  })
-
-  test('but it is sent then if the newer version waits behind it', async () => {
-    const { older } = await versions('uncertain', 'queued')
-    expect(await resolveAsNotArrived(operator(), [{ ...older, key: '5' }], false)).toMatchObject([{ keptKey: true }])
-    const { rows } = await ledger.pool.query('select state, held from outboxd.submission order by seq')
-    expect(rows).toEqual([
-      { state: 'queued', held: false },
-      { state: 'queued', held: true },
-    ])
-  })
-
-  test('if a probe finds that its transaction failed, and the newer version has another key', async () => {
-    const { older, second } = await versions('probing', 'queued')
-    expect(await resubmit(older, true)).toMatchObject({ state: 'queued' })
-    await ledger.pool.query(`update outboxd.submission set key = '6', held = false where outbox_id = $1`, [second])
-    expect(await resubmit(older, true)).toMatchObject({ state: 'failed' })
   })
 })
 
@@ -521,10 +746,10 @@ test('an unchanged document is not sent again after its record was emptied or pr
   await note(5)
   await captureAll()
   expect((await submissions()).at(-1)).toEqual(unchanged)
-  await setPrice(5, '2')
-  await note(5)
-  await captureAll()
-  expect((await submissions()).at(-1)).toEqual(['queued', '2.00', null])
+  await changeTo('2')
+  expect((await submissions()).at(-1)).toEqual(['rejected', '2.00', `changed after it was sent as outbox:${first}`])
+  await changeTo('3', { changes: 'each' })
+  expect((await submissions()).at(-1)).toEqual(['queued', '3.00', null])
 })
 
 test('a record that comes back after pruning does not count as the newest of its document', async () => {
@@ -535,9 +760,7 @@ test('a record that comes back after pruning does not count as the newest of its
   await ledger.pool.query(`update outboxd.submission set ended_at = now() - interval '9 days'`)
   await ledger.pool.query(`update outbox set status = 'completed' where id::text = $1`, [first])
   expect(await pruneAll(ledger.pool, { days: 1, payloadDays: null })).toMatchObject({ submissions: 1 })
-  await setPrice(5, '2')
-  const second = await note(5)
-  await captureAll()
+  const second = await changeTo('2', { changes: 'each' })
   await ledger.pool.query(`update outbox set status = 'new' where id = $1`, [first])
   await captureAll()
   await note(5)
@@ -599,9 +822,9 @@ describe('a document that changes while its row is captured', () => {
     expect(await submissions()).toEqual([['queued', '1.10', null]])
     await erp.query('commit')
     await captureAll()
-    expect(await submissions()).toEqual([
-      ['queued', '1.10', null],
-      ['queued', '2.00', null],
+    expect((await submissions()).map(([state, total]) => [state, total])).toEqual([
+      ['discarded', '1.10'],
+      ['queued', '2.00'],
     ])
   })
 
@@ -654,9 +877,9 @@ describe('a document that changes while its row is captured', () => {
     await captureAll({ contentsOutbox: changing })
     await captureAll()
     expect(isChanged).toBe(true)
-    expect(await submissions()).toEqual([
-      ['queued', '1.10', null],
-      ['discarded', null, 'public.sale 5 does not meet the condition'],
+    expect((await submissions()).map(([state, total]) => [state, total])).toEqual([
+      ['discarded', '1.10'],
+      ['discarded', null],
     ])
   })
 

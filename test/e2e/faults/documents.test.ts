@@ -34,6 +34,7 @@ async function installed() {
     insert into sale values (5, 'first-'); insert into sale_line values (5, 10.10)`)
   const folder = mkdtempSync(join(tmpdir(), 'outboxd-documents-'))
   writeFileSync(join(folder, 'data.yaml'), mapping)
+  writeFileSync(join(folder, 'outbox.yaml'), 'changes: each\n')
   // A record on the wire at the kill is sent again, so that it does not hold back the document's next record.
   const env = { ...harness.env, MAPPINGS_DIR: folder, UNCERTAIN_POLICY: 'resend' }
 

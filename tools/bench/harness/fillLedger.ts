@@ -34,7 +34,7 @@ export async function fillLedger({ pool }: BenchDatabase, { first, count, oldest
          returning id, ended_at
        )
        insert into outboxd.submission_event (submission_id, at, from_state, to_state, attempt, cause, actor, who, detail)
-       select id, ended_at, step.former, step.latter, 1, step.cause, 'daemon', 'daemon 12345678', step.detail::jsonb from kept, (values
+       select id, ended_at, step.former, step.latter, 1, step.cause, 'outboxd', 'daemon 12345678', step.detail::jsonb from kept, (values
          (null, 'queued', 'captured', null), ('queued', 'sending', 'claimed', null),
          ('sending', 'accepted', 'accepted', '{"transactionId":"7f0c9f2e-0000-0000-0000-000000000000"}'),
          ('accepted', 'completed', 'completed', null)) step(former, latter, cause, detail)`,

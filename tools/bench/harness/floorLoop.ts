@@ -60,7 +60,7 @@ const steps = {
 function event(from: string, before: string, after: string): string {
   const cause = after === 'queued' ? 'captured' : after === 'sending' ? 'claimed' : after
   return `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, actor, who)
-    select id, ${before}, '${after}', 1, '${cause}', 'daemon', 'floor' from ${from}`
+    select id, ${before}, '${after}', 1, '${cause}', 'outboxd', 'floor' from ${from}`
 }
 
 process.stdout.write('"event":"running"\n')

@@ -1,0 +1,36 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { findCaptureProblems } from '../../src/outbox/captureTriggers.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { mappingFrom } from '../mapping/mappingOf.ts'
+import { captureDocuments, createRole } from '../support/changeCapture.ts'
+import { createDatabase } from '../support/database.ts'
+
+test('reports a document without a trigger, a disabled trigger, and roles whose statements the trigger fails', async () => {
+  const database = await createDatabase()
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  const { pool } = database
+  await pool.query('create table sale (id int primary key); create table line (sale int references sale)')
+  const mapping = mappingFrom(`type: order
+endpoint: orders
+document: { table: sale, key: id }
+source: select id from sale where id = any($1)
+fields: {}
+body: { a: b }`)
+  const outbox = new Outbox(pool, 'outbox', 1_000, pool)
+  const problems = () => findCaptureProblems(outbox, new Map([['order', mapping]]))
+  expect(await problems()).toEqual([
+    'no trigger captures the changes of sale, the documents of type "order": `outboxd describe --capture` writes one',
+  ])
+  await captureDocuments(pool, 'sale', { type: 'order', children: ['line(sale)'] })
+  expect(await problems()).toEqual([])
+  await createRole(pool, 'erp_of_check')
+  await pool.query('grant delete on line to erp_of_check; alter table line disable trigger outboxd_capture_order')
+  expect(await problems()).toEqual([
+    'changes are not captured: alter table public.line enable trigger outboxd_capture_order',
+    'the trigger fails statements of erp_of_check: grant insert on "public"."outbox" to erp_of_check',
+  ])
+  await pool.query(
+    'alter table line enable always trigger outboxd_capture_order; grant insert on outbox to erp_of_check',
+  )
+  expect(await problems()).toEqual([])
+})
