@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import helmet from '@fastify/helmet'
+import rateLimit from '@fastify/rate-limit'
 import fastify, { type FastifyInstance } from 'fastify'
 import { countByState } from '../ledger/operator/selectSubmissions.ts'
 import { closeOldestConnectionsBeyond } from '../observe/httpServer.ts'
@@ -48,6 +49,7 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   })
   await app.register(cookie, { secret: randomBytes(32).toString('base64') })
   await app.register(helmet, headers)
+  await app.register(rateLimit, { global: false })
   app.removeAllContentTypeParsers() // only forms are accepted
   await app.register(formbody)
   app.addHook('onRequest', async (_request, reply) => void reply.header('cache-control', 'no-store'))

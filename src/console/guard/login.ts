@@ -1,12 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { normalizePersonName } from '../../operations/actor.ts'
-import { formatDuration } from '../../time.ts'
 import { notice } from '../html/elements.ts'
 import { fieldTextAsTyped, formHtml, hiddenField } from '../html/form.ts'
 import { html } from '../html/html.ts'
 import { type Page, renderPage, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
-import { createLoginAttemptLimit } from './attempts.ts'
 import { isPasswordCorrect, type PasswordHash } from './passwordHash.ts'
 import {
   clearSessionCookie,
@@ -21,15 +19,49 @@ const formMaxBytes = 8_192
 
 const passwordCharsMax = 1_000
 
-interface LoginDeps {
+interface Login {
   hash: PasswordHash
   csrf: string
   sessions: SessionStore
   parts: ConsoleParts
 }
 
-export function addLoginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts }: LoginDeps): void {
-  const attempts = createLoginAttemptLimit(parts.clock)
+/**
+ * Bounds wrong passwords per address, whose IPv6 nets count as one, and of all addresses. A browser that signed in before
+ * has tries of its own (OWASP's device cookies), so that others cannot lock it out.
+ */
+function createTryLimit(app: FastifyInstance, hash: PasswordHash) {
+  const timeWindow = 60_000
+  const keyGenerator = (request: FastifyRequest) => readDeviceCookie(request, hash) ?? ''
+  const device = app.createRateLimit({ max: 5, timeWindow, keyGenerator })
+  const address = app.createRateLimit({ max: 5, timeWindow })
+  const all = app.createRateLimit({ max: 30, timeWindow, keyGenerator: () => '' })
+  const limitsOf = (request: FastifyRequest) => (keyGenerator(request) === '' ? [address, all] : [device])
+  return {
+    async secondsToWait(request: FastifyRequest): Promise<number> {
+      const limits = await Promise.all(limitsOf(request).map((limit) => limit(request, { increment: false })))
+      return Math.max(...limits.map((limit) => (!limit.isAllowed && limit.remaining === 0 ? limit.ttlInSeconds : 0)))
+    },
+    async countWrong(request: FastifyRequest): Promise<void> {
+      await Promise.all(limitsOf(request).map((limit) => limit(request)))
+    },
+  }
+}
+
+/** Lets each call begin when the former has ended. */
+function createTurns() {
+  let last: Promise<unknown> = Promise.resolve()
+  return <T>(work: () => Promise<T>): Promise<T> => {
+    const next = last.then(work)
+    last = next.catch(() => {})
+    return next
+  }
+}
+
+export function addLoginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts }: Login): void {
+  const tries = createTryLimit(app, hash)
+  // One password at a time, so that a try is counted before the next begins.
+  const inTurn = createTurns()
   const open = { needsNoViewer: true, changesNothing: true } as const
   app.get('/login', { config: open }, (request, reply) => {
     if (request.viewer !== undefined) return reply.redirect('/', 303)
@@ -42,18 +74,22 @@ export function addLoginRoutes(app: FastifyInstance, { hash, csrf, sessions, par
     const again = (status: number, says: string) =>
       sendPage(reply.code(status), renderLogin({ csrf, to, says, name: name ?? '' }))
     if (name === null) return again(400, 'Give your name: the event log keeps it with your changes.')
-    const device = readDeviceCookie(request, hash)
-    const waitMs = attempts.takeOrWaitMs(ip, device)
-    if (waitMs > 0) {
-      reply.header('retry-after', Math.ceil(waitMs / 1_000))
-      return again(429, `Too many wrong passwords. Try again in ${formatDuration(waitMs)}.`)
-    }
     const password = fieldTextAsTyped(request.body, 'password')
-    if (password.length > passwordCharsMax || !(await isPasswordCorrect(password, hash))) {
+    const seconds = await inTurn(async () => {
+      const wait = await tries.secondsToWait(request)
+      if (wait > 0) return wait
+      const isCorrect = password.length <= passwordCharsMax && (await isPasswordCorrect(password, hash))
+      if (!isCorrect) await tries.countWrong(request)
+      return isCorrect ? 0 : null
+    })
+    if (seconds === null) {
       parts.say(`the console was given a wrong password from ${ip}`)
       return again(401, 'Wrong password.')
     }
-    attempts.giveBack(ip, device)
+    if (seconds > 0) {
+      reply.header('retry-after', seconds)
+      return again(429, `Too many wrong passwords. Try again in ${seconds} s.`)
+    }
     sessions.end(sessionIdOf(request))
     setSessionCookie(request, reply, sessions.begin(name))
     setDeviceCookie(request, reply, hash)

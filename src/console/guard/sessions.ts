@@ -62,7 +62,7 @@ export function readDeviceCookie(request: FastifyRequest, hash: PasswordHash): s
   return device !== '' && isSameToken(tag, deviceTag(device, hash)) ? device : null
 }
 
-/** Marks a browser that signed in, so that it has its own password tries (attempts.ts). */
+/** Marks a browser that signed in, so that it has its own password tries (login.ts). */
 export function setDeviceCookie(request: FastifyRequest, reply: FastifyReply, hash: PasswordHash): void {
   const device = readDeviceCookie(request, hash) ?? randomBytes(18).toString('base64url')
   const value = `${device}.${deviceTag(device, hash)}`
