@@ -13,7 +13,7 @@ import {
 } from '../operations/mapRecords.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { readRecordWithoutQueriedContent, readWaitingRows } from '../outbox/readRows.ts'
-import { pluralize } from '../plainText.ts'
+import { capitalize, pluralize } from '../plainText.ts'
 import { serviceResources } from '../resources.ts'
 import { RequestRefused } from './errors.ts'
 import type { Viewer } from './guard/viewer.ts'
@@ -134,7 +134,7 @@ ${payload}</textarea></p>`,
 const previewsShown = 20
 
 function resultSection(mappings: Mappings, result: MapResult, viewer: Viewer): HtmlValue {
-  if ('problem' in result) return notice('bad', untrustedParagraphHtml(`${result.problem}.`))
+  if ('problem' in result) return notice('bad', untrustedParagraphHtml(`${capitalize(result.problem)}.`))
   const { previews, outboxId, isMasked } = result
   const mapped = previews.filter(({ kind }) => kind === 'mapped').length
   const warnings = findPreviewWarningLines(mappings, previews)

@@ -35,7 +35,7 @@ test('an empty payload or an unknown type gets 400 with a message, and the typed
   for (const payload of [' ', ['{}', '{}']])
     expect(await served.post('/mapping', { type: 'data', payload }, '/mapping')).toMatchObject({
       status: 400,
-      text: expect.stringContaining('there is no payload in the form'),
+      text: expect.stringContaining('There is no payload in the form'),
     })
   expect(await served.post('/mapping', { type: 'dat', payload: '{}' }, '/mapping')).toMatchObject({
     status: 400,
@@ -59,7 +59,7 @@ test('the values of a waiting row are masked until an operator asks for them, wh
   expect(rows).toEqual([{ act: 'show', record: row }])
   expect(await served.get('/mapping?outbox=4711')).toMatchObject({
     status: 400,
-    text: expect.stringContaining('there is no row 4711 in the outbox'),
+    text: expect.stringContaining('There is no row 4711 in the outbox'),
   })
 })
 

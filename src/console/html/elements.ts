@@ -3,12 +3,13 @@ import { escapeControl, truncateToOneLine } from '../../plainText.ts'
 import { formatDuration, formatInstant, formatIsoInstant } from '../../time.ts'
 import { type HtmlPart, type HtmlValue, html } from './html.ts'
 
+export const untrustedParagraphHtml = (text: string): HtmlPart => html`<p class="foreign">${textWithCode(text)}</p>`
+
 /** What stands between backticks is shown as code. */
-export function untrustedParagraphHtml(text: string): HtmlPart {
+export function textWithCode(text: string): HtmlValue {
   const parts = cutAndEscapeText(text, 2_000).split('`')
   const isPaired = parts.length % 2 === 1
-  const content = isPaired ? parts.map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part)) : parts.join('`')
-  return html`<p class="foreign">${content}</p>`
+  return isPaired ? parts.map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part)) : parts.join('`')
 }
 
 export const section = (headingIdPrefix: string, title: HtmlValue, content: HtmlValue): HtmlPart =>

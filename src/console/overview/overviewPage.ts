@@ -16,6 +16,7 @@ import {
   notice,
   relativeTimeHtml,
   section,
+  textWithCode,
   untrustedParagraphHtml,
 } from '../html/elements.ts'
 import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
@@ -84,7 +85,7 @@ function renderOverview(data: OverviewData, viewer: Viewer | null): HtmlPart {
     pausesHtml(report.pauses, nowMs),
   ]
   return html`${live('verdict', [above, pauses])}
-<div class="wide-and-narrow">
+<div class="wide">
 ${live('person', unlessNew(attentionSection(needingAttention, count, nowMs)))}
 ${live('records', unlessNew(recordsSection(report)))}
 </div>
@@ -129,7 +130,7 @@ function mappingWords(files: OverviewData['mappingFiles'], types: readonly strin
 
 const checkItem = (isDone: boolean, name: string, words: string) =>
   html`<li><span role="img" aria-label="${isDone ? 'done' : 'to do'}" class="${isDone ? 'good' : 'quiet'}">${isDone ? '✓' : '○'}</span>
-<strong>${name}</strong>: ${cutAndEscapeText(words, 400)}</li>`
+<strong>${name}</strong>: ${textWithCode(words)}</li>`
 
 const pauseButton = html`<a class="button" href="/pause" data-dialog>Pause sending…</a>`
 
@@ -141,19 +142,24 @@ function sentence(diagnosis: Diagnosis): HtmlPart {
   return notice(tone, untrustedParagraphHtml(diagnosis.message))
 }
 
+const splitSentence = (text: string): [first: string, more?: string] => {
+  const end = text.indexOf('. ')
+  return end < 0 ? [text] : [text.slice(0, end + 1), text.slice(end + 2)]
+}
+
 /** Says in one sentence whether records are sent, and whether somebody is needed. */
 function verdict(first: Diagnosis, { report, budget }: OverviewData, viewer: Viewer | null): HtmlPart {
   const count = countNeedingAttention(report)
-  const words = isNotShownBelow(first)
-    ? first.message
-    : `Sending normally. ${pluralize(count, 'record')} need${count === 1 ? 's' : ''} you.`
+  const [title, more] = isNotShownBelow(first)
+    ? splitSentence(first.message)
+    : [`Sending normally. ${pluralize(count, 'record')} need${count === 1 ? 's' : ''} you.`]
   const daemons = report.instances.length === 0 ? 'no daemon' : pluralize(report.instances.length, 'daemon')
   const used = html`${budget.limit - budget.free} of ${budget.limit} requests used in ${formatDuration(budget.windowMs)}`
   const oldest = report.oldestMs === null ? 'none' : relativeTimeHtml(report.oldestMs, report.nowMs)
   const isOperators = report.pauses.some(({ reason }) => reason === 'operator')
   const resume = html`<a class="button" href="${isOperators ? '/resume' : '/resume?all=on'}" data-dialog>Resume…</a>`
   const tone = first.isWell ? 'good' : stopsSending(first) ? 'bad' : 'attention'
-  return html`<section class="verdict notice ${tone}"><div>${untrustedParagraphHtml(words)}
+  return html`<section class="verdict notice ${tone}"><div>${untrustedParagraphHtml(title)}${more === undefined ? '' : untrustedParagraphHtml(more)}
 <p class="quiet">Oldest unsent: ${oldest} · ${budget.limit === 0 ? 'no budget yet' : used} · <a href="/system">${daemons}</a></p></div>
 ${viewer?.canChange ? html`<div class="actions">${report.pauses.length > 0 ? resume : ''}${pauseButton}</div>` : ''}</section>`
 }

@@ -45,7 +45,7 @@ export function renderRecordPage(view: RecordPageData, viewer: Viewer, version: 
 ${actionsHtml(view, viewer)}</div>`
   return renderPage({ title: name, heading, current: '/records', viewer, live }, [
     html`<div id="stands" data-live>${standing(view)}</div>`,
-    html`<div class="wide-and-narrow">
+    html`<div class="wide">
 ${section('steps', 'What happened', html`<div id="steps" data-live>${timeline(view, areValuesShown)}</div>`)}
 ${section('facts', 'Facts', html`<div id="facts" data-live>${facts(view)}</div>`)}</div>`,
     valuesSection(view, viewer, areValuesShown),

@@ -100,6 +100,7 @@ function confirmWords({ arrived, notArrived }: ResolveAnswer): string {
 export function actionsHtml({ detail, submission }: RecordPageData, viewer: Viewer): HtmlValue {
   const canSettle = whyCannotBeSettledSuffix(detail) === null
   const canReplay = replayableStates.includes(detail.state)
+  const canDiscard = discardRules.allowedStates.includes(detail.state)
   const isClear = !detail.mayHaveArrived && detail.conflict === null
   const settle = [
     // By the revision, a record that changed after the page was loaded is refused.
@@ -113,11 +114,9 @@ export function actionsHtml({ detail, submission }: RecordPageData, viewer: View
     canReplay
       ? html`<button name="do" value="replay" data-key="r"${isClear ? html` class="main"` : ''}>Replay…</button>`
       : '',
-    discardRules.allowedStates.includes(detail.state)
-      ? html`<button name="do" value="discard" data-key="d">Discard…</button>`
-      : '',
+    canDiscard ? html`<button name="do" value="discard" data-key="d">Discard…</button>` : '',
   ]
   return html`<div class="actions">
 ${canSettle || detail.idByPerson ? formHtml({ action: `/records/${detail.id}/resolve`, viewer, isDialog: true }, settle) : ''}
-${formHtml({ action: '/records/choose', viewer, isDialog: true }, change)}</div>`
+${canReplay || canDiscard ? formHtml({ action: '/records/choose', viewer, isDialog: true }, change) : ''}</div>`
 }

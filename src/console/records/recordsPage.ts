@@ -138,7 +138,10 @@ async function readSkippedRows({ databases }: ConsoleParts, query: RecordsQuery)
   return isDefault ? skippedRowMessages(await readProblems((await databases()).ledger)) : []
 }
 
-const noneNote = nothingToShow(html`No record matches. <a href="/records">What needs attention</a>`)
+const noneNote = (query: RecordsQuery) =>
+  recordsPath(query).includes('=')
+    ? nothingToShow(html`No record matches. <a href="/records">What needs attention</a>`)
+    : nothingToShow('No record needs attention.')
 
 /** So that a page is smaller than 40 kB. */
 const rowsDefault = 40
@@ -172,7 +175,7 @@ interface Shown {
 
 function listHtml({ page, total }: List, query: RecordsQuery, viewer: Viewer, shown: Shown): HtmlValue {
   const { submissions } = page
-  if (submissions.length === 0) return query.changed === null ? html`<section>${noneNote}</section>` : ''
+  if (submissions.length === 0) return query.changed === null ? html`<section>${noneNote(query)}</section>` : ''
   const canAct =
     viewer.canChange &&
     query.changed === null &&
@@ -219,7 +222,7 @@ async function causesHtml(
 ): Promise<HtmlValue> {
   using _ = searches.begin('')
   const { causes, lookedAt, isCut } = await countFailureCauses((await databases()).ledger, filter, causesOfMax)
-  if (causes.length === 0) return html`<section>${noneNote}</section>`
+  if (causes.length === 0) return html`<section>${noneNote(query)}</section>`
   const pathOf = ({ cause, state }: FailureCause) =>
     recordsPath({ ...query, byCause: false, filters: { ...query.filters, state, cause } })
   const cutWords = `Only the newest ${lookedAt} records were read. Narrow the list with “In its state since”.`

@@ -1,8 +1,7 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { checkout } from '../../support/program.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -11,7 +10,7 @@ const looks = [
   ['light', (width: number) => width > 1_000],
   ['dark', (width: number) => width < 1_000],
 ] as const
-const heights: Record<number, number> = { 390: 844, 1440: 900 }
+const heights: Record<number, number> = { 390: 844, 1280: 800 }
 const narrowest = 320
 
 const folderPrefix = 'outboxd-pictures-'
@@ -63,22 +62,6 @@ export async function readOverflow(page: Page): Promise<string[]> {
     () => [],
     () => page.evaluate<string[]>(widerThanScreen),
   )
-}
-
-const docsPictures = join(checkout, 'docs', 'pictures')
-
-/** Takes the pictures of a page again that docs/pictures has: NAME.png, and NAME-dark.png. */
-export async function takeDocsPictures(page: Page, name: string): Promise<void> {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    const path = join(docsPictures, `${name}${colorScheme === 'dark' ? '-dark' : ''}.png`)
-    if (!existsSync(path)) continue
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    await page.setViewportSize({ width: 1200, height: 600 })
-    const height = Math.min(950, await page.evaluate<number>('document.documentElement.scrollHeight'))
-    await page.setViewportSize({ width: 1200, height })
-    await readOverflow(page)
-    await page.screenshot({ path, animations: 'disabled' })
-  }
 }
 
 /** Lists the violations that axe-core finds on a page, with their elements. */

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lacksBrowser, type Window } from '../../support/browser.ts'
 import { hostile, longText, readHarm } from './hostile.ts'
-import { createPicturesFolder, readLook, readOverflow, takeDocsPictures } from './lookAt.ts'
+import { createPicturesFolder, readLook, readOverflow } from './lookAt.ts'
 import { type Night, startNight } from './night.ts'
 
 /** The night of an operator on call. The tests run in order, on the same processes. */
@@ -245,11 +245,6 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     )('%s passes axe-core and fits the screen, in light and dark, wide and narrow', async (name, path) => {
       const looked = await window.open(path(waiting))
       expect(await readLook(looked, (seen) => join(folder, `${name}-${seen}.png`))).toEqual([])
-      if (process.env.PICTURES) {
-        // The causes may be up to 10 s older than the counts.
-        if (name === 'now') await looked.locator('.causes').waitFor()
-        await takeDocsPictures(looked, name)
-      }
       await looked.close()
     })
   })

@@ -34,7 +34,7 @@ test('a new installation shows what is left to do, instead of alarms and zeros',
   const text = await pageWith(/"done" class="good">✓<\/span>\s*<strong>Database</)
   for (const words of [
     /"done" class="good">✓<\/span>\s*<strong>Mapping</,
-    /"to do" class="quiet">○<\/span>\s*<strong>Daemon<\/strong>: Start one with `outboxd run`/,
+    /"to do" class="quiet">○<\/span>\s*<strong>Daemon<\/strong>: Start one with <code>outboxd run<\/code>/,
     /"to do" class="quiet">○<\/span>\s*<strong>First row</,
   ])
     expect(text).toMatch(words)
