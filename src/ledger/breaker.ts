@@ -134,13 +134,16 @@ export interface DueBreaker {
   isOfSubmission: boolean
   isInDoubt: boolean
   hasGetWorked: boolean
+  /** A trial by a submission whose deadline passed without an answer. */
+  lostTrial: string | null
 }
 
 /** @returns null if the breaker is closed, its pause is not over, or another instance has the trial */
 export async function lockDueBreaker(db: Database): Promise<DueBreaker | null> {
   const { rows } = await db.query<DueBreaker>(
     `select level, opened_by as "openedBy", is_of_submission as "isOfSubmission", is_in_doubt as "isInDoubt",
-       has_get_worked as "hasGetWorked"
+       has_get_worked as "hasGetWorked",
+       (select r.id from outboxd.request r where r.id = trial and r.purpose = 'submission') as "lostTrial"
      from outboxd.pause where reason = 'breaker' and state <> 'closed' and until <= clock_timestamp()
        and (trial_until is null or trial_until <= clock_timestamp())
        and not exists (select from outboxd.standing_pause where reason in ('operator', 'history', 'standby'))

@@ -1,10 +1,12 @@
 import type { Clock } from '../clock.ts'
+import { lostTrialAnswer } from '../model/breaker.ts'
 import type { Claim, ClaimedRequest, ClaimedSubmission, ClaimRequest, RequestPurpose } from '../model/dispatch.ts'
 import type { Submission } from '../model/submission.ts'
 import { beginTransaction, type Database } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { sendDeadlineMs } from '../requestDurations.ts'
 import {
+  applyAnswers,
   beginTrial,
   type DueBreaker,
   letNextRecordBeTrial,
@@ -66,7 +68,7 @@ export class Claims {
       onCommit(taken.submissions)
       return taken
     })
-    if (claimed === null) return { submissions: [], polls: [], question: null, mayLeave: () => false }
+    if (claimed === null) return nothingClaimed
     for (const { requestId } of claimed.submissions) this.#on.history.rememberRequest(requestId)
     for (const { poll } of claimed.polls) this.#on.history.rememberRequest(poll.requestId)
     if (claimed.question !== null) this.#on.history.rememberRequest(claimed.question.requestId)
@@ -132,19 +134,32 @@ export class Claims {
     const free = await lockBudget(db)
     const breaker = free === 0 ? null : await lockDueBreaker(db)
     if (breaker === null) return null
+    if (breaker.lostTrial !== null) {
+      await this.#makePollsDue(db, due)
+      await applyAnswers(db, [lostTrialAnswer(breaker.lostTrial)], this.#on.backoff)
+      return nothingClaimed
+    }
     const claim = await this.#chooseTrial(db, { claimId, breaker, due })
     if (claim === null) {
       if (breaker.hasGetWorked) return null
       await letNextRecordBeTrial(db)
-      return { submissions: [], polls: [], question: null, mayLeave: () => false }
+      return nothingClaimed
     }
     const polled = claim.polls.map(({ submission }) => submission.id)
-    const unused = due.flatMap(({ id }) => (polled.includes(id) ? [] : [id]))
-    const dueAgain = unused.map((submissionId) => ({ submissionId, inMs: 0, rarely: false }))
-    if (unused.length > 0) await queue.replace(db, unused, dueAgain)
+    await this.#makePollsDue(
+      db,
+      due.filter(({ id }) => !polled.includes(id)),
+    )
     const trial = claim.question?.requestId ?? claim.submissions[0]?.requestId ?? claim.polls[0]?.poll.requestId
     if (trial !== undefined) await beginTrial(db, trial)
     return claim
+  }
+
+  /** Gives back polls that were fetched and are not made. */
+  async #makePollsDue(db: Database, polled: readonly Submission[]): Promise<void> {
+    const ids = polled.map(({ id }) => id)
+    const polls = ids.map((submissionId) => ({ submissionId, inMs: 0, rarely: false }))
+    if (ids.length > 0) await this.#on.queue.replace(db, ids, polls)
   }
 
   async #chooseTrial(
@@ -235,13 +250,15 @@ export class Claims {
   }
 }
 
-type ClaimLedger = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'requestOverAfterMs'> & {
+type ClaimLedger = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'requestOverAfterMs' | 'backoff'> & {
   history: Pick<LedgerHistory, 'mayClaim' | 'rememberRequest' | 'assertCommitIsCertain'>
 }
 
 interface CommittedClaim extends Omit<Claim, 'submissions'> {
   submissions: CommittedSubmission[]
 }
+
+const nothingClaimed = { submissions: [], polls: [], question: null, mayLeave: () => false }
 
 type OnCommit = (submissions: readonly Submission[]) => void
 

@@ -20,8 +20,8 @@ import { type Change, endStates, type Transition } from './submission.ts'
  * for the record that opened the breaker. A poll goes first, because it risks nothing; after a trial that failed, each
  * second time another request, because polls may fail that alone are the cause. If an answer to a submission
  * opened the breaker, a GET that works is followed by one submission, because a service may answer polls and hang on
- * submissions; meanwhile polls go on. Each such trial may leave its record in doubt: after `doubtsMax` in doubt, the
- * next submission waits for a person.
+ * submissions; meanwhile polls go on. Each such trial may leave its record in doubt, also if its daemon dies: after
+ * `doubtsMax` in doubt, the next submission waits for a person.
  *
  * The record whose answer opened the breaker goes behind all that wait when the pause ends. If that happens to it
  * `openingsMax` times while submissions of others got through in between, the record is the cause, and ends.
@@ -146,6 +146,25 @@ function open(
     doubts,
   }
 }
+
+/** What is known of a trial by a submission whose deadline passed without an answer: its daemon died, or was stopped. */
+export const lostTrialAnswer = (requestId: string): BreakerAnswer => ({
+  request: 'submission',
+  requestId,
+  submissionId: null,
+  sign: {
+    kind: 'fails',
+    pause: { reason: 'unreachable', askedMs: null, detail: lostTrialMessage, logDetail: lostTrialMessage },
+    code: null,
+    isOfRecord: false,
+    isOfSubmission: true,
+    isInDoubt: true,
+    isForbiddenGet: false,
+  },
+})
+
+const lostTrialMessage =
+  'the daemon that tried one submission was stopped before the answer was written; no record is sent until the service answers one request'
 
 const waitsForPersonClause = `${doubtsMax} submissions were left in doubt one after the other, so nothing is sent until \`outboxd resume --all\``
 

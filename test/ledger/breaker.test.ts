@@ -76,6 +76,48 @@ async function accepted(outboxId: string, { pollInMs = 0, done = false } = {}): 
   return id
 }
 
+describe('a trial by a submission whose daemon dies', () => {
+  test('counts as a doubt, and after three the next submission waits for a person', async () => {
+    await ledger.capture([{ outboxId: 'a' }, { outboxId: 'b' }, { outboxId: 'c' }, { outboxId: 'd' }])
+    await say(breakerAnswer('submission', '1', silent, randomUUID()))
+    for (const [nth, outboxId] of ['a', 'b', 'c'].entries()) {
+      await pass()
+      expect(nameOf(await claimTrial(dispatch))).toBe(`submission ${outboxId}`)
+      await pass() // without an answer
+      expect(nameOf(await claimTrial(dispatch))).toBe('nothing')
+      expect(await breaker()).toMatchObject({ state: 'open', doubts: nth + 1, trial: null })
+    }
+    const { until, detail } = await breaker()
+    expect([until, detail]).toEqual([null, expect.stringContaining('outboxd resume --all')])
+    expect(nameOf(await claimTrial(dispatch))).toBe('nothing')
+    await makeTrialDue(operator())
+    expect(nameOf(await claimTrial(dispatch))).toBe('submission d')
+  })
+
+  test('changes nothing if its answer comes after all', async () => {
+    await ledger.capture([{ outboxId: 'a' }])
+    await say(breakerAnswer('submission', '1', silent, randomUUID()))
+    await pass()
+    const trial = trialOf(await claimTrial(dispatch))
+    await pass()
+    await claimTrial(dispatch)
+    const before = await breaker()
+    await say(breakerAnswer('submission', trial, works))
+    expect(await breaker()).toEqual(before)
+  })
+
+  test('by a poll counts none: the next trial begins at its deadline', async () => {
+    await accepted('a')
+    await accepted('b')
+    await say(breakerAnswer('submission', '1', silent, randomUUID()))
+    await pass()
+    expect(nameOf(await claimTrial(dispatch))).toMatch(/^poll/)
+    await pass()
+    expect(nameOf(await claimTrial(dispatch))).toMatch(/^poll/)
+    expect(await breaker()).toMatchObject({ doubts: 0, level: 0 })
+  })
+})
+
 describe('an answer that fails', () => {
   test('opens the breaker for all, once, whatever else was on the wire', async () => {
     await say(breakerAnswer('submission', '1', refused, randomUUID()))
@@ -120,19 +162,6 @@ describe('the trial', () => {
     expect(await breaker()).toMatchObject({ state: 'half_open' })
     // Until the request's own deadline.
     expect((await readRequestDemand(ledger.pool, 10)).breaker?.leftMs).toSatisfy((ms: number) => ms > 0 && ms <= 33_000)
-  })
-
-  test('of a daemon that was killed may be followed by another after its deadline', async () => {
-    await ledger.capture([{}, {}])
-    await openBreaker(ledger.pool, { forMs: -1 })
-    const first = await claimTrial(ledger.dispatch())
-    expect(nameOf(await claimTrial(dispatch))).toBe('nothing')
-    await pass()
-    const second = await claimTrial(dispatch)
-    expect(second.submissions).toHaveLength(1)
-    // What the first one says is no longer of interest.
-    await say(breakerAnswer('submission', trialOf(first), works))
-    expect(await breaker()).toMatchObject({ state: 'half_open', trial: trialOf(second) })
   })
 
   test('that never left is given back at once', async () => {

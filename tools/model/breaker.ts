@@ -30,6 +30,9 @@ const newState = {
   isInDoubt: false,
   hasGetWorked: false,
   isTried: false,
+  /** The daemon of a trial by a submission was killed. */
+  isTrialLost: false,
+  trialsInDoubt: 0,
   /** True after the first, third, … trial that failed: polls may alone be the cause, so another request is next. */
   isPollLast: false,
   silent: 0,
@@ -77,8 +80,13 @@ export class Breaker extends Model<State> {
         this.enqueue(next, openedBy)
     }
     const hasTrial = daemons.some(({ requests }) => requests.some(({ isTrial }) => isTrial))
-    if (isTried && !hasTrial && !this.is('a trial has no deadline'))
-      this.step('the deadline of the trial is over').isTried = false
+    if (isTried && !hasTrial && !this.is('a trial has no deadline')) {
+      const next = this.step('the deadline of the trial is over')
+      const isPollLast = !next.isPollLast
+      const opens = { breaker: 'open', isOfSubmission: true, isInDoubt: true, hasGetWorked: false, isPollLast } as const
+      if (next.isTrialLost && !this.is('a lost trial is no doubt')) set(next, { ...opens, doubts: next.doubts + 1 })
+      set(next, { isTried: false, isTrialLost: false })
+    }
     if (changes > 0)
       set(isDown ? this.step('the service is up') : this.chance('the service is down'), {
         isDown: !isDown,
@@ -99,8 +107,9 @@ export class Breaker extends Model<State> {
     if (isDead || state.faults === 0) return
     const next = this.fault(`kill daemon ${d}`)
     set(next.daemons[d], { requests: [], isDead: true })
-    for (const { method, record } of requests) {
-      if (method === 'POST') next.records[record].state = 'uncertain'
+    for (const { method, record, isTrial } of requests) {
+      next.isTrialLost ||= method === 'POST' && isTrial
+      if (method === 'POST') this.leaveInDoubt(next, record, isTrial)
       else next.records[record].isDue = method === 'GET'
     }
   }
@@ -142,7 +151,7 @@ export class Breaker extends Model<State> {
     const isUnknown = method === 'GET of the last' && this.is('the last is unknown and counts as down')
     const isRefused = isDown || isUnknown || (method !== 'GET of the last' && this.isBad(r, method))
     if (method === 'POST' && isSilent) {
-      next.records[r].state = 'uncertain'
+      this.leaveInDoubt(next, r, isTrial)
       if (isTrial) next.doubts++
     } else if (method === 'POST' && isRefused) this.enqueue(next, r)
     else if (method === 'POST' || (method === 'GET' && !isRefused && !this.is('the poll is pending')))
@@ -196,6 +205,11 @@ export class Breaker extends Model<State> {
     if (record.opened < 3 || this.is('a bad record is tried for ever')) return
     if (!this.isBad(r, method)) throw new Broken(`record ${r} is good, and is given up`)
     this.leave(next, r, method === 'POST' ? 'rejected' : 'uncertain')
+  }
+
+  leaveInDoubt(next: State, r: Index, isTrial: boolean): void {
+    next.records[r].state = 'uncertain'
+    if (isTrial && ++next.trialsInDoubt > DOUBTS) throw new Broken('too many trials are in doubt')
   }
 
   isBad(r: Index, method: Request['method']): boolean {

@@ -120,7 +120,11 @@ export function toSubmitStep(
         pause: verdict.pause ?? null,
       }
     case 'renew-key': {
-      const renewed = { idempotencyKey: freshKey, renewedKeys: submission.renewedKeys + 1 }
+      const renewed = {
+        idempotencyKey: freshKey,
+        renewedKeys: submission.renewedKeys + 1,
+        ...(verdict.pause?.reason === 'unavailable' && { answeredUnavailable: true }),
+      }
       return {
         ...step({ ...answered, ...renewed, state: 'queued', dueInMs: 0 }, 'new_key', verdict.reason),
         pause: verdict.pause,

@@ -6,7 +6,7 @@ import { type Answer, isHostFault } from '../../model/service.ts'
 import type { AttemptResult, Change, Submission, SubmissionStep } from '../../model/submission.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
 import type { ServiceClient } from '../../service/client.ts'
-import { findPauseForGetAnswer, readGetAnswer } from '../../service/readAnswer.ts'
+import { readGetAnswer } from '../../service/readAnswer.ts'
 import type { TokenCache } from '../../service/tokens.ts'
 import type { AnsweredQuestion } from '../dispatch/interpretAttempt.ts'
 import type { PollPlanner } from '../pollPlanner.ts'
@@ -74,7 +74,9 @@ export class Track {
     const answer = await this.#get(resource, transactionId, { accessToken, mayLeave })
     if (answer === null || isHostFault(answer)) return { answer: null, pause: null, mayTokenBeOld: false }
     const mayTokenBeOld = !this.#tokens.isRefusedAgain(accessToken, answer, 'GET', transactionId)
-    return { answer, pause: findPauseForGetAnswer(answer), mayTokenBeOld }
+    const { transaction, pause } = readGetAnswer(answer, resource)
+    // A code beside a transaction, such as E003, says why that transaction failed, and that the service works.
+    return { answer, pause: transaction === null ? pause : null, mayTokenBeOld }
   }
 
   async #get(

@@ -109,3 +109,11 @@ test('earlier attempts in the ledger change the verdict on E002, 401 and 500', (
   expect(broken.interpret({ serverErrors: 2 }).step.change).toMatchObject({ state: 'queued', serverErrors: 3 })
   expect(broken.interpret({ serverErrors: 3 }).step.change).toMatchObject({ state: 'failed' })
 })
+
+test('E003 beside an id is remembered: the service may have the record, so a later E002 is uncertain', () => {
+  const withId = setup({ answer: response(200, { transactionId: 'tx', status: 'failed', errorCode: 'E003' }) })
+  expect(withId.interpret({}).step).toMatchObject({
+    change: { state: 'queued', answeredUnavailable: true },
+    pause: { reason: 'unavailable' },
+  })
+})

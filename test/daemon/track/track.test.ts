@@ -39,6 +39,7 @@ function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pe
   return {
     sent,
     asked,
+    ask: () => stage.ask({ requestId: '1', resource: 'data', transactionId: 'tx' }, 'token', () => true),
     track: (of: Partial<Submission> = {}, isGood = () => true) =>
       stage.poll(submission({ ...accepted, ...of }), 'token', isGood),
   }
@@ -126,4 +127,11 @@ test('a process that was suspended for too long does not poll', async () => {
   const worked = await track({}, () => false)
   expect(sent).toEqual([])
   expect(worked).toMatchObject({ answer: null, step: { change: { state: 'accepted', pollInMs: 0 }, pause: null } })
+})
+
+test('a question about a transaction that failed with E003 shows that the service works', async () => {
+  const { ask, sent } = setup(response(200, { transactionId: 'tx', status: 'failed', errorCode: 'E003' }))
+  expect(await ask()).toMatchObject({ pause: null })
+  expect(sent[0]?.request).toMatchObject({ endpoint: 'status', body: 'tx' })
+  expect(await setup(response(503, { code: 'E003' })).ask()).toMatchObject({ pause: { reason: 'unavailable' } })
 })
