@@ -13,7 +13,7 @@ export interface Version {
     readonly quantity: string
     readonly price: string
   }[]
-  /** True if the daemon had time to read it before a later version. */
+  /** True if it was sent before a later version was made. */
   readonly certain: boolean
 }
 

@@ -133,6 +133,7 @@ async function describeSales(env: Record<string, string>, mappingsDir: string): 
     [/field1: \{ from: FILL_IN, required: true/, 'field1: { constant: value1'],
     [/(field2: \{ from: )FILL_IN/, '$1number'],
   ])
+  await writeFile(join(mappingsDir, 'outbox.yaml'), 'changes: each\n')
 }
 
 const condition = `condition: h.state in ('confirmed', 'processing', 'done')`
@@ -200,10 +201,11 @@ async function drain(erp: pg.Pool, service: pg.Pool, env: Record<string, string>
   const settled = new Set<string>()
   await until(
     async () => {
-      const { rows: doubtful } = await erp.query<{ id: string; key: string }>(
-        `select id, idempotency_key as key from outboxd.submission where state = 'uncertain'`,
+      const { rows: doubtful } = await erp.query<{ id: string; key: string; isOld: boolean }>(
+        `select id, idempotency_key as key, outboxd.newer_version(document, seq, true) is not null as "isOld"
+         from outboxd.submission where state = 'uncertain'`,
       )
-      for (const { id, key } of doubtful.filter((each) => !settled.has(each.id))) {
+      for (const { id, key, isOld } of doubtful.filter((each) => !settled.has(each.id))) {
         settled.add(id)
         const { rows } = await service.query<{ transactionId: string }>(
           `select coalesce(transaction_id, order_id::text) as "transactionId" from sandbox.ledger
@@ -211,19 +213,24 @@ async function drain(erp: pg.Pool, service: pg.Pool, env: Record<string, string>
           [key],
         )
         const arrived = rows[0]?.transactionId
-        await runCommand(
-          ['resolve', id, ...(arrived === undefined ? ['--not-arrived', '--yes'] : ['--arrived', arrived])],
-          env,
-        )
+        if (arrived !== undefined) await runCommand(['resolve', id, '--arrived', arrived], env)
+        else if (isOld) await runCommand(['discard', id, '--reason', 'did not arrive', '--yes'], env)
+        else await runCommand(['resolve', id, '--not-arrived', '--yes'], env)
       }
-      const { rows } = await erp.query(`select status, count(*)::int as n from outbox group by status`)
+      const { rows } = await erp.query(`select status, error, count(*)::int as n from outbox group by status, error`)
       return rows
     },
-    (rows) => rows.every(({ status }) => status === 'completed' || status === 'discarded'),
+    (rows) => rows.every(hasEnded),
     240_000,
   )
   return settled.size
 }
+
+/** A sale that went back to a draft after it was sent is listed for a person. */
+const hasEnded = ({ status, error }: { status: string; error: string | null }) =>
+  status === 'completed' ||
+  status === 'discarded' ||
+  (status === 'rejected' && /^changed after it was sent/.test(error ?? ''))
 
 async function readArrivals(service: pg.Pool): Promise<Arrival[]> {
   const { rows } = await service.query<Arrival>(

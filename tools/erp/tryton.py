@@ -143,10 +143,22 @@ def measure(erp, pairs):
             erp.execute(f'alter table {table} enable trigger user')
 
 
-def was_taken(erp, sale):
-    """Whether the daemon has read the sale since its last change."""
-    erp.execute("select count(*) from outbox where payload ->> 'id' = %s and status = 'new'", (str(sale.id),))
-    return erp.fetchone()[0] == 0
+def was_sent(erp, sale):
+    """Whether the sale was sent as it stands; None if a later change may still take its place."""
+    erp.execute("""select count(*) filter (where status in ('new', 'queued', 'sending')), count(*) filter (where status = 'uncertain')
+        from outbox where payload ->> 'id' = %s""", (str(sale.id),))
+    pending, uncertain = erp.fetchone()
+    return False if uncertain else None if pending else True
+
+
+def wait_until_sent(erp, sale):
+    """Whether it is certain that the sale was sent. A record in doubt holds it up until the end."""
+    ends = time.monotonic() + 120
+    while was_sent(erp, sale) is None:
+        if time.monotonic() > ends:
+            raise TimeoutError(f'sale {sale.id} was not sent')
+        time.sleep(0.05)
+    return was_sent(erp, sale) is True
 
 
 def sell(erp, seed, sales):
@@ -160,14 +172,9 @@ def sell(erp, seed, sales):
             confirm(sale)
             rounds = 0 if fate < 0.5 else 1 if fate < 0.85 else 2
             for _ in range(rounds):
-                # Sometimes the change comes before the daemon has read the sale: then it reads the later version only.
+                # Sometimes the change comes before the daemon has sent the sale: then it sends the later version only.
                 waits = shop.random.random() < 0.7
-                ends = time.monotonic() + 120
-                while waits and not was_taken(erp, sale):
-                    if time.monotonic() > ends:
-                        raise TimeoutError(f'sale {sale.id} was not taken')
-                    time.sleep(0.05)
-                say({**version_of(sale), 'certain': waits})
+                say({**version_of(sale), 'certain': waits and wait_until_sent(erp, sale)})
                 sale.click('draft')
                 if shop.random.random() < 0.5:
                     sale.click('cancel')
@@ -179,10 +186,7 @@ def sell(erp, seed, sales):
                 sale.save()
                 confirm(sale)
             if shop.random.random() < 0.1:
-                ends = time.monotonic() + 120
-                while not was_taken(erp, sale) and time.monotonic() < ends:
-                    time.sleep(0.05)
-                say({**version_of(sale), 'certain': was_taken(erp, sale)})
+                say({**version_of(sale), 'certain': wait_until_sent(erp, sale)})
                 sale.click('draft')
                 sale.click('cancel')
         except Exception as error:
