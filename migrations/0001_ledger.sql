@@ -420,11 +420,11 @@ from outboxd.instance i, jsonb_to_recordset(i.problems) as p(kind text, part tex
 where i.stopped_at is null and i.beat_at > clock_timestamp() - interval '30 s';
 
 -- Requests made for records, by the minute, for the service's two targets (docs/reference/interface.md, section 8). Each instance writes
--- rows of its own, so that none waits for another; rows older than two days are deleted.
+-- rows of its own, so that none waits for another. After two days the rows of an hour are added up: kept for 29 days.
 create table outboxd.request_count (
-  minute      timestamptz not null,   -- when it began
+  minute      timestamptz not null,   -- when it began; of an hour that is added up: its first minute
   kind        text        not null check (kind in ('submit', 'status')),
-  instance_id uuid        not null,
+  instance_id uuid        not null,   -- all zeros: an hour
   requests    integer     not null,
   failed      integer     not null,   -- answered 500 and above, or with E003, or not at all
   answered    integer     not null,   -- answers and timeouts: all but connections that failed
@@ -432,17 +432,6 @@ create table outboxd.request_count (
   primary key (minute, kind, instance_id),
   check (failed between 0 and requests and answered between 0 and requests and slow between 0 and answered)
 ) with (fillfactor = 50);
-
--- The rows of request_count, added up when their hour is over: these are kept for 29 days.
-create table outboxd.request_hour (
-  hour     timestamptz not null,   -- when it began
-  kind     text        not null check (kind in ('submit', 'status')),
-  requests bigint      not null,
-  failed   bigint      not null,
-  answered bigint      not null,
-  slow     bigint      not null,
-  primary key (hour, kind)
-);
 
 -- The ledger serves one outbox table and one service, for life. The first daemon writes which; `outboxd adopt --same` says that the same
 -- table or service has a new name, address or client id. A claim of requests locks this row, so that claims count one

@@ -10,7 +10,7 @@ import {
 import { releaseUnblockedRecords } from '../ledger/keyOrder.ts'
 import { type WrittenOutcomes, writeStepsAndReleaseKeys } from '../ledger/outcomes.ts'
 import { replaceProblems } from '../ledger/problems.ts'
-import { pruneRequestCounts, sumRequestCountsByHour } from '../ledger/requestCounts.ts'
+import { tidyRequestCounts } from '../ledger/requestCounts.ts'
 import { type PrunedCounts, toRetention } from '../ledger/retention.ts'
 import { mergeStateCountDeltas } from '../ledger/snapshot.ts'
 import { findForeignStatusProblems, findStuckSubmissionProblems } from '../ledger/transactions.ts'
@@ -151,8 +151,7 @@ function createUpkeep({ config, databases, telemetry, wakeups }: Context, stoppi
     () => deleteStaleInstances(ledger),
     async () => {
       if (!isHourOver) return
-      await sumRequestCountsByHour(ledger)
-      await pruneRequestCounts(ledger)
+      await tidyRequestCounts(ledger)
       telemetry.missingPollsInserted(await inTransaction(ledger, (db) => queue.insertMissing(db)))
       isHourOver = false
     },

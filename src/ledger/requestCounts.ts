@@ -59,25 +59,12 @@ type Reach = keyof RecentRequestCounts
 
 export async function readRecentRequestCounts(db: Database): Promise<RecentRequestCounts> {
   const { rows } = await db.query<RequestCounts & { kind: MadeRequest['kind']; reach: Reach }>(
-    `with minutes as materialized (
-       select minute, kind, requests, failed, answered, slow from outboxd.request_count
-     ), counted as (
-       select 'lastHour' as reach, kind, requests, failed, answered, slow from minutes
-       where minute > clock_timestamp() - interval '1 hour'
-       union all
-       select 'lastDay', kind, requests, failed, answered, slow from minutes
-       where minute > clock_timestamp() - interval '1 day'
-       union all
-       -- not in an hour yet
-       select 'last28Days', kind, requests, failed, answered, slow from minutes
-       where minute >= coalesce((select max(hour) + interval '1 hour' from outboxd.request_hour), '-infinity')
-       union all
-       select 'last28Days', kind, requests, failed, answered, slow from outboxd.request_hour
-       where hour > clock_timestamp() - interval '28 days'
-     )
-     select reach, kind, sum(requests)::float8 as requests, sum(failed)::float8 as failed, sum(answered)::float8 as answered,
+    `select reach, kind, sum(requests)::float8 as requests, sum(failed)::float8 as failed, sum(answered)::float8 as answered,
        sum(slow)::float8 as slow
-     from counted group by 1, 2`,
+     from outboxd.request_count
+       join (values ('lastHour', interval '1 hour'), ('lastDay', '1 day'), ('last28Days', '28 days')) r(reach, age)
+         on minute > clock_timestamp() - age
+     group by 1, 2`,
   )
   const counts = (reach: Reach): CountsByKind => ({ submit: sumOf(reach, 'submit'), status: sumOf(reach, 'status') })
   const sumOf = (reach: Reach, kind: MadeRequest['kind']): RequestCounts => {
@@ -88,23 +75,21 @@ export async function readRecentRequestCounts(db: Database): Promise<RecentReque
   return { lastHour: counts('lastHour'), lastDay: counts('lastDay'), last28Days: counts('last28Days') }
 }
 
-/** Sums up each hour 5 s after its end, because its last requests are committed a moment later. */
-export async function sumRequestCountsByHour(db: Database): Promise<void> {
-  await db.query(
-    `insert into outboxd.request_hour (hour, kind, requests, failed, answered, slow)
-     select date_trunc('hour', minute, 'UTC'), kind, sum(requests), sum(failed), sum(answered), sum(slow)
-     from outboxd.request_count
-     where minute < date_trunc('hour', clock_timestamp() - interval '5 seconds', 'UTC')
-       and minute >= coalesce((select max(hour) + interval '1 hour' from outboxd.request_hour), '-infinity')
-     group by 1, 2 on conflict (hour, kind) do nothing`,
-  )
-}
+const hourInstance = '00000000-0000-0000-0000-000000000000'
 
-export async function pruneRequestCounts(db: Database): Promise<void> {
+/** Adds up the minutes of each hour that ended two days ago, and deletes hours after 29 days. */
+export async function tidyRequestCounts(db: Database): Promise<void> {
+  await db.query(`delete from outboxd.request_count where minute < clock_timestamp() - interval '29 days'`)
   await db.query(
     `with minutes as (
-       delete from outboxd.request_count where minute < clock_timestamp() - interval '2 days'
+       delete from outboxd.request_count
+       where minute < date_trunc('hour', clock_timestamp() - interval '2 days', 'UTC') and instance_id <> $1 returning *
      )
-     delete from outboxd.request_hour where hour < clock_timestamp() - interval '29 days'`,
+     insert into outboxd.request_count as c (minute, kind, instance_id, requests, failed, answered, slow)
+     select date_trunc('hour', minute, 'UTC') as hour, kind, $1, sum(requests), sum(failed), sum(answered), sum(slow)
+     from minutes group by hour, kind
+     on conflict (minute, kind, instance_id) do update set requests = c.requests + excluded.requests,
+       failed = c.failed + excluded.failed, answered = c.answered + excluded.answered, slow = c.slow + excluded.slow`,
+    [hourInstance],
   )
 }

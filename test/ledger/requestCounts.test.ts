@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { pruneRequestCounts, readRecentRequestCounts } from '../../src/ledger/requestCounts.ts'
+import { readRecentRequestCounts, tidyRequestCounts } from '../../src/ledger/requestCounts.ts'
 import type { MadeRequest } from '../../src/model/service.ts'
 import type { Transition } from '../../src/model/submission.ts'
 import { claim, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
@@ -85,36 +85,45 @@ test('an open transaction of one instance does not stop others from counting req
   expect((await readRecentRequestCounts(ledger.pool)).lastHour.submit.requests).toBe(1)
 })
 
-test('the last hour and the last day are counted apart, and counts older than two days are deleted', async () => {
+test('the last hour, day and 28 days are counted, also after the minutes of an hour were added up', async () => {
+  const ages = ['1 min', '2 hours', '25 hours', '50 hours', '50 hours 1 min', '10 days', '27 days', '29 days 1 hour']
+  for (const instance of [randomUUID(), randomUUID()])
+    await ledger.pool.query(
+      `insert into outboxd.request_count
+       select date_trunc('hour', now()) + interval '30 min' - age, 'status', $1, 10, 1, 10, 2
+       from unnest($2::interval[]) age`,
+      [instance, ages.slice(1)],
+    )
   await ledger.pool.query(
-    `insert into outboxd.request_count
-     select date_trunc('minute', now()) - age, 'status', $1, 10, 1, 10, 2
-     from unnest(array['1 min', '2 hours', '25 hours', '49 hours']::interval[]) age`,
+    `insert into outboxd.request_count values (date_trunc('minute', now()), 'status', $1, 10, 1, 10, 2)`,
     [randomUUID()],
   )
   const tenOf = (times: number) => ({ requests: 10 * times, failed: times, answered: 10 * times, slow: 2 * times })
-  expect(await readRecentRequestCounts(ledger.pool)).toEqual({
+  const counted = {
     lastHour: { submit: none, status: tenOf(1) },
-    lastDay: { submit: none, status: tenOf(2) },
-    last28Days: { submit: none, status: tenOf(4) },
-  })
-  await pruneRequestCounts(ledger.pool)
-  expect((await ledger.pool.query('select from outboxd.request_count')).rowCount).toBe(3)
+    lastDay: { submit: none, status: tenOf(3) },
+    last28Days: { submit: none, status: tenOf(13) },
+  }
+  expect(await readRecentRequestCounts(ledger.pool)).toEqual(counted)
+  for (let times = 0; times < 2; times++) {
+    await tidyRequestCounts(ledger.pool)
+    expect(await readRecentRequestCounts(ledger.pool)).toEqual(counted)
+    // Two instances, of the last two days by minute: 1 + 2 + 2. Then three hours.
+    expect((await ledger.pool.query('select from outboxd.request_count')).rowCount).toBe(8)
+  }
 })
 
-test('the last 28 days are counted by summed hours and by the minutes since', async () => {
-  await ledger.pool.query(
-    `insert into outboxd.request_hour
-     select date_trunc('hour', now()) - age, 'submit', 100, 1, 100, 20
-     from unnest(array['1 hour', '10 days', '27 days', '29 days']::interval[]) age`,
-  )
-  await ledger.pool.query(
-    `insert into outboxd.request_count
-     select date_trunc('hour', now()) + age, 'submit', $1, 10, 1, 10, 2 from unnest(array['-1 hour', '0']::interval[]) age`,
-    [randomUUID()],
-  )
-  expect((await readRecentRequestCounts(ledger.pool)).last28Days).toEqual({
-    submit: { requests: 310, failed: 4, answered: 310, slow: 62 },
-    status: none,
-  })
+test('minutes that come after their hour was added up are added to it', async () => {
+  const add = () =>
+    ledger.pool.query(
+      `insert into outboxd.request_count values (date_trunc('hour', now()) - interval '60 hours', 'submit', $1, 10, 1, 10, 2)`,
+      [randomUUID()],
+    )
+  for (let times = 1; times <= 2; times++) {
+    await add()
+    await tidyRequestCounts(ledger.pool)
+    const { last28Days } = await readRecentRequestCounts(ledger.pool)
+    expect(last28Days.submit.requests).toBe(10 * times)
+  }
+  expect((await ledger.pool.query('select from outboxd.request_count')).rowCount).toBe(1)
 })

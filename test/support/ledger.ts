@@ -81,7 +81,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         delete from outboxd.submission; delete from outboxd.submission_event; delete from outboxd.state_delta;
         delete from outboxd.request;
         delete from outboxd.pause; delete from outboxd.instance; delete from outboxd.problem;
-        delete from outboxd.request_count; delete from outboxd.request_hour;
+        delete from outboxd.request_count;
         delete from outboxd.skipped_row; delete from outboxd.document; delete from outboxd.outbox_cursor;
         delete from outboxd.operator_act; delete from outbox; delete from outboxd_jobs.job;
         update outboxd.ledger l set settings = null, settings_since = null, settings_by = null, spent_at = null,

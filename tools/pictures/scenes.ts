@@ -156,9 +156,9 @@ async function fillPast(database: { url: string; pool: pg.Pool }): Promise<void>
        payload = json_build_object('customerId', 'C-' || 7000 + seq % 900, 'amount', seq * 7919 % 2500000 / 100.0)::text`,
   )
   await database.pool.query(
-    `insert into outboxd.request_hour (hour, kind, requests, failed, answered, slow)
-     select date_trunc('hour', now()) - n * interval '1 hour', kind, 3000 + 20 * (n % 40), n % 9, 3000 + 20 * (n % 40), 7 + n % 5
-     from generate_series(1, 600) n, unnest(array['submit', 'status']) kind on conflict do nothing`,
+    `insert into outboxd.request_count (minute, kind, instance_id, requests, failed, answered, slow)
+     select date_trunc('hour', now()) - n * interval '1 hour', kind, gen_random_uuid(), 3000 + 20 * (n % 40), n % 9, 3000 + 20 * (n % 40), 7 + n % 5
+     from generate_series(2, 600) n, unnest(array['submit', 'status']) kind on conflict do nothing`,
   )
   await database.pool.query(
     `insert into outboxd.request_count (minute, kind, instance_id, requests, failed, answered, slow)

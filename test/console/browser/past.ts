@@ -7,9 +7,9 @@ export async function fillPast(database: { url: string; pool: pg.Pool }): Promis
   // The daemon learns polling times from these records. The service of this test is fast.
   await database.pool.query('update outboxd.submission set polls = 1, not_done_ms = 0, done_ms = 300')
   await database.pool.query(
-    `insert into outboxd.request_hour (hour, kind, requests, failed, answered, slow)
-     select date_trunc('hour', now()) - n * interval '1 hour', kind, 3000 + 20 * (n % 40), n % 9, 3000 + 20 * (n % 40), 7 + n % 5
-     from generate_series(1, 600) n, unnest(array['submit', 'status']) kind on conflict do nothing`,
+    `insert into outboxd.request_count (minute, kind, instance_id, requests, failed, answered, slow)
+     select date_trunc('hour', now()) - n * interval '1 hour', kind, gen_random_uuid(), 3000 + 20 * (n % 40), n % 9, 3000 + 20 * (n % 40), 7 + n % 5
+     from generate_series(49, 600) n, unnest(array['submit', 'status']) kind on conflict do nothing`,
   )
   await database.pool.query(
     `insert into outboxd.request_count (minute, kind, instance_id, requests, failed, answered, slow)
