@@ -69,7 +69,7 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   return app
 }
 
-const countsAgeMs = 2_000
+const countsAgeMs = 5_000
 
 /** Each page has the number of records that need attention, and so has the answer to each poll. */
 function keepCounts(app: FastifyInstance, { databases, clock, installation }: ConsoleParts): void {

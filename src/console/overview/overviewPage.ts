@@ -34,36 +34,34 @@ const viewAgeMs = 400
 /** assets/console.js counts ages on, so they make no new version. */
 const ageTextPattern = /(<time data-age[^>]*>)[^<]*/g
 
+const pages = [
+  { path: '/', title: 'Overview', versionPath: overviewVersionPath, render: renderOverview },
+  { path: '/system', title: 'System', versionPath: '/system/version', render: renderSystem },
+] as const
+
 /** Overview and System show the same reads. */
 export function addOverviewRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  let read = createOverviewReader(parts)
-  const pages = [
-    { path: '/', title: 'Overview', versionPath: overviewVersionPath, render: renderOverview },
-    { path: '/system', title: 'System', versionPath: '/system/version', render: renderSystem },
-  ] as const
-  const reads = new Map<string, () => Promise<{ data: OverviewData; version: string }>>()
   const readAnew = () => {
-    read = createOverviewReader(parts)
-    for (const { path, render } of pages) {
-      const readPage = async () => {
-        const data = await read()
-        return { data, version: versionOf(render(data, null).toString().replace(ageTextPattern, '$1')) }
-      }
-      reads.set(path, shareRecentRead(parts.clock, viewAgeMs, readPage))
-    }
+    const readData = createOverviewReader(parts)
+    return shareRecentRead(parts.clock, viewAgeMs, async () => {
+      const data = await readData()
+      const texts = pages.map(({ render }) => render(data, null).toString().replace(ageTextPattern, '$1'))
+      return { data, versions: texts.map(versionOf) }
+    })
   }
-  readAnew()
-  for (const { path, title, versionPath, render } of pages) {
-    const readPage = () => (reads.get(path) as NonNullable<ReturnType<typeof reads.get>>)()
-    app.get(versionPath, { config: { isPolled: true } }, async () => ({ version: (await readPage()).version }))
+  let read = readAnew()
+  for (const [i, { path, title, versionPath, render }] of pages.entries()) {
+    app.get(versionPath, { config: { isPolled: true } }, async () => ({ version: (await read()).versions[i] }))
     app.get(path, async ({ viewer }, reply) => {
-      const { data, version } = await readPage()
-      const heading = path === '/' ? html`<h1 class="unseen">${title}</h1>` : undefined
-      const head = { title, heading, current: path, viewer, live: { path: versionPath, version } }
+      const { data, versions } = await read()
+      const heading = html`<h1 class="${path === '/' ? 'unseen' : ''}">${title}</h1>`
+      const head = { title, heading, current: path, viewer, live: { path: versionPath, version: versions[i] ?? '' } }
       return sendPage(reply, renderPage(head, render(data, viewer)))
     })
   }
-  addPauseRoutes(app, parts, readAnew)
+  addPauseRoutes(app, parts, () => {
+    read = readAnew()
+  })
 }
 
 const live = (id: string, content: HtmlValue) => html`<div id="${id}" data-live>${content}</div>`

@@ -12,6 +12,7 @@ import { discardRules } from '../../operations/discard.ts'
 import { narrowFilterByText, type ParsedFilters, parseListFilters } from '../../operations/filters.ts'
 import { skippedRowMessages } from '../../operations/problemMessages.ts'
 import { pluralize } from '../../plainText.ts'
+import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { nothingToShow, notice, section, untrustedParagraphHtml } from '../html/elements.ts'
 import { checkbox, formHtml, hiddenField } from '../html/form.ts'
@@ -104,8 +105,10 @@ export function addRecordsRoutes(
     { config: { changesNothing: true } },
     async ({ query: fields, viewer }, reply) => {
       const query = toRecordsQuery(fields)
-      const live = await readLive(query)
-      const records = live?.list.page.submissions ?? []
+      const read = readFilters(query, changes, parts.clock.nowMs())
+      if (read.kind === 'invalid') throw new RequestRefused(400, read.problems.join('\n'))
+      const filter = await narrowFilterByText(createLoggedSearch(parts, viewer), read, () => {})
+      const { submissions: records } = (await readList(parts, query, filter, read.limit)).page
       await logValuesShown(parts, viewer, { act: 'show', records, unnamed: 0 })
       for (const { id } of records) shown.show(viewer, id)
       return reply.redirect(recordsPath(query), 303)

@@ -50,12 +50,9 @@ export function logValueAccess(
 ): Promise<void> {
   const named = records.map(({ id, outboxId, type }) => ({ submission: id, outboxId, type }))
   const more = unnamed === 0 ? {} : { unnamed }
-  return logOperatorAct(
-    ledger,
-    actor,
-    act,
-    act === 'show' ? (named[0] ?? null) : { ...detail, ...more, records: named },
-  )
+  const [only] = named
+  const isOne = act === 'show' && only !== undefined && named.length === 1
+  return logOperatorAct(ledger, actor, act, isOne ? only : { ...detail, ...more, records: named })
 }
 
 export async function logOperatorAct(

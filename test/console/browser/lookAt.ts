@@ -33,7 +33,7 @@ export function createPicturesFolder(): string {
  * Examines a page in light and dark, on a wide screen and on a phone.
  *
  * @param picture returns the path of a picture by width and scheme; without it no pictures are taken
- * @returns violations that axe-core finds, and elements wider than the screen
+ * @returns violations that axe-core finds, elements wider than the screen, and on a phone what is too small for a thumb
  */
 export async function readLook(page: Page, picture?: (seen: string) => string): Promise<string[]> {
   const found: string[] = []
@@ -50,6 +50,8 @@ export async function readLook(page: Page, picture?: (seen: string) => string): 
   for (const width of [narrowest, ...Object.keys(heights)]) {
     await page.setViewportSize({ width: Number(width), height: 844 })
     for (const wide of await readOverflow(page)) found.push(`${width}: ${wide}`)
+    if (Number(width) === 390)
+      for (const small of await page.evaluate<string[]>(tooSmall)) found.push(`too small for a thumb: ${small}`)
   }
   return found
 }
@@ -71,6 +73,11 @@ async function readViolations(page: Page): Promise<string[]> {
     violations.map(({ id, help, nodes }) => id + ': ' + help + ' at ' + nodes.slice(0, 5).map(({ target, any }) =>
       target.join(' ') + (any[0] ? ' (' + any[0].message + ')' : '')).join('; ')))`)
 }
+
+/** What a thumb hits: 44 px high. Links in a text, and a box to tick beside its row, may be smaller. */
+const tooSmall = `[...document.querySelectorAll('button, .button, summary, select, input, label.tick, nav a, .causes a, .counts a')]
+  .filter((each) => each.checkVisibility() && !['checkbox', 'hidden'].includes(each.type) && each.getBoundingClientRect().height < 44)
+  .map((each) => each.tagName + ' ' + each.textContent.trim().slice(0, 40) + ' ' + each.getBoundingClientRect().height)`
 
 const widerThanScreen = `(() => {
   const root = document.documentElement

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Fixture, failedE003, openFixture, uncertain } from '../../commands/fixture.ts'
+import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from '../../commands/fixture.ts'
 import { until } from '../../support/until.ts'
 import { type OpenedConsole, openConsole } from '../openConsole.ts'
 
@@ -84,6 +84,36 @@ describe('the list', () => {
     expect(text).not.toContain('<script>alert')
     expect(text).not.toContain('<img src=x')
     expect(text).toContain('&lt;script&gt;alert(1)&lt;/script&gt; \\u202egnp.exe')
+  })
+
+  test('has the columns that the mapping names, masked until they are asked for, which is one entry of the log', async () => {
+    const shown = await fixture.end(failedE003, { outboxId: '1', payload: payloadOf({ amount: '1234567.50' }) })
+    await fixture.end(failedE003, { outboxId: '2', payload: payloadOf({ amount: '-1234.5', customerId: '"<C>"' }) })
+    const before = (await served.get('/records')).text
+    expect(before).toContain('<th scope="col">Customer</th><th scope="col" class="number">Amount</th>')
+    expect(before.match(/<td class="number">•••<\/td>/g)).toHaveLength(2)
+    expect(before).not.toContain('1,234')
+    await served.post('/records/show', {}, '/records')
+    await fixture.end(failedE003, { outboxId: '3', payload: payloadOf({ amount: '7.25' }) })
+    const after = (await served.get('/records')).text
+    expect(after).toContain('<td class="number"><bdi>1,234,567.50</bdi></td>')
+    expect(after).toContain('<td><bdi>&lt;C&gt;</bdi></td><td class="number"><bdi>-1,234.5</bdi></td>')
+    expect(after.match(/<td class="number">•••<\/td>/g)).toHaveLength(1)
+    expect((await served.get(`/records/${shown}`)).text).toContain('1234567.50')
+    const { rows } = await fixture.ledger.pool.query('select act, detail from outboxd.operator_act')
+    expect(rows).toMatchObject([{ act: 'show', detail: { records: [{ outboxId: '1' }, { outboxId: '2' }] } }])
+    expect((await served.get('/audit')).text).toMatch(/outbox:1<\/a> data.*outbox:2<\/a> data/s)
+  })
+
+  test('has tabs with the number of records in their states, and chips that lead to the list without a filter', async () => {
+    await fixture.end(failedE003, { outboxId: '1', key: 'k' })
+    await fixture.end({ state: 'completed' }, { outboxId: '2' })
+    await using fresh = await openConsole(fixture.context())
+    const { text } = await fresh.get('/records?state=failed&key=k')
+    for (const tab of ['Needs attention <b>1</b>', 'Under way <b>0</b>', 'Completed <b>1</b>', 'All <b>2</b>'])
+      expect(text).toContain(tab)
+    expect(text).toContain('<a class="chip" href="/records?state=failed"')
+    expect((await fresh.get('/records')).text).toContain('<a href="/records" aria-current="true">Needs attention')
   })
 
   test('by cause has one line for the records of each cause, with a link to them', async () => {
