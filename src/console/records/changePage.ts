@@ -23,7 +23,7 @@ import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { notice, table, untrustedParagraphHtml, untrustedTextHtml } from '../html/elements.ts'
 import { checkbox, formHtml, hiddenField, optionalHiddenField, optionLabel, trimmedFieldText } from '../html/form.ts'
-import { type HtmlValue, html } from '../html/html.ts'
+import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
 import { renderPage, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { createLoggedSearch } from '../valueAccess.ts'
@@ -130,9 +130,10 @@ async function renderPreview(
       skipped.length === 0 ? '' : skippedList(skipped, 'would be skipped'),
       formHtml({ action: '/records/change', viewer, class: 'confirm', isDialog: true }, [
         hidden,
-        rules.verb === 'replay' ? replayOptions(termsOf(fields)) : '',
         submissions.length === 0 ? '' : confirmation(rules, words),
         html`<a class="button" href="/records" data-close>Cancel</a>`,
+        // After the main button, which Enter in the reason presses.
+        rules.verb === 'replay' ? replayOptions(termsOf(fields), submissions.length === 0) : '',
       ]),
     ],
   }
@@ -155,13 +156,12 @@ const chosenRecords = (submissions: readonly ListedSubmission[], cost: string, n
   recordTable('The first records', submissions.slice(0, previewedRecordsMax), nowMs),
 ]
 
-const replayOptions = ({
-  refresh,
-  evenIfArrived,
-  newKey,
-}: ReplayTerms) => html`<details${refresh || evenIfArrived || newKey ? html` open` : ''}><summary>Options</summary>
+function replayOptions({ refresh, evenIfArrived, newKey }: ReplayTerms, areNeeded: boolean): HtmlPart {
+  const isOpen = areNeeded || refresh || evenIfArrived || newKey
+  return html`<details${isOpen ? html` open` : ''}><summary>Options</summary>
 ${checkbox('refresh', optionLabel('refresh'), { isOn: refresh })}${checkbox('even-if-arrived', optionLabel('even-if-arrived'), { isOn: evenIfArrived })}
 ${checkbox('new-key', optionLabel('new-key'), { isOn: newKey })}<button formaction="/records/choose">Preview again</button></details>`
+}
 
 const confirmation = ({ verb }: BulkChangeRules, words: string) =>
   verb === 'discard'
