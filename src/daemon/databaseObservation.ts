@@ -44,7 +44,7 @@ export function createDatabaseObservation(
   let rareAtMs = Number.NEGATIVE_INFINITY
 
   async function followSettings(): Promise<void> {
-    if (heartbeat.hasLedgersSettings) return
+    if (heartbeat.hasLedgersSettings && databases.differences === '') return
     const settings = await readOrSetSettings(ledger, instance)
     if (!isDeepStrictEqual(settings, databases.ledgerSettings)) beginAnew()
   }

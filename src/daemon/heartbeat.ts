@@ -1,6 +1,7 @@
 import { type HeartbeatAnswer, type InstanceProblem, writeHeartbeat } from '../ledger/instances.ts'
 import { failureMessage } from '../observe/redact.ts'
 import { pluralize } from '../plainText.ts'
+import { isTextRefused } from '../postgres/sqlState.ts'
 import { formatIsoInstant } from '../time.ts'
 import type { DaemonContext } from './context.ts'
 import type { Dispatch } from './dispatch/dispatch.ts'
@@ -43,8 +44,8 @@ export class Heartbeat {
   #ageMs = () => Number.POSITIVE_INFINITY
   #sinceGapMs = () => 0
   #silences = 0
-  /** True if the database's clock may have been set back, until the loop `orphans` has moved the times. */
-  isClockBack = true
+  /** True if the database's clock was set back, until the loop `orphans` has moved the times. */
+  isClockBack = false
   /** By how much this host's clock is ahead of the database's; 0 if both may be right. */
   clockLeadMs = 0
   /** True if the ledger had the settings of this instance. */
@@ -91,10 +92,18 @@ export class Heartbeat {
     return this.#ageMs() < gapMs && this.#sinceGapMs() > withoutGapMs
   }
 
-  protected write(problems: readonly InstanceProblem[]): Promise<HeartbeatAnswer> {
+  protected async write(problems: readonly InstanceProblem[]): Promise<HeartbeatAnswer> {
     const { config, databases } = this.#context
     const { heartbeats, history, instance } = databases
-    return writeHeartbeat(heartbeats, instance, { lookedFor: history.lookFor(), service: config.service, problems })
+    const options = { lookedFor: history.lookFor(), service: config.service }
+    try {
+      return await writeHeartbeat(heartbeats, instance, { ...options, problems })
+    } catch (error) {
+      if (problems.length === 0 || !isTextRefused(error)) throw error
+      // A text that the database's encoding lacks must not stop the heartbeat.
+      const plain = problems.map((each) => ({ ...each, detail: each.detail.replace(/[^\x20-\x7e]/g, '?') }))
+      return writeHeartbeat(heartbeats, instance, { ...options, problems: plain })
+    }
   }
 }
 
@@ -112,7 +121,7 @@ interface TroubleContext {
   credentials: Pick<DaemonContext['credentials'], 'broken'>
   host: Pick<DaemonContext['host'], 'fault'>
   log: Pick<DaemonContext['log'], 'fault'>
-  databases: Pick<DaemonContext['databases'], 'differences'>
+  databases: Pick<DaemonContext['databases'], 'differences'> & { instance: { host: string } }
 }
 
 /** The parts of a daemon that know of its problems. */
@@ -146,6 +155,7 @@ export class InstanceProblems {
       brokenCredentials: credentials.broken(),
       hostFault: host.fault(),
       clockLeadMs: heartbeat.clockLeadMs,
+      host: databases.instance.host,
       logFault: log.fault(),
     }
     const before = this.#ages
@@ -177,6 +187,7 @@ export interface InstanceTroubles {
   hostFault: string | null
   /** By how much this host's clock is ahead of the database's; 0 if both may be right. */
   clockLeadMs: number
+  host: string
   /** Why lines of the log are lost; null if none are. */
   logFault: string | null
 }
@@ -211,7 +222,7 @@ export function findInstanceProblems(troubles: InstanceTroubles, nowMs: number):
     problems.push({ kind: 'credentials_broken', part: 'credentials', detail: inOneLine(brokenCredentials) })
   if (troubles.clockLeadMs !== 0) {
     const seconds = Math.round(Math.abs(troubles.clockLeadMs) / 100) / 10
-    const detail = `the clock of this host is ${seconds} s ${troubles.clockLeadMs > 0 ? 'ahead of' : 'behind'} the database’s`
+    const detail = `the clock of ${troubles.host} is ${seconds} s ${troubles.clockLeadMs > 0 ? 'ahead of' : 'behind'} the database’s`
     problems.push({ kind: 'clock_off', part: 'clock', detail })
   }
   if (troubles.hostFault !== null) problems.push({ kind: 'host_failing', part: 'requests', detail: troubles.hostFault })

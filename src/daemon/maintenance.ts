@@ -123,7 +123,7 @@ async function rescueOrphans(
   return rescued
 }
 
-const upkeepEveryMs = 60_000
+const upkeepEveryMs = 30_000
 
 /** If the clock is set a week ahead, catching up takes 0.1 s. If it is set back, this work is only delayed. */
 const hourly = '1 * * * *'

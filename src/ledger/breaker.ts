@@ -4,6 +4,7 @@ import {
   type BreakerStep,
   closedBreaker,
   decideBreaker,
+  type LostTrial,
   moveOpenerBehind,
   type OpenerHistory,
   type Opening,
@@ -135,7 +136,7 @@ export interface DueBreaker {
   isInDoubt: boolean
   hasGetWorked: boolean
   /** A trial by a submission whose deadline passed without an answer. */
-  lostTrial: string | null
+  lostTrial: LostTrial | null
 }
 
 /** @returns null if the breaker is closed, its pause is not over, or another instance has the trial */
@@ -143,7 +144,9 @@ export async function lockDueBreaker(db: Database): Promise<DueBreaker | null> {
   const { rows } = await db.query<DueBreaker>(
     `select level, opened_by as "openedBy", is_of_submission as "isOfSubmission", is_in_doubt as "isInDoubt",
        has_get_worked as "hasGetWorked",
-       (select r.id from outboxd.request r where r.id = trial and r.purpose = 'submission') as "lostTrial"
+       (select json_build_object('requestId', r.id::text, 'cause', cause, 'isInDoubt',
+          coalesce((select l.settings ->> 'UNCERTAIN_POLICY' from outboxd.ledger l), 'hold') = 'hold')
+        from outboxd.request r where r.id = trial and r.purpose = 'submission') as "lostTrial"
      from outboxd.pause where reason = 'breaker' and state <> 'closed' and until <= clock_timestamp()
        and (trial_until is null or trial_until <= clock_timestamp())
        and not exists (select from outboxd.standing_pause where reason in ('operator', 'history', 'standby'))

@@ -260,7 +260,7 @@ interface CommittedClaim extends Omit<Claim, 'submissions'> {
 
 const nothingClaimed = { submissions: [], polls: [], question: null, mayLeave: () => false }
 
-type OnCommit = (submissions: readonly Submission[]) => void
+export type OnCommit = (submissions: readonly (Submission & { requestId: string })[]) => void
 
 type QueuedSubmission = Omit<CommittedSubmission, 'requestId'>
 

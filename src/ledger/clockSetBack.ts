@@ -9,6 +9,8 @@ import { tidyRequests } from './budget.ts'
 export async function moveTimesAfterClockSetBack(db: Database): Promise<void> {
   for (const statement of statements) await db.query(statement)
   await tidyRequests(db)
+  // Last, because heartbeats of the future are what shows that there is something to do.
+  await db.query(`update outboxd.instance ${late('beat_at', 'started_at', 'unbroken_since', 'stopped_at')}`)
 }
 
 const late = (...columns: string[]) =>
@@ -20,12 +22,14 @@ const statements = [
   `update outboxd.pause set until = until + (clock_timestamp() - set_at),
      trial_until = trial_until + (clock_timestamp() - set_at), since = least(since, clock_timestamp())
    where set_at > clock_timestamp()`,
-  `update outboxd.submission ${late('sent_at', 'accepted_at', 'unknown_since')} and ended_at is null and state <> 'queued'`,
+  // What was seen at an age says nothing when the record is younger.
+  `update outboxd.submission set sent_at = least(sent_at, clock_timestamp()), accepted_at = least(accepted_at, clock_timestamp()),
+     unknown_since = least(unknown_since, clock_timestamp()), not_done_ms = null
+   where greatest(sent_at, accepted_at, unknown_since) > clock_timestamp() and ended_at is null and state <> 'queued'`,
   `update outboxd.submission ${late('due_at')} and state = 'queued'`,
   `update outboxd.submission ${late('report_not_before')} and report_due`,
   `update outboxd.skipped_row ${late('retry_at')}`,
   `update outboxd.problem ${late('retry_at')}`,
-  `update outboxd.instance ${late('beat_at', 'started_at', 'unbroken_since', 'stopped_at')}`,
   `update outboxd.poll set due_at = clock_timestamp() + (due_at - planned_at),
      priority = priority + floor(extract(epoch from planned_at - clock_timestamp()))::int, planned_at = clock_timestamp()
    where planned_at > clock_timestamp()`,

@@ -25,7 +25,7 @@ export const selectColumnsSql = (submissionAlias: string, columnNames: readonly 
     })
     .join(', ')
 
-/** Without the body, which may be large: `readClaimedBodies`. */
+/** Without the body, which may be large. */
 export const submissionColumnsSql = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.tracked, s.sends_own_id as "sendsOwnId",
   extract(epoch from s.recorded_at)::float8 * 1000 as "recordedMs", s.state, s.revision, s.attempt, s.claim_id as "claimId",

@@ -147,18 +147,25 @@ function open(
   }
 }
 
-/** What is known of a trial by a submission whose deadline passed without an answer: its daemon died, or was stopped. */
-export const lostTrialAnswer = (requestId: string): BreakerAnswer => ({
+/** A trial by a submission whose deadline passed without an answer: its daemon died, or was stopped. */
+export interface LostTrial {
+  requestId: string
+  cause: PauseToRaise['reason']
+  /** True if its record is left in doubt, as UNCERTAIN_POLICY is `hold`. */
+  isInDoubt: boolean
+}
+
+export const lostTrialAnswer = ({ requestId, cause, isInDoubt }: LostTrial): BreakerAnswer => ({
   request: 'submission',
   requestId,
   submissionId: null,
   sign: {
     kind: 'fails',
-    pause: { reason: 'unreachable', askedMs: null, detail: lostTrialMessage, logDetail: lostTrialMessage },
+    pause: { reason: cause, askedMs: null, detail: lostTrialMessage, logDetail: lostTrialMessage },
     code: null,
     isOfRecord: false,
     isOfSubmission: true,
-    isInDoubt: true,
+    isInDoubt,
     isForbiddenGet: false,
   },
 })

@@ -45,8 +45,8 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
     `A daemon has other settings or files than the ledger, and captures and writes back nothing (${firstDetails(all)}). The ledger’s count until no daemon has had them for a while. During a rolling change, stop the last old daemon, and wait half a minute. Otherwise correct that daemon’s settings or files, and restart it.`,
   budget_starved: ([problem]) =>
     `The daemons cannot spend the budget, so records wait: ${problem?.detail}. Run the daemons near that database, or make it faster.`,
-  clock_off: ([problem]) =>
-    `A clock is off: ${problem?.detail}. \`outboxd check\` compares the clocks. Correct the wrong one with NTP.`,
+  clock_off: (all) =>
+    `A clock is off: ${firstDetails(all)}. \`outboxd check\` compares the clocks. Correct the wrong one with NTP.`,
   credentials_broken: (all) =>
     `A file with a secret or certificate cannot be used: ${firstDetails(all)}. The daemon goes on with the previous one. Fix it: the daemon reads it again within a minute. If systemd hands in a copy (LoadCredential), restart the daemon.`,
   host_failing: (all) =>

@@ -93,6 +93,11 @@ export function classifySqlState(state: string, work: WorkKind): DatabaseErrorBl
   return typeof row === 'string' ? row : row[work]
 }
 
+/** True if the database cannot hold a character, or a text is no JSON for it. */
+export function isTextRefused(error: unknown): boolean {
+  return ['22021', '22P02', '22P05'].includes(String(errorCodeOf(error)))
+}
+
 export function isInvalidValueError(error: unknown): boolean {
   return ['22P02', '22003', '22007', '22008', '22023'].includes(String(errorCodeOf(error)))
 }

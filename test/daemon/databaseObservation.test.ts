@@ -110,6 +110,12 @@ test('the more rows wait, the less often they are counted', () => {
   ])
 })
 
+function observe(on: InstanceDatabases, hasLedgersSettings: boolean) {
+  const { context, ...told } = contextOf(on)
+  const planner = { noteOutboxRowsWaiting() {} }
+  return { observing: createDatabaseObservation(context, { heartbeat: { hasLedgersSettings }, planner }), ...told }
+}
+
 test('the daemon begins anew when the ledger gets other settings', async () => {
   const { runOnce, toldOf } = setup()
   await runOnce()
@@ -123,6 +129,21 @@ test('the daemon begins anew when the ledger gets other settings', async () => {
   await sql(`delete from outboxd.instance where id = '${other}'`)
   await runOnce() // sets its own again
   expect(toldOf('begins anew')).toHaveLength(1)
+})
+
+test('a daemon whose own settings another one has set begins anew, as it still acts on the former', async () => {
+  const { ownSettings } = databases
+  const former = { ...ownSettings, KEY_ON_FAILURE: 'block' }
+  const differing = { ...databases, ledgerSettings: former, differences: 'KEY_ON_FAILURE is continue, not block' }
+  const { observing, toldOf } = observe(differing, true)
+  await observing.runOnce()
+  expect(toldOf('begins anew')).toHaveLength(1)
+})
+
+test('a daemon that has the ledger’s settings does not read them again', async () => {
+  const { observing, toldOf } = observe({ ...databases, ledgerSettings: {} }, true)
+  await observing.runOnce()
+  expect(toldOf('begins anew')).toEqual([])
 })
 
 test('the daemon begins anew also while the ledger’s numbers cannot be read', async () => {

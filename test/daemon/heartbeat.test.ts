@@ -7,7 +7,7 @@ import {
   type InstanceTroubles,
 } from '../../src/daemon/heartbeat.ts'
 import { createWakeup } from '../../src/daemon/loop.ts'
-import { type HeartbeatAnswer, heartbeatSilenceMaxMs } from '../../src/ledger/instances.ts'
+import { type HeartbeatAnswer, heartbeatSilenceMaxMs, type InstanceProblem } from '../../src/ledger/instances.ts'
 
 function setup() {
   const state = { nowMs: 0, takesMs: 0, fails: false, dbAheadMs: 0, isClockBack: false }
@@ -114,6 +114,7 @@ const noTroubles: InstanceTroubles = {
   brokenCredentials: null,
   hostFault: null,
   clockLeadMs: 0,
+  host: 'erp-1',
   logFault: null,
 }
 
@@ -128,7 +129,7 @@ test('a difference of more than 5 s between the clocks of host and database is a
   const problems = () => findInstanceProblems({ ...noTroubles, clockLeadMs: heartbeat.clockLeadMs }, 0)
   state.dbAheadMs = 90_000
   await heartbeat.runOnce([])
-  const detail = 'the clock of this host is 90 s behind the database’s'
+  const detail = 'the clock of erp-1 is 90 s behind the database’s'
   expect(problems()).toEqual([{ kind: 'clock_off', part: 'clock', detail }])
   state.dbAheadMs = 4_000
   await heartbeat.runOnce([])
@@ -143,7 +144,6 @@ test('a slow answer does not count as a difference between two clocks', () => {
 
 test('a database clock that was set back is told once, and stands until the times were moved', async () => {
   const { heartbeat, state, warnings } = setup()
-  heartbeat.isClockBack = false
   state.isClockBack = true
   await heartbeat.runOnce([])
   state.isClockBack = false
@@ -167,7 +167,7 @@ test('a problem keeps its age while it stands, and begins anew when it comes bac
       credentials: { broken: () => null },
       host: { fault: () => null },
       log: { fault: () => null },
-      databases: { differences: '' },
+      databases: { differences: '', instance: { host: 'erp-1' } },
     },
     {
       heartbeat: { clockLeadMs: 0 },
@@ -183,4 +183,30 @@ test('a problem keeps its age while it stands, and begins anew when it comes bac
   expect(ages()).toEqual([])
   state.isFailing = true
   expect(ages()).toEqual([['loop_failing', 'capture', 0]])
+})
+
+test('a problem’s text that the database cannot hold does not stop the heartbeat', async () => {
+  const written: (readonly InstanceProblem[])[] = []
+  const heartbeats = {
+    async query(_: string, values: string[]) {
+      const problems = JSON.parse(values.at(-1) ?? '') as InstanceProblem[]
+      written.push(problems)
+      if (problems.some(({ detail }) => detail.includes('’'))) throw Object.assign(new Error('no'), { code: '22P05' })
+      return { rows: [{ beats: 1, hasOrphans: false, isClockBack: false, dbMs: 0, hasLedger: false, ledger: null }] }
+    },
+  }
+  const heartbeat = new Heartbeat({
+    clock: { nowMs: () => 0, stopwatch: () => () => 0 },
+    config: { service: null },
+    log: { warn() {} },
+    databases: {
+      heartbeats,
+      history: { lookFor: () => ({ beats: null, request: null }), note: () => false },
+      instance: { id: 'i', version: '1', host: 'h', settings: {} },
+    },
+    wakeups: { history: createWakeup(), orphans: createWakeup() },
+  } as unknown as ConstructorParameters<typeof Heartbeat>[0])
+  await heartbeat.runOnce([{ kind: 'credentials_broken', part: 'credentials', detail: 'the file’s end', ageMs: 0 }])
+  expect(heartbeat.mayClaim()).toBe(true)
+  expect(written.at(-1)).toMatchObject([{ detail: 'the file?s end' }])
 })

@@ -212,7 +212,7 @@ describe('upkeep', () => {
   test('records without a poll get one at the start, and not in each round', async () => {
     const { upkeep } = setup()
     await loseJob()
-    expect(await upkeep.runOnce()).toBe(60_000)
+    expect(await upkeep.runOnce()).toBe(30_000)
     expect(await ledger.polled()).toHaveLength(1)
     await sql('delete from outboxd_jobs.job')
     await upkeep.runOnce()

@@ -18,7 +18,8 @@ function setup() {
       new Promise<void>((resolve) => {
         drained = resolve
       }),
-    lostClaims: () => Array.from({ length: hand.claims }, () => ({ id: 'claim', submissions: [], sinceMs: 0 })),
+    lostClaims: () =>
+      Array.from({ length: hand.claims }, () => ({ id: 'claim', submissions: [], isTrial: false, sinceMs: 0 })),
     unsettled: () => [record],
     async recoverClaims() {
       if (hand.claims > 0) throw new Error('the database is away')

@@ -13,6 +13,7 @@ import {
   outcomeBatch,
   pauseBackoff,
   setLimit,
+  setSettings,
   type TestDispatch,
   transition,
 } from '../support/ledger.ts'
@@ -92,6 +93,17 @@ describe('a trial by a submission whose daemon dies', () => {
     expect(nameOf(await claimTrial(dispatch))).toBe('nothing')
     await makeTrialDue(operator())
     expect(nameOf(await claimTrial(dispatch))).toBe('submission d')
+  })
+
+  test('is no doubt if UNCERTAIN_POLICY sends the record again by itself, and names the former cause', async () => {
+    await setSettings(ledger.pool, { UNCERTAIN_POLICY: 'resend' })
+    await ledger.capture([{ outboxId: 'a' }])
+    await say(breakerAnswer('submission', '1', refused, randomUUID()))
+    await pass()
+    await claimTrial(dispatch)
+    await pass()
+    await claimTrial(dispatch)
+    expect(await breaker()).toMatchObject({ state: 'open', cause: 'unavailable', doubts: 0, level: 1 })
   })
 
   test('changes nothing if its answer comes after all', async () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Claims } from '../../ledger/claims.ts'
+import type { Claims, OnCommit } from '../../ledger/claims.ts'
 import type { Demand } from '../../ledger/demand.ts'
 import type { Claim, RequestDemand } from '../../model/dispatch.ts'
 import { type Answer, endOfRequest } from '../../model/service.ts'
@@ -44,7 +44,7 @@ export interface DispatchContext {
   log: Pick<DaemonContext['log'], 'error'>
   metrics: { requestWait: { observe(ms: number): void }; tokenExpiry: { set(epochMs: number | null): void } }
   telemetry: Pick<DaemonContext['telemetry'], 'attempted' | 'requestDone'>
-  wakeups: { dispatch: Pick<DaemonContext['wakeups']['dispatch'], 'wake'> }
+  wakeups: Record<'dispatch' | 'orphans', Pick<DaemonContext['wakeups']['dispatch'], 'wake'>>
 }
 
 /** What a round uses, in this order. */
@@ -99,7 +99,7 @@ export class Dispatch implements LoopPart {
     this.#context = context
     this.#stages = stages
     this.#requests = new InFlight(context.wakeups.dispatch.wake)
-    this.#lost = new LostClaims(stages.claims, context.clock.nowMs)
+    this.#lost = new LostClaims(stages.claims)
     this.#runningMs = context.clock.stopwatch()
   }
 
@@ -141,8 +141,15 @@ export class Dispatch implements LoopPart {
     return this.#lost.list()
   }
 
-  recoverClaims(): Promise<void> {
-    return this.#lost.recover()
+  async recoverClaims(): Promise<void> {
+    for (const { submissions, isTrial } of await this.#lost.recover()) {
+      const requestIds = submissions.map(({ requestId }) => requestId)
+      const answers = isTrial ? requestIds.map(unsentTrialAnswer) : []
+      if (requestIds.length > 0)
+        void this.#stages.outcomes.add({ ...emptyOutcome, unsentRequests: requestIds, answers })
+      // Its polls are due again.
+      this.#context.wakeups.orphans.wake()
+    }
   }
 
   /** Resolves when nothing is in flight, and all outcomes are written. */
@@ -213,25 +220,22 @@ export class Dispatch implements LoopPart {
 
   /** @returns how many requests were claimed */
   async #begin(plan: Exclude<RoundPlan, { kind: 'wait' }>, accessToken: string): Promise<number> {
-    const { claims, heartbeat, outcomes } = this.#stages
+    const { claims, heartbeat } = this.#stages
     const ageMs = this.#context.clock.stopwatch()
     const id = randomUUID()
     const hasBeaten = heartbeat.watchHeartbeat()
     const isTrial = plan.kind === 'trial'
-    const onCommit = (taken: readonly Submission[]) => this.#lost.remember(id, taken)
+    const sinceMs = this.#context.clock.nowMs()
+    const onCommit: OnCommit = (submissions) => this.#lost.remember({ id, submissions, isTrial, sinceMs })
     const claim = await (plan.kind === 'trial'
       ? claims.claimTrial(id, onCommit)
       : claims.claim({ id, submissions: plan.submissions, polls: plan.polls, rarePolls: plan.rarePolls }, onCommit))
     const claimed = claim.submissions.length + claim.polls.length + (claim.question === null ? 0 : 1)
     this.#free -= claimed
+    // After a gap of the heartbeat the claim counts as lost.
     if (hasBeaten()) {
       this.#lost.forget(id)
       this.#sendSubmissions(claim, { isTrial, accessToken, ageMs }, hasBeaten)
-    } else if (claim.submissions.length > 0) {
-      // A claim that took too long counts as lost: the next round requeues its records unsent.
-      const requestIds = claim.submissions.map(({ requestId }) => requestId)
-      const answers = isTrial ? requestIds.map(unsentTrialAnswer) : []
-      void outcomes.add({ ...emptyOutcome, unsentRequests: requestIds, answers })
     }
     this.#sendGets(claim, { isTrial, accessToken, ageMs })
     return claimed

@@ -54,7 +54,9 @@ export class InFlight {
 /** A claim whose COMMIT was not answered in time. None of its records was or will be sent. */
 export interface LostClaim {
   id: string
-  submissions: readonly Submission[]
+  submissions: readonly (Submission & { requestId: string })[]
+  /** True if it is the trial of the breaker. */
+  isTrial: boolean
   sinceMs: number
 }
 
@@ -65,15 +67,13 @@ export interface LostClaim {
 export class LostClaims {
   readonly #lost = new Map<string, LostClaim>()
   readonly #claims: Pick<Claims, 'requeueUnsentClaim'>
-  readonly #nowMs: () => number
 
-  constructor(claims: Pick<Claims, 'requeueUnsentClaim'>, nowMs: () => number) {
+  constructor(claims: Pick<Claims, 'requeueUnsentClaim'>) {
     this.#claims = claims
-    this.#nowMs = nowMs
   }
 
-  remember(id: string, submissions: readonly Submission[]): void {
-    this.#lost.set(id, { id, submissions, sinceMs: this.#nowMs() })
+  remember(claim: LostClaim): void {
+    this.#lost.set(claim.id, claim)
   }
 
   forget(id: string): void {
@@ -88,8 +88,14 @@ export class LostClaims {
     return [...this.#lost.values()]
   }
 
-  /** Queues the records of these claims again, as far as the fate of the claims is known. */
-  async recover(): Promise<void> {
-    for (const id of [...this.#lost.keys()]) if (await this.#claims.requeueUnsentClaim(id)) this.#lost.delete(id)
+  /** Queues the records of these claims again, as far as the fate of the claims is known. @returns those claims */
+  async recover(): Promise<LostClaim[]> {
+    const recovered: LostClaim[] = []
+    for (const claim of this.list()) {
+      if (!(await this.#claims.requeueUnsentClaim(claim.id))) continue
+      this.#lost.delete(claim.id)
+      recovered.push(claim)
+    }
+    return recovered
   }
 }

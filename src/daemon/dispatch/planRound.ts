@@ -25,7 +25,7 @@ export interface InstanceState {
 /** The longest wait until this instance notices what other instances and operators did. */
 export const roundWaitMaxMs = 1_000
 
-/** The wait if nothing is planned. An instance that captures a record wakes its own dispatcher. */
+/** The wait if nothing is planned. An instance that captures a record wakes its own dispatch. */
 export const idleWaitMs = 2_000
 
 /**

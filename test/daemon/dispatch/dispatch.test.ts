@@ -68,6 +68,7 @@ function setup(
     token: { kind: 'token', accessToken: 'token' } as TokenVerdict,
     statementFails: null as Error | null,
     claimFails: null as Error | null,
+    trialFails: null as Error | null,
     othersAreQuicker: false,
     mayClaim: true,
     claimTakesMs: 0,
@@ -114,7 +115,7 @@ function setup(
     log: { error: (_, fields) => failed.push(fields?.error) },
     metrics: { requestWait: { observe() {} }, tokenExpiry: { set() {} } },
     telemetry: { attempted() {}, requestDone() {} },
-    wakeups: { dispatch: { wake: () => onRoom() } },
+    wakeups: { dispatch: { wake: () => onRoom() }, orphans: { wake() {} } },
   }
   const dispatcher = new Dispatch(context, {
     demand: {
@@ -155,39 +156,39 @@ function setup(
         claims.push(request)
         if (state.statementFails) throw state.statementFails
         state.nowMs += state.claimTakesMs
-        onCommit([])
+        const next = () => submission({ id: String(++ids) })
+        const submissions = Array.from({ length: Math.min(request.submissions, ledger.ready) }, () => ({
+          ...next(),
+          requestId: nextRequest(),
+          waitedMs: 7,
+        }))
+        onCommit(submissions)
         if (state.claimFails) throw state.claimFails
         if (state.becomesSilent) state.mayClaim = false
         if (state.beatsAfterGap) state.heartbeatGaps += 1
-        if (state.othersAreQuicker) [ledger.ready, ledger.due] = [0, 0]
-        const submissions = Math.min(request.submissions, ledger.ready)
-        const polls = Math.min(request.polls, ledger.due)
-        ledger.ready -= submissions
-        ledger.due -= polls
-        ledger.free -= submissions + polls
-        const next = () => submission({ id: String(++ids) })
-        return {
-          submissions: Array.from({ length: submissions }, () => ({
-            ...next(),
-            requestId: nextRequest(),
-            waitedMs: 7,
-          })),
-          polls: Array.from({ length: polls }, () => {
-            const polled = next()
-            return { submission: polled, poll: { requestId: nextRequest(), claimId: request.id } }
-          }),
-          question: null,
-          mayLeave: deadline(),
+        if (state.othersAreQuicker) {
+          ;[ledger.ready, ledger.due] = [0, 0]
+          return { submissions: [], polls: [], question: null, mayLeave: deadline() }
         }
+        const polls = Array.from({ length: Math.min(request.polls, ledger.due) }, () => {
+          const polled = next()
+          return { submission: polled, poll: { requestId: nextRequest(), claimId: request.id } }
+        })
+        ledger.ready -= submissions.length
+        ledger.due -= polls.length
+        ledger.free -= submissions.length + polls.length
+        return { submissions, polls, question: null, mayLeave: deadline() }
       },
       async claimTrial(id, onCommit): Promise<Claim> {
         trials += 1
         const kind = state.othersAreQuicker ? 'none' : ledger.trial
-        onCommit([])
-        if (state.becomesSilent) state.mayClaim = false
         const next = () => submission({ id: String(++ids) })
+        const submissions = kind === 'submission' ? [{ ...next(), requestId: nextRequest(), waitedMs: 7 }] : []
+        onCommit(submissions)
+        if (state.trialFails) throw state.trialFails
+        if (state.becomesSilent) state.mayClaim = false
         return {
-          submissions: kind === 'submission' ? [{ ...next(), requestId: nextRequest(), waitedMs: 7 }] : [],
+          submissions,
           polls: kind === 'poll' ? [{ submission: next(), poll: { requestId: nextRequest(), claimId: id } }] : [],
           question:
             kind === 'question' ? { requestId: nextRequest(), resource: 'data', transactionId: 'tx-of-last' } : null,
@@ -440,6 +441,7 @@ describe('a trial', () => {
     const { dispatcher, state, settled, onWire } = setup({ ready: 50, ...due, trial: 'submission' })
     state.becomesSilent = true
     await dispatcher.runOnce()
+    await dispatcher.runOnce()
     expect(onWire).toEqual([])
     expect(settled).toMatchObject([
       { unsentRequests: ['request 1'], answers: [{ requestId: 'request 1', sign: { kind: 'unknown' } }] },
@@ -506,6 +508,18 @@ describe('a service that hangs', () => {
 })
 
 describe('a claim whose answer was lost', () => {
+  test('of a trial is no doubt: the trial never left', async () => {
+    const due = { breaker: { leftMs: -1, hasGetWorked: false } }
+    const { dispatcher, state, settled } = setup({ ready: 1, ...due, trial: 'submission' })
+    state.trialFails = new Error('connection lost')
+    await expect(dispatcher.runOnce()).rejects.toThrow('lost')
+    expect(settled).toEqual([])
+    await dispatcher.recoverClaims()
+    expect(settled).toMatchObject([
+      { unsentRequests: ['request 1'], answers: [{ requestId: 'request 1', sign: { kind: 'unknown' } }] },
+    ])
+  })
+
   test('is given back before the next claim', async () => {
     const { dispatcher, state, claims, unclaimed, onWire } = setup({ ready: 1 })
     state.claimFails = new Error('connection lost')
@@ -532,7 +546,7 @@ describe('a claim whose answer was lost', () => {
     expect(unclaimed).toEqual([claims[0]?.id, claims[0]?.id])
     expect(onWire).toHaveLength(1)
     expect(dispatcher.holds({ id: 'any', claimId: claims[0]?.id ?? '' })).toBe(true)
-    expect(dispatcher.lostClaims()).toEqual([{ id: claims[0]?.id, submissions: [], sinceMs: 0 }])
+    expect(dispatcher.lostClaims()).toMatchObject([{ id: claims[0]?.id, submissions: [{ id: '1' }], sinceMs: 0 }])
     state.knownWhatBecame = true
     await dispatcher.recoverClaims()
     expect(dispatcher.holds({ id: 'any', claimId: claims[0]?.id ?? '' })).toBe(false)
@@ -563,9 +577,9 @@ describe('an instance that others may soon count as dead', () => {
     state.becomesSilent = true
     await dispatcher.runOnce()
     expect([claims.length, onWire.length]).toEqual([1, 0])
-    expect(settled).toMatchObject([{ unsentRequests: ['request 1'] }])
     await dispatcher.runOnce()
     expect(unclaimed).toEqual([claims[0]?.id])
+    expect(settled).toMatchObject([{ unsentRequests: ['request 1'], answers: [] }])
 
     const other = setup({ ready: 1 })
     await other.dispatcher.runOnce()

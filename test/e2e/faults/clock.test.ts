@@ -9,7 +9,7 @@ import { setup } from './harness.ts'
 
 const hour = 3_600_000
 
-test("the database's clock is set back an hour: requests and due times follow", async () => {
+test("the database's clock is set back an hour: all is completed", async () => {
   await using harness = await setup({ processingTime: 'constant:1' })
   await harness.start({ RATE_LIMIT_REQUESTS: '8', RATE_LIMIT_WINDOW_SECONDS: '2' })
   const markers = Array.from({ length: 10 }, (_, n) => `clock${n}-`)
