@@ -266,7 +266,7 @@ test.concurrent('with --keep, console, daemon and sandbox answer until Ctrl-C, a
     DATABASE_URL: 'postgres://not-mine/x',
   })
   expect(out).not.toContain('not-mine')
-  expect(await (await fetch(consoleUrl)).text()).toContain('2 records need attention')
+  expect(await (await fetch(consoleUrl)).text()).toContain('2 records need you')
   expect(await isUp(`${daemonUrl}/metrics`)).toBe(true)
   expect(await isUp(`${sandboxUrl}/_sandbox/ledger`)).toBe(true)
   program.signal('SIGINT')

@@ -24,17 +24,19 @@ import {
   untrustedParagraphHtml,
   untrustedTextHtml,
 } from '../html/elements.ts'
-import { type HtmlValue, html } from '../html/html.ts'
+import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
 import { type Page, renderPage } from '../html/layout.ts'
 import { recordTable } from '../records/recordTable.ts'
 import type { RecordPageData } from './readRecord.ts'
 import { actionsHtml } from './resolvePage.ts'
 import { maskText, valuesSection } from './valuesHtml.ts'
 
+const nameMaxChars = 60
+
 export function renderRecordPage(view: RecordPageData, viewer: Viewer, version: string, areValuesShown: boolean): Page {
   const { detail } = view
   const live = { path: `/records/${detail.id}/version`, version }
-  const name = cutAndEscapeText(detail.key ?? `row ${detail.outboxId}`, 60)
+  const name = cutAndEscapeText(detail.key ?? `row ${detail.outboxId}`, nameMaxChars)
   const row = detail.key === null ? '' : html`row ${untrustedTextHtml(detail.outboxId, 60)}, `
   const heading = html`<div class="head" id="head" data-live><h1><bdi>${name}</bdi> ${stateBadge(detail.state)}</h1>
 <p class="quiet">${row}${untrustedTextHtml(detail.type, 40)}${
@@ -88,15 +90,15 @@ const sentence = (words: string) => `${capitalize(words)}${/[.!?]$/.test(words) 
 const blockerLink = ({ outboxId }: { outboxId: string }) =>
   html`<p><a href="/records/${encodeURIComponent(`outbox:${outboxId}`)}">outbox:${untrustedTextHtml(outboxId, 60)}</a></p>`
 
-/** The page says these above. */
-const namedAbove = new Set(['outbox row', 'type', 'key', 'error'])
-
-const facts = ({ detail }: RecordPageData) =>
-  descriptionListHtml(
-    submissionDetailRows(detail)
-      .filter(([name]) => !namedAbove.has(name))
-      .map(([name, fact]) => [capitalize(name), factHtml(fact, detail.nowMs)]),
-  )
+/** Without those that the page says above. */
+function facts({ detail, explanation }: RecordPageData): HtmlPart {
+  const above: Partial<Record<string, SubmissionDetailValue | null>> = {
+    ...{ 'outbox row': detail.outboxId, type: detail.type, error: explanation.why },
+    key: detail.key === cutAndEscapeText(detail.key ?? '', nameMaxChars) ? detail.key : null,
+  }
+  const rest = submissionDetailRows(detail).filter(([name, fact]) => above[name] !== fact)
+  return descriptionListHtml(rest.map(([name, fact]) => [capitalize(name), factHtml(fact, detail.nowMs)]))
+}
 
 const factHtml = (fact: SubmissionDetailValue, nowMs: number): HtmlValue =>
   typeof fact === 'string'

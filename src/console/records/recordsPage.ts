@@ -46,14 +46,11 @@ export function addRecordsRoutes(
 ): void {
   const versions = new SharedVersions(parts.clock)
   const readFiles = shareRecentRead(parts.clock, filesAgeMs, async () => readMappingFiles(parts.config))
-  /** @returns null for a list that is not live: a search by text is logged each time, and causes are expensive */
-  const readLive = async (query: RecordsQuery) => {
+  /** '' for a list that is not live: a search by text is logged each time, and causes are expensive. */
+  const readVersion = async (query: RecordsQuery) => {
     const read = readFilters(query, changes, parts.clock.nowMs())
-    if (read.kind === 'invalid' || read.containing !== null || query.byCause) return null
-    return {
-      list: await readList(parts, query, read.filter, read.limit),
-      warnings: await readSkippedRows(parts, query),
-    }
+    if (read.kind === 'invalid' || read.containing !== null || query.byCause) return ''
+    return listVersion(await readList(parts, query, read.filter, read.limit), await readSkippedRows(parts, query))
   }
 
   app.get<{ Querystring: FormFields }>(
@@ -61,11 +58,7 @@ export function addRecordsRoutes(
     { config: { isPolled: true } },
     async ({ query: fields }) => {
       const query = toRecordsQuery(fields)
-      const read = async () => {
-        const now = await readLive(query)
-        return now === null ? '' : listVersion(now.list, now.warnings)
-      }
-      return { version: await versions.get(recordsPath(query), read) }
+      return { version: await versions.get(recordsPath(query), () => readVersion(query)) }
     },
   )
 
