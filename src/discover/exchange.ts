@@ -1,6 +1,8 @@
 import { isSuccessStatus, type NoAnswerCause } from '../model/service.ts'
-import { readRateRemaining } from '../service/client.ts'
-import { isServiceErrorCode, readAcceptance, tokenResponseSchema } from '../service/responses.ts'
+import type { Resource } from '../resources.ts'
+import { readLocationId, readRateRemaining } from '../service/client.ts'
+import { namesIdInLocation } from '../service/readAnswer.ts'
+import { isServiceErrorCode, readAcceptance, readIdInSubmitAnswer, tokenResponseSchema } from '../service/responses.ts'
 
 /** Holds secrets until `maskExchanges` has hidden them. */
 export interface Exchange {
@@ -48,11 +50,25 @@ export const isRefusalOfRequestItself = (seen: ParsedAnswer): boolean =>
 export const isThrottled = (seen: ParsedAnswer): boolean =>
   seen.kind === 'response' && seen.status === 429 && !isServiceErrorCode(seen.code)
 
-export function whyAnswerIsUnusable(seen: ParsedAnswer): string | null {
+/** Says why an answer shows nothing about the request; null if the answer may be judged. */
+export function whyAnswerIsUnusable(seen: ParsedAnswer, method: Exchange['method'] = 'GET'): string | null {
   if (seen.kind === 'no-answer') return describeAnswer(seen)
+  if (method === 'POST' && isFromElsewhere(seen))
+    return `something other than the service answered a POST: ${describeAnswer(seen)}`
   if (isServiceErrorCode(seen.code) || !(seen.status >= 500 || [401, 407, 408, 429].includes(seen.status))) return null
   return `${seen.status} without a code of the service says nothing about the request: ${describeAnswer(seen)}`
 }
+
+/** True for a redirect, or a success with a text that is not JSON. A success without a body is the service's own. */
+const isFromElsewhere = ({ status, json, text }: Response): boolean =>
+  (status >= 300 && status < 400) || (status < 300 && json === undefined && text.trim() !== '')
+
+/** True for a page, or a 503 without the service's code: a proxy may answer every request so. */
+export const mayBeMaintenance = (seen: ParsedAnswer): boolean =>
+  seen.kind === 'response' &&
+  !isServiceErrorCode(seen.code) &&
+  (seen.status === 503 ||
+    (/^\s*<(!doctype|html|h1|body|head|title)/i.test(seen.text) && (isSuccess(seen) || seen.status >= 500)))
 
 export const jsonOf = (seen: ParsedAnswer): unknown => (seen.kind === 'response' ? seen.json : undefined)
 
@@ -70,6 +86,13 @@ export function rateLimitRemainingOf(seen: ParsedAnswer): number | null {
 export function transactionStatusIn({ answer }: Exchange): string | null {
   const status = isSuccess(answer) ? fieldOf(jsonOf(answer), 'status') : undefined
   return typeof status === 'string' ? status : null
+}
+
+/** The id in the answer to a POST, or in its Location, as the daemon reads it. */
+export function submittedIdIn(resource: Resource, { origin, path, answer }: Exchange): string | null {
+  if (answer.kind !== 'response' || !isSuccess(answer)) return null
+  const id = readIdInSubmitAnswer(resource, answer.json)
+  return id ?? (namesIdInLocation(answer.status) ? readLocationId(answer.headers.location, origin + path, null) : null)
 }
 
 export function accessTokenIn(seen: ParsedAnswer): string | null {

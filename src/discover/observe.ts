@@ -1,5 +1,5 @@
 import { type Resource, serviceResources } from '../resources.ts'
-import { readAcceptance, readIdInSubmitAnswer } from '../service/responses.ts'
+import { readAcceptance } from '../service/responses.ts'
 import {
   type AnsweredExchange,
   describeAnswer,
@@ -8,6 +8,7 @@ import {
   jsonOf,
   type ParsedAnswer,
   statusAndCodeText,
+  submittedIdIn,
   transactionStatusIn,
 } from './exchange.ts'
 import { CannotAsk, NoUsableAnswer, type QuestionContext } from './question.ts'
@@ -101,7 +102,7 @@ export async function followTwoTransactions(
   const { path, idField } = serviceResources[resource]
   const lives: { own: string; polls: AnsweredExchange[] }[] = []
   for (let i = 0; i < 2; i++) {
-    const id = readIdInSubmitAnswer(resource, jsonOf((await submit()).answer))
+    const id = submittedIdIn(resource, await submit())
     if (id === null) throw new CannotAsk(`the answer to a test record has no ${idField}`)
     const own = `${path}/${encodeURIComponent(id)}`
     lives.push({ own, polls: [await parts.get(own)] })

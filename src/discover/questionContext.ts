@@ -1,7 +1,17 @@
+import { randomUUID } from 'node:crypto'
 import type { DiscoverConfig } from '../config.ts'
+import { serviceResources } from '../resources.ts'
 import { requestHeaders, splitBaseUrl } from '../service/client.ts'
 import { isServiceErrorCode } from '../service/responses.ts'
-import { type AnsweredExchange, accessTokenIn, type Exchange, whyAnswerIsUnusable } from './exchange.ts'
+import {
+  type AnsweredExchange,
+  accessTokenIn,
+  describeAnswer,
+  type Exchange,
+  isSuccess,
+  mayBeMaintenance,
+  whyAnswerIsUnusable,
+} from './exchange.ts'
 import { tokenSample } from './judges/token.ts'
 import { NoUsableAnswer, type QuestionOptions, type RequestHeaders, type Sample } from './question.ts'
 import { Sender, type SenderDeps } from './sender.ts'
@@ -17,6 +27,9 @@ interface ApiCall {
 }
 
 const triesMax = 3
+/** A proxy's page of maintenance is waited out for this long. */
+const maintenanceMaxMs = 60_000
+const maintenanceLookMs = 2_000
 const betweenTriesMs = 300
 const tokenRenewalsMax = 20
 
@@ -62,16 +75,49 @@ export class QuestionContext {
   async #callUntilAnswered(request: ApiCall): Promise<AnsweredExchange> {
     for (let tries = 1; ; tries++) {
       const exchange = await this.call(request)
-      const why = whyAnswerIsUnusable(exchange.answer)
+      const why = whyAnswerIsUnusable(exchange.answer, request.method)
       if (why === null) return exchange as AnsweredExchange
-      const isTrouble = exchange.answer.kind === 'no-answer' || exchange.answer.status >= 500
+      const isTrouble =
+        exchange.answer.kind === 'no-answer' || exchange.answer.status >= 500 || isSuccess(exchange.answer)
       if (!isTrouble || tries === triesMax) throw new NoUsableAnswer(why)
       await this.waitMs(betweenTriesMs)
     }
   }
 
-  /** Returns any answer, even a 5xx. Renews the shared token if it has ended. */
+  /** Returns any answer, even a 5xx. Waits while the whole service is in maintenance. */
   async call(request: ApiCall): Promise<Exchange> {
+    const exchange = await this.#callWithLivingToken(request)
+    if (request.beyondLimit || !mayBeMaintenance(exchange.answer) || !this.#hasWorked()) return exchange
+    return (await this.#waitOutMaintenance()) ? this.#callWithLivingToken(request) : exchange
+  }
+
+  #hasWorked(): boolean {
+    return this.exchanges.some(
+      ({ accessToken, answer }) => accessToken !== null && answer.kind === 'response' && !mayBeMaintenance(answer),
+    )
+  }
+
+  /**
+   * Asks for an unknown transaction until that is answered without maintenance.
+   * @returns false if only the request was answered so, and not the whole service
+   */
+  async #waitOutMaintenance(): Promise<boolean> {
+    const untilMs = this.nowMs() + maintenanceMaxMs
+    const look = () =>
+      this.#callWithLivingToken({ method: 'GET', path: `${serviceResources.data.path}/${randomUUID()}` })
+    let isLast = false
+    for (let looks = 0; ; looks++) {
+      const { answer } = await look()
+      if (!mayBeMaintenance(answer)) return looks > 0
+      if (isLast)
+        this.sender.stop(`the service was in maintenance for ${maintenanceMaxMs / 1_000} s: ${describeAnswer(answer)}`)
+      isLast = this.nowMs() + maintenanceLookMs > untilMs
+      await this.waitMs(maintenanceLookMs)
+    }
+  }
+
+  /** Renews the shared token if it has ended. */
+  async #callWithLivingToken(request: ApiCall): Promise<Exchange> {
     if (request.accessToken !== undefined) return this.#callAs(request.accessToken, request)
     const exchange = await this.#callAs(await this.sharedToken(), request)
     if (!hasTokenEnded(exchange, this.exchanges) || this.#renewals >= tokenRenewalsMax) return exchange
@@ -132,11 +178,15 @@ export class QuestionContext {
 
 /** A token that never worked is not worth renewing. */
 function hasTokenEnded({ accessToken, answer }: Exchange, exchanges: readonly Exchange[]): boolean {
-  if (answer.kind === 'no-answer' || answer.status !== 401 || isServiceErrorCode(answer.code)) return false
+  if (answer.kind === 'no-answer' || !isRefusalOfToken(answer.status) || isServiceErrorCode(answer.code)) return false
   return exchanges.some(
     (each) =>
       each.accessToken === accessToken &&
       each.answer.kind === 'response' &&
-      ![401, 403, 429].includes(each.answer.status),
+      ![403, 429].includes(each.answer.status) &&
+      !isRefusalOfToken(each.answer.status),
   )
 }
+
+/** A redirect leads to a page to sign in. */
+const isRefusalOfToken = (status: number): boolean => status === 401 || (status >= 300 && status < 400)

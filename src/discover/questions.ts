@@ -70,6 +70,7 @@ const texts = {
     'whether other clients are noticed',
     'all, some or none',
   ],
+  'server-errors': ['7.1', 'Is a record stored although it got a 5xx?', 'SERVER_ERRORS', 'as SERVER_ERRORS says'],
   'error-body': [
     '7',
     'Does the daemon find error codes?',
@@ -116,6 +117,7 @@ const askings: Record<keyof typeof texts, Asking> = {
   'rate-limit': ofCounts(limit.askRateLimit),
   'rate-throttled': ofCounts(limit.askWhetherThrottledRequestsUseLimit),
   'rate-header': harmless(limitHeader.askWhichAnswersHaveRateHeader),
+  'server-errors': ofRecords(refusals.askWhetherFailedRequestsAreStored),
   'error-body': harmless(refusals.askWhetherErrorCodesAreRead),
 }
 

@@ -6,7 +6,6 @@ import { parseAndMaskJson } from '../service/readJson.ts'
 import { findAnyErrorCode } from '../service/responses.ts'
 import {
   accessTokenIn,
-  describeAnswer,
   type Exchange,
   endedAtMs,
   formatMsOrSeconds,
@@ -38,7 +37,7 @@ export interface SenderDeps {
   signal: AbortSignal
 }
 
-/** After this many requests in a row without an answer, or with a 503, nothing more is sent. */
+/** After this many requests in a row without an answer, nothing more is sent. */
 const unansweredMax = 3
 /** If a request is let in this long after a 429, a limit with a shorter window caused the 429. */
 export const shortThrottleWaitMs = 2_500
@@ -51,8 +50,8 @@ type Request = Omit<HttpRequest, 'mayLeave'> & {
 }
 
 /**
- * Sends requests, each counted by the budget. Repeats a request after a 429. Stops for good if the service is down or silent,
- * or if another server answers.
+ * Sends requests, each counted by the budget. Repeats a request after a 429. Stops for good if the service is down or
+ * silent.
  */
 export class Sender {
   purpose = ''
@@ -76,19 +75,14 @@ export class Sender {
   async send(request: Request): Promise<Exchange> {
     const exchange = await this.#sendUntilLetIn(request)
     const { answer } = exchange
-    const isDown = saysDown(answer)
-    this.#unanswered = answer.kind === 'no-answer' || isDown ? this.#unanswered + 1 : 0
+    this.#unanswered = answer.kind === 'no-answer' ? this.#unanswered + 1 : 0
     if (answer.kind === 'no-answer') {
       if (this.#unanswered >= unansweredMax)
         this.#end(`${unansweredMax} requests in a row were not answered: ${answer.detail}`)
       return exchange
     }
-    if (isDown) {
-      const why = 'the service says that it is down (E003): ask again when the service is up'
-      if (answer.code === 'E003' || this.#unanswered >= unansweredMax) this.stop(why)
-      throw new QuestionsStopped(why)
-    }
-    if (isElsewhere(exchange)) this.#end(`something other than the service answered a POST: ${describeAnswer(answer)}`)
+    if (answer.status >= 400 && answer.code === 'E003')
+      this.#end('the service says that it is down (E003): ask again when the service is up')
     return exchange
   }
 
@@ -163,19 +157,6 @@ export class Sender {
     return exchange
   }
 }
-
-const saysDown = (seen: ParsedAnswer) =>
-  seen.kind === 'response' &&
-  seen.status >= 400 &&
-  (seen.code === 'E003' || (seen.status === 503 && seen.code === null))
-
-/** True if a POST to the API got a redirect, or a success without JSON. */
-const isElsewhere = ({ method, accessToken, answer }: Exchange) =>
-  method === 'POST' &&
-  accessToken !== null &&
-  answer.kind === 'response' &&
-  answer.status < 400 &&
-  answer.json === undefined
 
 function seenOf(answer: HttpAnswer): ParsedAnswer {
   if (answer.kind === 'no-answer') return answer

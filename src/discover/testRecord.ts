@@ -2,8 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { type Resource, serviceResources } from '../resources.ts'
 import { idempotencyKeyHeader } from '../service/client.ts'
 import { textOrDigitsOf } from '../service/readJson.ts'
-import { readIdInSubmitAnswer } from '../service/responses.ts'
-import { type AnsweredExchange, describeAnswer, isObject, isSuccess, jsonOf, type ParsedAnswer } from './exchange.ts'
+import {
+  type AnsweredExchange,
+  describeAnswer,
+  type Exchange,
+  isObject,
+  type ParsedAnswer,
+  submittedIdIn,
+} from './exchange.ts'
 import { isAcceptedRecord, type Observation, observeTwice, sendAgainIfEarlierAttemptArrived } from './observe.ts'
 import {
   CannotAsk,
@@ -145,8 +151,7 @@ export const observeChangedTestRecord = (parts: QuestionContext, change: RecordC
     () => submitTestRecord(parts),
   )
 
-export const transactionIdIn = ({ answer }: { answer: ParsedAnswer }): string | null =>
-  isSuccess(answer) ? readIdInSubmitAnswer('data', jsonOf(answer)) : null
+export const transactionIdIn = (exchange: Exchange): string | null => submittedIdIn('data', exchange)
 
 export interface ShapeSearchResult<Shape> {
   /** Null if the service refused all shapes. */

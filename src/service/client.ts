@@ -162,7 +162,7 @@ function answerFrom(
     // Redacts before cutting, because a cut could leave half a token.
     excerpt: boundText(redactAndBoundText(shown, hidden), textCharsMax.excerpt),
     code: findAnyErrorCode(status, json, text),
-    locationId: address === null ? null : locationId(headers.location, address, hidden),
+    locationId: address === null ? null : readLocationId(headers.location, address, hidden),
     hasRepeatedJsonKey: repeatsKey,
     retryAfterMs: readRetryAfterMs(headers, nowMs),
     rateRemaining: readRateRemaining(headers),
@@ -200,7 +200,7 @@ function redirectTo(status: number, headers: Record<string, string>): string | n
  * Returns the last part of a Location at the service, if it may be an id: it has a digit and is not in the requested
  * address. The daemon never follows a Location.
  */
-function locationId(location: string | undefined, address: string, secrets: RegExp | null): string | null {
+export function readLocationId(location: string | undefined, address: string, secrets: RegExp | null): string | null {
   const url = location === undefined ? null : URL.parse(location, address)
   const asked = new URL(address)
   if (url === null || url.origin !== asked.origin) return null

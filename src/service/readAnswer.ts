@@ -56,7 +56,8 @@ function read(answer: Answer, resource: Resource, pause: PauseToRaise | null): A
       summary: answer.detail,
     }
   const success = isSuccessStatus(answer.status)
-  const id = readIdInSubmitAnswer(resource, answer.json)
+  const id =
+    readIdInSubmitAnswer(resource, answer.json) ?? (namesIdInLocation(answer.status) ? answer.locationId : null)
   return {
     submittedId: success ? id : null,
     acceptance: readAcceptance(answer.json, answer.code),
@@ -66,6 +67,9 @@ function read(answer: Answer, resource: Resource, pause: PauseToRaise | null): A
     summary: describeAnswer(answer),
   }
 }
+
+/** Location is the address of what was created, or of its status (RFC 9110, 15.3.2 and 15.3.3). */
+export const namesIdInLocation = (status: number): boolean => status === 201 || status === 202
 
 const outcomesWithoutAnswer = { timeout: 'timeout', network: 'network', suspended: 'timeout', host: 'network' } as const
 

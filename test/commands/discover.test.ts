@@ -144,8 +144,8 @@ test('--save writes each exchange, without token and secret', async () => {
     '002-a-question-for-an-unknown-transaction.txt',
     '003-a-test-record.txt',
     '004-submission.txt',
-    '005-bad-token.txt',
-    '006-bad-token.txt',
+    '005-a-false-token.txt',
+    '006-a-false-token.txt',
     'discover.har',
   ])
   const texts = names.map((name) => readFileSync(join(dir, name), 'utf8'))

@@ -20,6 +20,30 @@ export interface ForeignChoices {
   countsIds?: boolean
   /** A limit that refills gradually, with X-RateLimit-Remaining. */
   bucket?: { size: number; perSecond: number }
+  /** The answer to an id that the service does not know. */
+  unknownId?: { status: number; body: object }
+  /** Every path that it does not know gets 403, as from some gateways. */
+  forbidsUnknownPaths?: boolean
+  /** The answer to a POST has no body; its id is in Location, or nowhere. */
+  bare?: { status: number; location: boolean }
+  /** From this call on, every answer is a page with this status for a while. */
+  maintenance?: { fromCall: number; forMs: number; status: number }
+  /** A token that is not valid gets a redirect to a page to sign in. */
+  redirectsToSignIn?: boolean
+  /** The header that holds the key, by default `idempotency-key`. */
+  keyHeader?: string
+  /** A key is recognised only this long after it came. */
+  keyKnownAfterMs?: number
+  /** data.order_date is required, and may be any text. */
+  dateRequired?: boolean
+  /** The refusal of a long field2 says how long it may be. */
+  saysLength?: boolean
+}
+
+interface Reply {
+  status: number
+  body: object | string
+  headers?: Record<string, string>
 }
 
 interface Stored {
@@ -32,16 +56,17 @@ interface Stored {
 export async function startForeignService(choices: ForeignChoices) {
   const tokens = new Set<string>()
   const stored = new Map<string, Stored>()
+  let [calls, maintenanceUntilMs] = [0, 0]
   const keys = new Map<string, Stored>()
   let arrivals: number[] = []
   const counts = { limited: 0, taken: 0 }
 
-  const refuse = (status: number, error: string) => ({
+  const refuse = (status: number, error: string): Reply => ({
     status,
     body: { error: { message: error, code: codeIn(error) } },
   })
 
-  async function answer(request: IncomingMessage) {
+  async function answer(request: IncomingMessage): Promise<Reply> {
     const { method, url = '', headers } = request
     const sent = await text(request)
     if (url === '/oauth/token') {
@@ -51,12 +76,21 @@ export async function startForeignService(choices: ForeignChoices) {
       tokens.add(token)
       return { status: 200, body: { access_token: token, token_type: 'Bearer', expires_in: 3600 } }
     }
-    if (!tokens.has(headers.authorization?.slice(7) ?? '')) return refuse(401, 'token not valid')
+    calls++
+    if (choices.maintenance && calls === choices.maintenance.fromCall)
+      maintenanceUntilMs = performance.now() + choices.maintenance.forMs
+    if (choices.maintenance && performance.now() < maintenanceUntilMs)
+      return { status: choices.maintenance.status, body: '<!doctype html><h1>We will be back soon</h1>' }
+    if (!tokens.has(headers.authorization?.slice(7) ?? ''))
+      return choices.redirectsToSignIn
+        ? { status: 302, body: '<h1>Sign in</h1>', headers: { location: '/login' } }
+        : refuse(401, 'token not valid')
     if (choices.limit && !letIn(choices.limit)) return refuse(429, 'slow down')
     if (choices.bucket && !drip()) return refuse(429, 'slow down')
     const [, , , kind = '', id] = url.split('/')
-    if (kind !== 'data' && kind !== 'orders') return refuse(404, 'nothing here')
-    return method === 'POST' ? submit(kind, sent, headers['idempotency-key']) : read(decodeURIComponent(id ?? ''))
+    if (kind !== 'data' && kind !== 'orders') return refuse(choices.forbidsUnknownPaths ? 403 : 404, 'nothing here')
+    const key = headers[choices.keyHeader ?? 'idempotency-key']
+    return method === 'POST' ? submit(kind, sent, key) : read(decodeURIComponent(id ?? ''))
   }
 
   const ownId = (n: number) => (choices.countsIds ? `T${n + 1}` : `T-${String(1_000 + n).padStart(8, '0')}`)
@@ -83,18 +117,20 @@ export async function startForeignService(choices: ForeignChoices) {
     return true
   }
 
-  function submit(kind: string, sent: string, key: string | string[] | undefined) {
+  function submit(kind: string, sent: string, key: string | string[] | undefined): Reply {
     if (choices.demandsUuid && !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(String(key)))
       return refuse(400, 'header idempotency-key has to be a UUID')
     const known = keys.get(String(key))
-    if (known !== undefined) return refuse(409, 'E002 this key was used')
+    if (known !== undefined && performance.now() - known.sinceMs >= (choices.keyKnownAfterMs ?? 0))
+      return refuse(409, 'E002 this key was used')
     const body = parsed(sent)
     const customer = String(body?.customerId ?? '')
     const isKnown = kind === 'orders' ? !customer.startsWith('00000000') : customer !== 'NOBODY'
     if (customer === '' || (kind === 'data' && [...customer].length > 10)) return refuse(400, 'customerId is not right')
     if (kind === 'orders' && !Array.isArray(body?.items)) return refuse(400, 'items are missing')
     if (kind === 'data' && String(body?.data?.field2 ?? '').length > (choices.field2Max ?? Number.POSITIVE_INFINITY))
-      return refuse(400, 'field2 is too long')
+      return refuse(400, `field2 is too long${choices.saysLength ? `, at most ${choices.field2Max} characters` : ''}`)
+    if (choices.dateRequired && kind === 'data' && !body?.data?.order_date) return refuse(400, 'order_date is missing')
     if (kind === 'data' && typeof body?.data?.field2 !== 'string') return refuse(400, 'field2 is missing')
     if (!isKnown) return refuse(400, 'E001 customer is not known')
     const record = {
@@ -103,17 +139,22 @@ export async function startForeignService(choices: ForeignChoices) {
       body,
     }
     stored.set(record.id, record)
-    if (key !== undefined) keys.set(String(key), record)
+    if (key !== undefined && known === undefined) keys.set(String(key), record)
     counts.taken++
     if (choices.failsEach && counts.taken % choices.failsEach === 0) return refuse(500, 'lost on the way back')
+    if (choices.bare) {
+      const headers = choices.bare.location ? { location: `/api/v1/${kind}/${record.id}` } : {}
+      return { status: choices.bare.status, body: '', headers }
+    }
     return kind === 'orders'
       ? { status: 201, body: { orderId: record.id, status: 'pending', createdAt: new Date().toISOString() } }
       : { status: 200, body: { transactionId: record.id, status: 'accepted', timestamp: new Date().toISOString() } }
   }
 
-  function read(id: string) {
+  function read(id: string): Reply {
     const record = stored.get(id)
     const ageMs = record === undefined ? 0 : performance.now() - record.sinceMs
+    if (record === undefined && choices.unknownId) return choices.unknownId
     if (record === undefined || ageMs < (choices.hiddenMs ?? 0)) return refuse(404, 'no such id')
     const status = ageMs < 400 ? 'accepted' : ageMs < 1_200 ? 'pending' : 'completed'
     return {
@@ -125,9 +166,12 @@ export async function startForeignService(choices: ForeignChoices) {
   }
 
   const server = createServer(async (request, response) => {
-    const { status, body } = await answer(request)
+    const { status, body, headers } = await answer(request)
     const remaining = choices.bucket && { 'x-ratelimit-remaining': Math.floor(bucket.level) }
-    response.writeHead(status, { 'content-type': 'application/json', ...remaining }).end(JSON.stringify(body))
+    const type = typeof body === 'string' ? 'text/html' : 'application/json'
+    response
+      .writeHead(status, { 'content-type': type, ...remaining, ...headers })
+      .end(typeof body === 'string' ? body : JSON.stringify(body))
   })
   return { ...(await listenOnLoopback(server)), counts }
 }

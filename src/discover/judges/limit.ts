@@ -105,6 +105,20 @@ interface RequestsUntilLimit {
   isLimitReached: boolean
   /** Token requests during the count, which may use the limit, too. */
   tokenRequests: number
+  /** What followed the first 429; null if there was none. */
+  refill: Refill | null
+}
+
+/** A limit that gives requests back one by one refuses some, lets a few in after a moment, and so on. */
+interface Refill {
+  /** Requests that were let in before the first 429, and in how long. */
+  letInBefore: number
+  beforeMs: number
+  /** The same until the last 429. */
+  letInAfter: number
+  afterMs: number
+  /** How often requests were let in again before another 429. */
+  rounds: number
 }
 
 /** Two or three counts. After the first, extra requests follow. */
@@ -168,11 +182,14 @@ async function countToLimit(
   const { rateLimit } = parts.config
   const before = parts.exchanges.length
   const untilMs = parts.nowMs() + rateLimit.windowMs
+  const startedMs = parts.nowMs()
   let [letIn, isLimitReached] = [0, false]
+  const throttles: { letIn: number; atMs: number }[] = []
   while (!isLimitReached && letIn < countMaxOf(rateLimit) && parts.nowMs() < untilMs) {
     if (gapMs > 0) await parts.waitMs(gapMs)
     let { answer } = await send()
     if (isThrottled(answer)) {
+      throttles.push({ letIn, atMs: parts.nowMs() })
       await parts.waitMs(shortThrottleWaitMs)
       answer = (await send()).answer
     }
@@ -185,7 +202,67 @@ async function countToLimit(
     letIn,
     isLimitReached,
     tokenRequests: since.filter(({ answer }) => accessTokenIn(answer) !== null).length,
+    refill: refillOf(throttles, startedMs),
   }
+}
+
+/** From the first 429 to the last, because a wait without requests follows that. */
+function refillOf(throttles: readonly { letIn: number; atMs: number }[], startedMs: number): Refill | null {
+  const [first, last] = [throttles[0], throttles.at(-1)]
+  if (first === undefined || last === undefined) return null
+  return {
+    letInBefore: first.letIn,
+    beforeMs: first.atMs - startedMs,
+    letInAfter: last.letIn - first.letIn,
+    afterMs: last.atMs - first.atMs,
+    rounds: throttles.length - 1,
+  }
+}
+
+/** A limit that refills gradually: a token bucket. */
+interface Bucket {
+  atOnce: number
+  perMs: number
+}
+
+/** Fewer rounds may be those of a fixed window that ended meanwhile. */
+const roundsMin = 3
+
+/** Null unless each count shows a limit that refills gradually. The rate is the lower of both. */
+export function inferBucket(
+  counts: readonly Pick<RequestsUntilLimit, 'refill'>[],
+): (Bucket & { isAgreed: boolean }) | null {
+  const buckets = counts.map(({ refill }): Bucket | null => {
+    if (refill === null || refill.rounds < roundsMin || refill.afterMs <= 0) return null
+    const perMs = refill.letInAfter / refill.afterMs
+    return { atOnce: Math.max(1, Math.floor(refill.letInBefore - perMs * refill.beforeMs)), perMs }
+  })
+  const found = buckets.filter((bucket) => bucket !== null)
+  if (found.length === 0 || found.length < counts.length) return null
+  const atOnce = Math.min(...found.map((bucket) => bucket.atOnce))
+  const perMs = Math.min(...found.map((bucket) => bucket.perMs))
+  const isNear = (one: number, other: number) => one <= other * 1.15 + 1
+  const isAgreed =
+    found.length > 1 &&
+    found.every((bucket) => isNear(bucket.atOnce, atOnce) && isNear(bucket.perMs * 60_000, perMs * 60_000))
+  return { atOnce, perMs, isAgreed }
+}
+
+/** Any window of the new length takes what the limit lets in at once, so that the sum keeps the rate. */
+function judgeBucket({ atOnce, perMs, isAgreed }: ReturnType<typeof inferBucket> & {}, configured: RateLimit): Finding {
+  const perWindow = Math.floor(perMs * configured.windowMs)
+  const seconds = configured.windowMs / 1_000
+  const why = `the service let in ${atOnce} requests at once, and then about ${perWindow} in ${seconds} s, a few at a time`
+  const requests = Math.min(atOnce, configured.requests)
+  const isWithin = requests === configured.requests && perWindow >= requests
+  const set = [
+    { variable: 'RATE_LIMIT_REQUESTS', value: String(requests), why },
+    { variable: 'RATE_LIMIT_WINDOW_SECONDS', value: String(Math.max(2, Math.ceil(requests / perMs / 1_000))), why },
+  ]
+  return (isAgreed ? sureFinding : likelyFinding)(`${atOnce} at once, then ${perWindow} in ${seconds} s`, why, {
+    differs: !isWithin,
+    set: isWithin ? [] : set,
+  })
 }
 
 interface LimitFromCounts {
@@ -216,7 +293,9 @@ export function inferLimitFromCounts({ counts, extraRequests }: LimitMeasurement
 
 export async function askRateLimit(parts: QuestionContext): Promise<Finding> {
   const { rateLimit } = parts.config
-  const finding = judgeRateLimit(await parts.sample(limitCountsSample), rateLimit)
+  const seen = await parts.sample(limitCountsSample)
+  const finding = judgeRateLimit(seen, rateLimit)
+  if (inferBucket(seen.counts) !== null) return finding
   const second = fewestLetInAtOnce(await parts.sample(burstsSample))
   if (second === null) return finding
   const requests = Number(finding.set[0]?.value ?? rateLimit.requests)
@@ -225,6 +304,8 @@ export async function askRateLimit(parts: QuestionContext): Promise<Finding> {
 
 export function judgeRateLimit(seen: LimitMeasurement, configured: RateLimit): Finding {
   const { requests, windowMs } = configured
+  const bucket = inferBucket(seen.counts)
+  if (bucket !== null) return judgeBucket(bucket, configured)
   const said = seen.counts
     .map(({ letIn, isLimitReached }) => (isLimitReached ? letIn : `more than ${letIn}`))
     .join(' and ')

@@ -1,14 +1,13 @@
 import { type Resource, serviceResources } from '../../resources.ts'
 import { textOrDigitsOf } from '../../service/readJson.ts'
-import { readIdInSubmitAnswer } from '../../service/responses.ts'
 import {
   type AnsweredExchange,
   describeAnswer,
   fieldOf,
   isSuccess,
-  jsonOf,
   type Response,
   statusAndCodeText,
+  submittedIdIn,
   transactionStatusIn,
 } from '../exchange.ts'
 import {
@@ -63,7 +62,7 @@ export async function askHowRecordIsAccepted(
   const { status } = first.answer
   if (status !== second.answer.status) return unknownFinding(`equal requests were answered differently: ${why}`)
   const contract = { [expected.pair]: String(status) }
-  if (readIdInSubmitAnswer(expected.resource, jsonOf(first.answer)) !== null)
+  if (submittedIdIn(expected.resource, first) !== null)
     return sureFinding(String(status), why, { differs: status !== expected.status, contract })
   const { idField } = serviceResources[expected.resource]
   const cannot = `without a readable ${idField}, the daemon cannot ask for a record's status: each record becomes uncertain`
@@ -151,7 +150,7 @@ export async function askPlaceOfMappedFields(parts: QuestionContext): Promise<Fi
           ]
         : [
             'refused',
-            'take customer_id, order_date and total_amount out of the mapping’s `body`; ask the operator of the service where they belong',
+            'take customer_id, order_date and total_amount out of data in the mapping’s `body`, and the fields that `body` then does not use (order_date, total_amount) out of `fields`; ask the operator of the service where they belong',
           ]
   return sureFinding(what, why, { differs: true, advice: [advice] })
 }
@@ -181,11 +180,21 @@ export async function askAmountType(parts: QuestionContext): Promise<Finding> {
 const noDate = '2026-13-42T03:04:05Z'
 
 export async function askOrderDateFormat(parts: QuestionContext): Promise<Finding> {
-  const { place, number } = await parts.sample(amountTypesSample)
-  if (place === null) return likelyFinding(notRead, 'the service does not read the amount, and the date is next to it')
-  const withDate = (order_date: string) =>
-    observeChangedTestRecord(parts, { shape: { place, amount: number ? 'number' : 'text' }, mapped: { order_date } })
-  if ((await withDate(noDate)).isAccepted) return likelyFinding(notRead, `the date ${noDate} is accepted`)
+  const { place: ofAmount, number } = await parts.sample(amountTypesSample)
+  const accepted = await findAcceptedRecordShape(parts)
+  // A service that reads no amount may read the date where it takes the test record's.
+  const place = ofAmount ?? accepted.place
+  if (place === 'nowhere') return likelyFinding(notRead, 'the service takes a record only without it')
+  const amount = ofAmount === null ? accepted.amount : number ? 'number' : 'text'
+  const withDate = (order_date: string | undefined) =>
+    observeChangedTestRecord(parts, { shape: { place, amount }, mapped: { order_date } })
+  if ((await withDate(noDate)).isAccepted) {
+    const why = `the date ${noDate} is accepted`
+    if (!(await withDate(undefined)).isAccepted)
+      return likelyFinding('required, any text', `${why}, and a record without order_date is not`)
+    if ((await withDate('nodate')).isAccepted)
+      return likelyFinding(notRead, `${why}, and so is a record without order_date`)
+  }
   const milliseconds = await withDate('2026-01-02T03:04:05.678Z')
   const zero = await withDate('2026-01-02T03:04:05+00:00')
   const offset = await withDate('2026-01-02T03:04:05+01:00')
@@ -214,10 +223,35 @@ export async function askField2Limits(parts: QuestionContext): Promise<Finding> 
   const [said, saidLong, saidOdd] = [empty, long, odd].map(({ exchange }) => describeAnswer(exchange.answer))
   const why = `empty: ${said}; ${longLength} characters: ${saidLong}; ${JSON.stringify(makeTextOfSpecialCharacters(5))}: ${saidOdd}`
   if (limits.length === 0) return sureFinding('any text', why)
-  const advice = [
-    'put these limits into the mapping (required, maxLength): a wrong record is then rejected before it costs a request',
+  const lengthMax = long.isAccepted ? null : await findLengthSaid(parts, own, long.exchange.answer.text)
+  const options = [
+    ...(empty.isAccepted ? [] : ['required: true']),
+    ...(long.isAccepted ? [] : [lengthMax === null ? 'maxLength' : `maxLength: ${lengthMax}`]),
   ]
+  const advice =
+    options.length === 0
+      ? ['ask the operator of the service which characters field2 may have']
+      : [
+          `in the mapping, give field2 ${options.join(' and ')}: a wrong record is then rejected before it costs a request`,
+        ]
   return sureFinding(limits.join(', '), why, { differs: true, advice })
+}
+
+/** Returns the length that a refusal names, if the service takes that length and refuses one more. */
+async function findLengthSaid(parts: QuestionContext, own: string, refusal: string): Promise<number | null> {
+  const said = [...refusal.matchAll(/(?<![\d.])\d{1,3}(?![\d.])/g)].map(([digits]) => Number(digits))
+  for (const length of new Set(said)) {
+    if (length < own.length) continue
+    const ofLength = (count: number) => ({
+      data: { field2: own.repeat(Math.ceil(count / own.length)).slice(0, count) },
+    })
+    const [fits, tooLong] = [
+      await submitTestRecord(parts, ofLength(length)),
+      await submitTestRecord(parts, ofLength(length + 1)),
+    ]
+    if (isAcceptedRecord(fits) && !isAcceptedRecord(tooLong)) return length
+  }
+  return null
 }
 
 /** Returns characters that a service may refuse. */

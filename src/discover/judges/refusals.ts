@@ -4,6 +4,7 @@ import { type Resource, serviceResources } from '../../resources.ts'
 import { isServiceErrorCode } from '../../service/responses.ts'
 import {
   describeAnswer,
+  type Exchange,
   isRefusalOfRequestItself,
   isSuccess,
   type ParsedAnswer,
@@ -12,7 +13,7 @@ import {
   transactionStatusIn,
   whyAnswerIsUnusable,
 } from '../exchange.ts'
-import { type Observation, sendTwice } from '../observe.ts'
+import { hasEarlierAttemptArrived, type Observation, sendTwice } from '../observe.ts'
 import {
   type Finding,
   likelyFinding,
@@ -29,20 +30,36 @@ interface FirstCall {
   finding: Finding
   /** Why no more can be asked; null if more can. */
   stop: string | null
+  /** The answer to a good token. A token that gets the same answer is let in, too. */
+  answer: ParsedAnswer
 }
+
+const unknownTransaction = () => `${serviceResources.data.path}/${randomUUID()}`
 
 /** Unless the service lets this call in, nothing more is sent. */
 const firstCallSample: Sample<FirstCall> = {
   name: 'a question for an unknown transaction',
   async take(parts) {
     const look = async (path: string) => (await parts.call({ method: 'GET', path })).answer
-    const first = await look(`${serviceResources.data.path}/${randomUUID()}`)
-    const beside = isSuccess(first) ? await look(`/api/v1/${randomUUID()}`) : null
-    const call = judgeAddress(first, beside)
+    const answer = await look(unknownTransaction())
+    const falseToken = isForbidden(answer) ? (await callWithFalseToken(parts)).answer : null
+    const isTold = falseToken !== null && statusAndCodeText(falseToken) !== statusAndCodeText(answer)
+    const beside = isSuccess(answer) || isTold ? await look(`/api/v1/${randomUUID()}`) : null
+    // A service that lets the address in refuses an empty record for itself, whatever it says of unknown ids and paths.
+    const empty = isTold
+      ? (await parts.call({ method: 'POST', path: serviceResources.data.path, body: '{}' })).answer
+      : null
+    const call = judgeAddress(answer, { beside, falseToken, empty })
     if (call.stop !== null) parts.sender.stop(call.stop)
-    return call
+    return { ...call, answer }
   },
 }
+
+const isForbidden = (seen: ParsedAnswer): boolean =>
+  seen.kind === 'response' && (seen.status === 401 || seen.status === 403)
+
+const callWithFalseToken = (parts: QuestionContext): Promise<Exchange> =>
+  parts.call({ method: 'GET', path: unknownTransaction(), accessToken: `not-a-token-${parts.run}` })
 
 /** @throws QuestionsStopped if the service did not let the first call in */
 export async function requireFirstCallAllowed(parts: QuestionContext): Promise<void> {
@@ -53,27 +70,65 @@ export async function requireFirstCallAllowed(parts: QuestionContext): Promise<v
 export const askWhetherAddressIsLetIn = async (parts: QuestionContext): Promise<Finding> =>
   (await parts.sample(firstCallSample)).finding
 
-/** @param beside the answer to an unknown path; null unless `seen` is a success */
-function judgeAddress(seen: ParsedAnswer, beside: ParsedAnswer | null): FirstCall {
+/** Whether an answer to a question for an unknown transaction shows that its token was let in, or was refused. */
+export interface TokenSigns {
+  isLetIn(exchange: Exchange): boolean
+  isRefused(exchange: Exchange): boolean
+}
+
+/** @throws NoUsableAnswer if a false token gets the same answer as a good one */
+export async function findTokenSigns(parts: QuestionContext): Promise<TokenSigns> {
+  const { answer: good } = await parts.sample(firstCallSample)
+  const { first } = await parts.sample(falseTokenSample)
+  if (statusAndCodeText(first) === statusAndCodeText(good))
+    throw new NoUsableAnswer(`a false token gets the same answer as a good one: ${describeAnswer(first)}`)
+  return {
+    isLetIn: ({ answer }) => statusAndCodeText(answer) === statusAndCodeText(good),
+    isRefused: ({ answer }) => statusAndCodeText(answer) === statusAndCodeText(first),
+  }
+}
+
+const falseTokenSample: Sample<{ first: ParsedAnswer; second: ParsedAnswer }> = {
+  name: 'a false token',
+  async take(parts) {
+    const first = await callWithFalseToken(parts)
+    return { first: first.answer, second: (await callWithFalseToken(parts)).answer }
+  },
+}
+
+/** @param others answers to an unknown path, to a false token and to an empty record; null if not asked */
+function judgeAddress(
+  seen: ParsedAnswer,
+  { beside, falseToken, empty }: Record<'beside' | 'falseToken' | 'empty', ParsedAnswer | null>,
+): Omit<FirstCall, 'answer'> {
   const line = describeAnswer(seen)
   const stop = (why: string) => `the first call with a good token ${why}`
   if (seen.kind === 'no-answer') return { finding: unknownFinding(line), stop: stop(`was not answered: ${line}`) }
+  if (seen.status === 503) {
+    const isDown = `the service says that it is down: ${line}`
+    return { finding: unknownFinding(isDown), stop: isDown }
+  }
   const refused = (what: string, why: string, cannot: string) => ({
     finding: likelyFinding(what, why, { differs: true, cannot }),
     stop: stop(why),
   })
-  if (seen.status === 401 || seen.status === 403)
+  if (isForbidden(seen)) {
+    if (falseToken !== null && [beside, empty].some((each) => each !== null && isRefusalOfRequestItself(each))) {
+      const why = `a good token was answered ${statusAndCodeText(seen)} for an unknown transaction, a false one ${statusAndCodeText(falseToken)}`
+      return { finding: likelyFinding('let in', why), stop: null }
+    }
     return refused(
       `refused with ${seen.status}`,
       `was answered ${line}`,
       'every record waits (pause unauthorized) until the operator of the service lets this address in, or gives the client the permission',
     )
+  }
   if (seen.status >= 300 && seen.status < 400) {
     const why = `was answered ${seen.status}, a redirect to ${(seen.headers.location ?? '(nowhere)').replace(/[?#].*$/s, '')}`
     const cannot = 'all sending pauses (unauthorized) at a redirect: check SERVICE_BASE_URL, or a proxy in between'
     return { finding: unknownFinding(stop(why), { differs: true, cannot }), stop: stop(why) }
   }
-  if (beside !== null && !isRefusalOfRequestItself(beside))
+  if (isSuccess(seen) && beside !== null && (isSuccess(beside) || beside.kind === 'no-answer'))
     return refused(
       'something else',
       `was answered ${line}, although the transaction does not exist. A path that the service does not have got the same answer, so something else answers`,
@@ -108,19 +163,17 @@ export async function askAnswerToUnknownPath(parts: QuestionContext): Promise<Fi
 }
 
 export async function askAnswerToBadToken(parts: QuestionContext): Promise<Finding> {
-  const path = `${serviceResources.data.path}/${randomUUID()}`
-  const look = async () => (await parts.call({ method: 'GET', path, accessToken: `not-a-token-${parts.run}` })).answer
-  const [first, second] = [await look(), await look()]
+  const { first, second } = await parts.sample(falseTokenSample)
   if (first.kind === 'no-answer' || statusAndCodeText(first) !== statusAndCodeText(second))
     throw new NoUsableAnswer(
       `two calls with a false token were answered ${statusAndCodeText(first)} and ${statusAndCodeText(second)}`,
     )
   if (first.status !== 401 && whyAnswerIsUnusable(first) !== null) throw new NoUsableAnswer(describeAnswer(first))
-  return judgeStatus(first, 'bad_token', [401], {
-    success: 'the service accepts a token that its issuer did not give: it does not check tokens',
-    other:
-      'the daemon renews a token before it expires, or after a 401. This service does not answer a bad token with 401: if it revokes a token early, requests fail until the token is due for renewal. Set TOKEN_REFRESH_SECONDS higher, so that tokens are renewed earlier',
-  })
+  const { answer: good } = await parts.sample(firstCallSample)
+  const notRenewed =
+    'the daemon renews a token before it expires, or after a 401. This service does not answer a bad token with 401: if it revokes a token early, requests fail until the token is due for renewal. Set TOKEN_REFRESH_SECONDS higher, so that tokens are renewed earlier'
+  const accepts = 'the service accepts a token that its issuer did not give: it does not check tokens'
+  return judgeStatus(first, 'bad_token', [401], { success: isSuccess(good) ? accepts : notRenewed, other: notRenewed })
 }
 
 const judgeUnknownId = (seen: Response, resource: Resource): Finding =>
@@ -181,6 +234,22 @@ export function judgeUnknownCustomerRefusal({ statusAndCode, exchange }: Observa
     return sureFinding(statusAndCode, why, { differs: status !== 400, contract })
   const cannot = `${status} without E001 does not name the customer: the daemon treats such a record as after any ${status} (docs/why/contract.md), and list --code E001 does not find it`
   return sureFinding(statusAndCode, why, { differs: true, cannot, contract })
+}
+
+/** A repetition shows it, if the service recognises the key of a record that got a 5xx. */
+export async function askWhetherFailedRequestsAreStored(parts: QuestionContext): Promise<Finding> {
+  const stored = parts.exchanges.filter((exchange) => hasEarlierAttemptArrived(parts.exchanges, exchange))
+  const failed = parts.exchanges.filter(
+    ({ method, answer }) => method === 'POST' && answer.kind === 'response' && answer.status >= 500,
+  )
+  const [first] = stored
+  if (first === undefined)
+    return unknownFinding(
+      failed.length === 0 ? 'no record got a 5xx' : `${failed.length} requests got a 5xx, and no repetition said E002`,
+    )
+  const why = `${stored.length} repetitions of a record that had got no usable answer got ${describeAnswer(first.answer)}`
+  const set = [{ variable: 'SERVER_ERRORS', value: 'hold', why: 'a record that gets a 5xx may be stored' }]
+  return (stored.length > 1 ? sureFinding : likelyFinding)('yes', why, { differs: true, set })
 }
 
 /** @see docs/reference/interface.md, 7 */

@@ -47,6 +47,8 @@ interface KeyTry {
 
 interface KeysSeen {
   tried: readonly KeyTry[]
+  /** False if a key that was not recognised at once was recognised later, or the other way round. */
+  isStable: boolean
   /** The tries with the first header whose key is recognised, or else with the first that is accepted. */
   ofHeader: readonly KeyTry[]
   /** With the same key and id. */
@@ -55,7 +57,13 @@ interface KeysSeen {
   ownId: boolean
 }
 
-/** Tries the configured header, quoted and bare, then the other usual headers until the service recognises a key. */
+/** A service may know a key only a moment after the record. */
+const laterMs = 2_000
+
+/**
+ * Tries the configured header, quoted and bare, then the other usual headers until the service recognises a key. Then
+ * tries the header that was found, or all headers, in the other order, and repeats these records only later.
+ */
 const keysSample: Sample<KeysSeen> = {
   name: 'a record again under its idempotency key',
   async take(parts) {
@@ -67,17 +75,61 @@ const keysSample: Sample<KeysSeen> = {
       for (const form of ['quoted', 'bare'] as const) tried.push(await tryKey(parts, header, form, ownId))
       if (tried.some(isRecognised)) break
     }
+    const found = tried.find(isRecognised)?.header
+    const again = tried.filter(({ header }) => found === undefined || header === found)
+    const later = await tryKeysLater(parts, again.toReversed(), ownId)
     const first = tried.find(isRecognised) ?? tried.find(({ repeats }) => repeats !== null)
     if (first === undefined || first.repeats === null)
       throw new NoUsableAnswer('records with an idempotency key in only one header are refused')
     const key: IdempotencyKeyShape = { headers: [first.header], form: first.form }
     return {
       tried,
+      isStable: tried.every((each) => later.get(each) === undefined || later.get(each) === saidOf(each)),
       ofHeader: tried.filter(({ header }) => header === first.header),
       asDaemon: ownId ? await repeat(parts, key, false) : first.repeats,
       ownId,
     }
   },
+}
+
+const saidOf = ({ repeats }: KeyTry): Recognised => (repeats === null ? null : recognised(repeats))
+
+/** Sends a record for each try, and all of them again after `laterMs`. Leaves out keys with which records are refused. */
+async function tryKeysLater(
+  parts: QuestionContext,
+  tries: readonly KeyTry[],
+  ownId: boolean,
+): Promise<ReadonlyMap<KeyTry, Recognised>> {
+  const senders: {
+    each: KeyTry
+    send: (key: string) => Promise<AnsweredExchange>
+    key: string
+    first: AnsweredExchange
+  }[] = []
+  for (const each of tries) {
+    if (each.repeats === null) continue
+    const send = createRepeatingSender(parts, { headers: [each.header], form: each.form }, ownId)
+    const key = randomUUID()
+    const first = await send(key)
+    if (isAcceptedRecord(first)) senders.push({ each, send, key, first })
+  }
+  await parts.waitMs(laterMs)
+  const said = new Map<KeyTry, Recognised>()
+  for (const { each, send, key, first } of senders) said.set(each, recognisedAs(first, await send(key)))
+  return said
+}
+
+/** The returned function sends the same record under a key. */
+function createRepeatingSender(
+  parts: QuestionContext,
+  key: IdempotencyKeyShape,
+  newIds: boolean,
+): (text: string, id?: string) => Promise<AnsweredExchange> {
+  const number = parts.nextNumber()
+  const data = parts.given.record === null ? { field2: `outboxd${parts.run}${number}` } : {}
+  const ownId = randomUUID()
+  return (text, id = ownId) =>
+    submitTestRecord(parts, { shape: { key }, key: text, id: newIds ? randomUUID() : id, data })
 }
 
 async function tryKey(
@@ -100,11 +152,9 @@ async function tryKey(
 }
 
 async function repeat(parts: QuestionContext, key: IdempotencyKeyShape, newIds: boolean): Promise<Repeats> {
-  const number = parts.nextNumber()
-  const data = parts.given.record === null ? { field2: `outboxd${parts.run}${number}` } : {}
+  const sendAs = createRepeatingSender(parts, key, newIds)
   let [keyText, id] = ['', '']
-  const send = (text: string) =>
-    submitTestRecord(parts, { shape: { key }, key: text, id: newIds ? randomUUID() : id, data })
+  const send = (text: string) => sendAs(text, id)
   const first = await sendAgainIfEarlierAttemptArrived(parts, () => {
     keyText = randomUUID()
     id = randomUUID()
@@ -136,8 +186,8 @@ function recognisedAs(first: AnsweredExchange, second: AnsweredExchange): Recogn
 
 const isRecognised = ({ repeats }: KeyTry): boolean => repeats !== null && !['no', null].includes(recognised(repeats))
 
-const isDoubtful = ({ tried }: KeysSeen): boolean =>
-  tried.some(({ repeats }) => repeats !== null && recognised(repeats) === null)
+const isDoubtful = ({ tried, isStable }: KeysSeen): boolean =>
+  !isStable || tried.some(({ repeats }) => repeats !== null && recognised(repeats) === null)
 
 /** False if records bring their ids, because the service may recognise an id under any key. */
 const isKnownByContent = ({ asDaemon: { first, otherKey }, ownId }: KeysSeen): boolean =>
@@ -153,11 +203,17 @@ export async function askWhetherRepetitionIsRecognised(parts: QuestionContext): 
   const other = otherKey === null ? '' : `; under another key ${describeAnswer(otherKey.answer)}`
   const why = `first ${describeAnswer(first.answer)}; again ${lines}${other}`
   const byKey = recognised(seen.asDaemon)
-  if (byKey === null || isDoubtful(seen)) return unknownFinding(why)
+  if (byKey === null || isDoubtful(seen))
+    return unknownFinding(
+      seen.isStable ? why : `${why}; a repetition after ${laterMs / 1_000} s was answered differently`,
+      {
+        set: [hold('it is not known whether the service recognises a repeated request')],
+      },
+    )
   if (byKey === 'no')
     return sureFinding(
       'ignored',
-      `${why}: two transactions, and the same result with each of ${seen.tried.length} ways to send the key`,
+      `${why}: two transactions, and the same result with each of ${seen.tried.length} ways to send the key, at once and later`,
       {
         differs: policy === 'resend',
         set: [hold('the service does not recognise a repeated request: a record that is sent twice is stored twice')],
@@ -203,7 +259,10 @@ export async function askIdempotencyHeader(parts: QuestionContext): Promise<Find
   if (isKnownByContent(seen)) return sureFinding('none', 'a record is known by its content, under any key')
   const isKnown = seen.ofHeader.some(isRecognised)
   if (!isKnown && header === assumed)
-    return sureFinding('none', `no key is recognised in ${usualIdempotencyHeaders.join(', ')}, quoted or bare`)
+    return sureFinding(
+      'none',
+      `no key is recognised in ${usualIdempotencyHeaders.join(', ')}, quoted or bare, in both orders`,
+    )
   const why = isKnown
     ? `a record was recognised twice under the same ${header}, and not under another key`
     : `records without ${header} are refused, although a key in this header is not recognised`

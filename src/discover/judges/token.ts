@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { serviceResources } from '../../resources.ts'
-import { isServiceErrorCode } from '../../service/responses.ts'
 import {
   accessTokenIn,
   describeAnswer,
@@ -23,6 +22,7 @@ import {
   sureFinding,
   unknownFinding,
 } from '../question.ts'
+import { findTokenSigns } from './refusals.ts'
 
 /** Requests the token for all other questions (docs/reference/interface.md, 4.1). */
 export const tokenSample: Sample<{ accessToken: string; exchange: Exchange }> = {
@@ -102,9 +102,8 @@ function jwtLifetimeSeconds(accessToken: string): number | null {
 const callWith = (parts: QuestionContext, accessToken: string) =>
   parts.call({ method: 'GET', path: `${serviceResources.data.path}/${randomUUID()}`, accessToken })
 
-const isLetIn = ({ answer }: Exchange) => answer.kind === 'response' && answer.status !== 401
-
 export async function askWhetherSecondTokenEndsFirst(parts: QuestionContext): Promise<Finding> {
+  const { isLetIn, isRefused } = await findTokenSigns(parts)
   const pairs = []
   for (let i = 0; i < 2; i++) {
     const former = await parts.sharedToken()
@@ -123,7 +122,7 @@ export async function askWhetherSecondTokenEndsFirst(parts: QuestionContext): Pr
     return sureFinding('the same token', 'the issuer gave the same token again, twice')
   const valid = pairs.filter(({ after }) => isLetIn(after)).length
   if (valid === pairs.length) return sureFinding('both valid', why)
-  if (valid > 0) return unknownFinding(why)
+  if (!pairs.every(({ after }) => isRefused(after))) return unknownFinding(why)
   const cannot =
     'each new token makes the token of another instance invalid. That instance’s call is refused, repeated, and counts twice against the limit: run one instance, and no `outboxd check` at the same time'
   return sureFinding('ends the first', why, { differs: true, cannot })
@@ -142,6 +141,7 @@ const heldMaxMs = 75 * 60_000
 /** Requests a token and tries it until it is refused, shortly before and after the end by each unit of expires_in. */
 export async function askTokenLifetime(parts: QuestionContext): Promise<Finding> {
   if (!parts.given.slow) return unknownFinding('no token was used until it ended: give --slow')
+  const { isLetIn, isRefused } = await findTokenSigns(parts)
   const grant = await parts.requestToken()
   const accessToken = accessTokenIn(grant.answer)
   if (accessToken === null) throw new CannotAsk('the issuer gave no token to hold')
@@ -153,7 +153,7 @@ export async function askTokenLifetime(parts: QuestionContext): Promise<Finding>
     await parts.waitMs(Math.max(0, grant.startedAtMs + dueMs - parts.nowMs()))
     const look = await callWith(parts, accessToken)
     if (isLetIn(look)) goodForMs = look.startedAtMs - grant.startedAtMs
-    else if (look.answer.kind === 'response' && !isServiceErrorCode(look.answer.code) && goodForMs !== null) {
+    else if (isRefused(look) && goodForMs !== null) {
       const held = { expiresIn, goodForMs, overAfterMs: endedAtMs(look) - grant.startedAtMs }
       return judgeTokenLifetime(held, parts.config.service)
     }
@@ -180,7 +180,8 @@ export function judgeTokenLifetime(
   { expiresInUnitMs, tokenRefreshMs }: { expiresInUnitMs: number; tokenRefreshMs: number },
 ): Finding {
   const what = `${formatMsOrSeconds(goodForMs)} to ${formatMsOrSeconds(overAfterMs)}`
-  const why = `expires_in is ${expiresIn}; a token was accepted at the first age above, and refused at the second`
+  const said = expiresIn > 0 ? `expires_in is ${expiresIn}` : 'the answer has no expires_in that is a number'
+  const why = `${said}; a token was accepted at the first age above, and refused at the second`
   const fits = (ms: number, slackMs: number) => ms >= goodForMs - slackMs && ms <= overAfterMs
   const saidMs = expiresIn > 0 ? expiresIn * expiresInUnitMs : assumedLifetimeMs
   const assumed = units.find((unit) => unitsMs[unit] === expiresInUnitMs) ?? 'seconds'

@@ -1,14 +1,19 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
+  inferBucket,
   inferLimitFromCounts,
   judgePerSecondLimit,
   judgeRateLimit,
   judgeRateWindow,
+  type LimitMeasurement,
 } from '../../../src/discover/judges/limit.ts'
 
 /** Two counts give the limit, or it stays unknown. */
 
-const count = (letIn: number, tokenRequests = 0, isLimitReached = true) => ({ letIn, tokenRequests, isLimitReached })
+const count = (letIn: number, tokenRequests = 0, isLimitReached = true) => ({
+  ...{ letIn, tokenRequests, isLimitReached },
+  refill: null,
+})
 const between = (sent: number, refused: number) => ({ sent, refused, stayedInWindow: true })
 
 test.each([
@@ -64,7 +69,7 @@ test('if two counts differ, the limit is unknown, but the smaller count is set',
   })
 })
 
-const counted = (...counts: ReturnType<typeof count>[]) => ({ counts, extraRequests: between(4, 4) })
+const counted = (...counts: LimitMeasurement['counts']) => ({ counts, extraRequests: between(4, 4) })
 
 test('if nothing is free after a window, the window is longer, and no limit of 0 is set', () => {
   const counts = counted(count(60), count(0))
@@ -106,4 +111,32 @@ test.each([
   [[7, 0], { certainty: 'unknown' }],
 ])('the limit per second is judged from %j accepted requests in each burst', (bursts, finding) => {
   expect(judgePerSecondLimit(bursts, 10, configured)).toMatchObject(finding)
+})
+
+describe('a limit that refills gradually', () => {
+  const refilled = (letInBefore: number, letInAfter: number, afterMs: number, rounds = 5) => ({
+    ...count(letInBefore + letInAfter, 0, false),
+    refill: { letInBefore, beforeMs: 0, letInAfter, afterMs, rounds },
+  })
+
+  test('gets the window in which it gives back what it lets in at once', () => {
+    const finding = judgeRateLimit(counted(refilled(60, 70, 42_000), refilled(60, 70, 42_000)), configured)
+    expect(finding).toMatchObject({ found: '60 at once, then 100 in 60 s', certainty: 'sure', differs: true })
+    expect(finding.set).toMatchObject([
+      { variable: 'RATE_LIMIT_REQUESTS', value: '60' },
+      { variable: 'RATE_LIMIT_WINDOW_SECONDS', value: '36' },
+    ])
+  })
+
+  test('changes nothing if it gives at least the configured rate and lets in as much at once', () => {
+    expect(judgeRateLimit(counted(refilled(120, 70, 42_000), refilled(120, 70, 42_000)), configured).set).toEqual([])
+  })
+
+  test.each([
+    ['differ', [refilled(60, 70, 42_000), refilled(60, 35, 42_000)], 'likely'],
+    ['are those of a window that ended once', [refilled(60, 60, 42_000, 1), refilled(60, 60, 42_000, 1)], null],
+  ])('is not sure if two counts %s', (_, counts, certainty) => {
+    const bucket = inferBucket(counts)
+    expect(bucket === null ? null : judgeRateLimit(counted(...counts), configured).certainty).toBe(certainty)
+  })
 })
