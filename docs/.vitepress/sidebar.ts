@@ -26,6 +26,7 @@ const groups = {
     'schedule',
     'security',
     'performance',
+    'beside',
     'architecture',
   ]),
   Reference: inFolder('reference', pagesIn('reference')),
