@@ -36,6 +36,8 @@ export interface ForeignChoices {
   keyKnownAfterMs?: number
   /** data.order_date is required, and may be any text. */
   dateRequired?: boolean
+  /** X-RateLimit-Remaining counts records and orders apart, each from its own limit. Neither is enforced. */
+  limitsApart?: { data: number; orders: number }
   /** The refusal of a long field2 says how long it may be. */
   saysLength?: boolean
 }
@@ -60,6 +62,8 @@ export async function startForeignService(choices: ForeignChoices) {
   const keys = new Map<string, Stored>()
   let arrivals: number[] = []
   const counts = { limited: 0, taken: 0 }
+
+  const left = { ...(choices.limitsApart ?? { data: 0, orders: 0 }) }
 
   const refuse = (status: number, error: string): Reply => ({
     status,
@@ -167,7 +171,12 @@ export async function startForeignService(choices: ForeignChoices) {
 
   const server = createServer(async (request, response) => {
     const { status, body, headers } = await answer(request)
-    const remaining = choices.bucket && { 'x-ratelimit-remaining': Math.floor(bucket.level) }
+    const kind = request.url?.split('/')[3]
+    if (choices.limitsApart && (kind === 'data' || kind === 'orders')) left[kind]--
+    const remaining =
+      choices.limitsApart && (kind === 'data' || kind === 'orders')
+        ? { 'x-ratelimit-remaining': left[kind] }
+        : choices.bucket && { 'x-ratelimit-remaining': Math.floor(bucket.level) }
     const type = typeof body === 'string' ? 'text/html' : 'application/json'
     response
       .writeHead(status, { 'content-type': type, ...remaining, ...headers })

@@ -6,7 +6,7 @@ import { type Answer, endOfRequest } from '../../model/service.ts'
 import type { AttemptResult, PollClaim, Submission } from '../../model/submission.ts'
 import type { SendingReadiness } from '../../observe/httpServer.ts'
 import type { PauseLog } from '../../observe/pauseLog.ts'
-import { serviceResources } from '../../resources.ts'
+import { type Endpoint, serviceResources } from '../../resources.ts'
 import { requestOutcomeOf } from '../../service/readAnswer.ts'
 import type { TokenCache } from '../../service/tokens.ts'
 import type { DaemonContext } from '../context.ts'
@@ -35,6 +35,7 @@ import {
   roundWaitMaxMs,
   untilFreeMs,
 } from './planRound.ts'
+import { RemainingCounts } from './remainingCounts.ts'
 import type { TokenRequests } from './tokenRequests.ts'
 
 export interface DispatchContext {
@@ -94,6 +95,7 @@ export class Dispatch implements LoopPart {
   #openingsWritten = 0
   #lastOpeningAgeMs = () => 0
   #lateRequests = 0
+  readonly #counts: RemainingCounts
 
   constructor(context: DispatchContext, stages: DispatchStages) {
     this.#context = context
@@ -101,6 +103,7 @@ export class Dispatch implements LoopPart {
     this.#requests = new InFlight(context.wakeups.dispatch.wake)
     this.#lost = new LostClaims(stages.claims)
     this.#runningMs = context.clock.stopwatch()
+    this.#counts = new RemainingCounts(context.clock, context.config.rateLimit.requests)
   }
 
   async runOnce(): Promise<number> {
@@ -269,7 +272,8 @@ export class Dispatch implements LoopPart {
         this.#stages.tokens.used(sending.accessToken, asked.answer)
         this.#context.telemetry.requestDone(serviceResources[resource].ask, asked.answer)
       }
-      const interpretation = interpretQuestion({ ...asked, requestId }, this.#streaks, this.#attemptContext(sending))
+      const context = this.#attemptContext(sending, serviceResources[resource].ask, asked.answer)
+      const interpretation = interpretQuestion({ ...asked, requestId }, this.#streaks, context)
       await this.#write(interpretation, { ...sending, requestId }, asked.answer)
     })
   }
@@ -294,11 +298,20 @@ export class Dispatch implements LoopPart {
     telemetry.attempted(sent.submission, attempted)
     const outcome = answer === null ? null : requestOutcomeOf(answer)
     const attempt = { ...sent, attempted, outcome }
-    await this.#write(interpretAttempt(attempt, this.#streaks, this.#attemptContext(sent)), sent, answer)
+    const { submit, ask } = serviceResources[sent.submission.resource]
+    const context = this.#attemptContext(sent, sent.poll === null ? submit : ask, answer)
+    await this.#write(interpretAttempt(attempt, this.#streaks, context), sent, answer)
   }
 
-  #attemptContext({ ageMs }: Sending) {
-    return { maxInFlight: this.#context.config.maxInFlight, free: this.#free, ageMs }
+  #attemptContext({ ageMs }: Sending, endpoint: Endpoint, answer: Answer | null) {
+    const remaining = answer?.kind === 'response' ? answer.rateRemaining : null
+    const isShared = this.#counts.isOfSharedLimit(endpoint, remaining, this.#free)
+    return {
+      maxInFlight: this.#context.config.maxInFlight,
+      free: this.#free,
+      remaining: isShared ? remaining : null,
+      ageMs,
+    }
   }
 
   async #write(interpretation: AttemptInterpretation, sent: Sent, answer: Answer | null): Promise<void> {

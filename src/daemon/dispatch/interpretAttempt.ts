@@ -8,6 +8,7 @@ import {
 } from '../../model/service.ts'
 import { meaningOfHttpStatus } from '../../model/statuses.ts'
 import type { AttemptResult, PollClaim, Submission } from '../../model/submission.ts'
+import { namesIdInLocation } from '../../service/readAnswer.ts'
 import { emptyOutcome, type OutcomeToWrite } from './outcomeWriter.ts'
 
 /** Requests of this instance in a row that got no usable answer. */
@@ -41,6 +42,8 @@ export interface AttemptContext {
   maxInFlight: number
   /** Requests that were free before this one was claimed. */
   free: number
+  /** What the answer states as remaining of the limit that is shared with other clients; null if it does not. */
+  remaining: number | null
   ageMs: () => number
 }
 
@@ -79,7 +82,7 @@ export function interpretAttempt(
         request: madeRequest(attempt),
       },
       answers: toBreakerAnswers({ request, requestId, submissionId: submission.id, sign }, isTrial),
-      remaining: remainingIn(answer, context),
+      remaining: findRemaining(context),
     },
     isTokenRefused: isRefusedToken(answer),
     streaks: next,
@@ -104,7 +107,7 @@ export function interpretQuestion(
     work: {
       ...emptyOutcome,
       answers: [{ request: 'question', requestId, submissionId: null, sign }],
-      remaining: remainingIn(answer, context),
+      remaining: findRemaining(context),
     },
     isTokenRefused: isRefusedToken(answer),
     streaks,
@@ -190,8 +193,7 @@ const streaksAfterSilence = ({ requests, submissions }: SilentStreaks, { poll }:
  * Returns the remaining requests that the answer states, if they are fewer than expected: another client may spend from
  * the same limit.
  */
-function remainingIn(answer: Answer | null, { free, ageMs }: AttemptContext): RemainingRequests | null {
-  const remaining = answer?.kind === 'response' ? answer.rateRemaining : null
+function findRemaining({ free, remaining, ageMs }: AttemptContext): RemainingRequests | null {
   return remaining !== null && remaining < free ? { requests: remaining, ageMs } : null
 }
 
@@ -211,7 +213,8 @@ function silenceIn(answer: Answer, said: string | null): PauseToRaise | null {
   if (answer.kind === 'no-answer') return answer.sent && !wasProcessSuspended(answer) ? unanswered : null
   const { post } = meaningOfHttpStatus(answer.status)
   if (answer.code === 'E003') return null
-  const isUnusable = post === 'in-doubt' || (post === 'taken' && answer.json === undefined)
+  const hasId = namesIdInLocation(answer.status) && answer.locationId !== null
+  const isUnusable = post === 'in-doubt' || (post === 'taken' && answer.json === undefined && !hasId)
   return isUnusable ? answeredInstead(said, answer.status) : null
 }
 

@@ -13,7 +13,7 @@ import { noAnswer, response } from '../../support/answers.ts'
 import { asChange, type GivenChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
 
-const context = { maxInFlight: 8, free: 50, ageMs: () => 0 }
+const context = { maxInFlight: 8, free: 50, remaining: null, ageMs: () => 0 }
 const silent = noAnswer({ sent: true, cause: 'timeout' })
 const suspended = noAnswer({ sent: true, cause: 'suspended' })
 const pauseOf = (reason: PauseToRaise['reason']): PauseToRaise => ({ reason, askedMs: null, detail: 'x' })
@@ -182,8 +182,15 @@ test.each([
   [49, 49],
   [50, null],
   [null, null],
-])('%s requests left, with 50 that seemed free: %s is passed on', (rateRemaining, remaining) => {
-  expect(interpret(record({ ...response(200, {}), rateRemaining })).work.remaining?.requests ?? null).toBe(remaining)
+])('%s requests left, with 50 that seemed free: %s is passed on', (stated, remaining) => {
+  const { work } = interpretAttempt(record(response(200, {})), noSilence, { ...context, remaining: stated })
+  expect(work.remaining?.requests ?? null).toBe(remaining)
+})
+
+test('a success without a body that names its id in Location is an answer', () => {
+  const located = { ...response(201), json: undefined, locationId: 'T-1' }
+  const { requests } = interpret(record(located), { requests: 4, submissions: 4 }).streaks
+  expect(requests).toBe(0)
 })
 
 test('a 401 drops the token, whatever the request was', () => {
