@@ -119,7 +119,7 @@ export async function countRequestsOfOtherClient(
      from outboxd.ledger l, lateral (
        select l.rate_limit - $2 - count(*) as requests from (
          select from outboxd.request
-         where over_at > statement_timestamp() - (l.window_ms + $3) * interval '1 ms' order by over_at desc limit l.rate_limit
+         where over_at > statement_timestamp() - (l.window_ms + $3::float8) * interval '1 ms' order by over_at desc limit l.rate_limit
        ) counted
      ) missing, generate_series(1, least(missing.requests, ${othersMax})) n
      where missing.requests > greatest(2, l.rate_limit * 0.05)`,
