@@ -235,7 +235,9 @@ export function inferBucket(
   const buckets = counts.map(({ refill }): Bucket | null => {
     if (refill === null || refill.rounds < roundsMin || refill.afterMs <= 0) return null
     const perMs = refill.letInAfter / refill.afterMs
-    return { atOnce: Math.max(1, Math.floor(refill.letInBefore - perMs * refill.beforeMs)), perMs }
+    const atOnce = Math.max(1, Math.floor(refill.letInBefore - perMs * refill.beforeMs))
+    // A limit of a short window lets in as many after each wait as at first.
+    return refill.letInAfter / refill.rounds < atOnce * 0.7 ? { atOnce, perMs } : null
   })
   const found = buckets.filter((bucket) => bucket !== null)
   if (found.length === 0 || found.length < counts.length) return null

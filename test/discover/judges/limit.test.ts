@@ -134,6 +134,7 @@ describe('a limit that refills gradually', () => {
 
   test.each([
     ['differ', [refilled(60, 70, 42_000), refilled(60, 35, 42_000)], 'likely'],
+    ['are those of a limit per second', [refilled(7, 49, 17_500, 7), refilled(7, 49, 17_500, 7)], null],
     ['are those of a window that ended once', [refilled(60, 60, 42_000, 1), refilled(60, 60, 42_000, 1)], null],
   ])('is not sure if two counts %s', (_, counts, certainty) => {
     const bucket = inferBucket(counts)
