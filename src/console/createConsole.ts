@@ -73,10 +73,14 @@ const countsAgeMs = 5_000
 
 /** Each page has the number of records that need attention, and so has the answer to each poll. */
 function keepCounts(app: FastifyInstance, { databases, clock, installation }: ConsoleParts): void {
-  const read = shareRecentRead(clock, countsAgeMs, async () => countByState((await databases()).ledger))
+  const readAnew = () => shareRecentRead(clock, countsAgeMs, async () => countByState((await databases()).ledger))
+  let read = readAnew()
   app.addHook('preHandler', async ({ viewer, routeOptions: { config } }) => {
     if (viewer === undefined || config?.needsNoViewer) return
     installation.counts = await read().catch(() => null)
+  })
+  app.addHook('onSend', async ({ method }) => {
+    if (method === 'POST') read = readAnew() // it may have changed records
   })
   app.addHook('preSerialization', async (_request, _reply, payload) => {
     const { counts } = installation

@@ -85,7 +85,9 @@ function standing({ detail, explanation, rowIfConflict }: RecordPageData): HtmlV
   ]
 }
 
-const sentence = (words: string) => `${capitalize(words)}${/[.!?]$/.test(words) ? '' : '.'}`
+/** Leaves the name of a field at the beginning as it is. */
+const sentence = (words: string) =>
+  `${/^[a-z]+[ ,:]/.test(words) ? capitalize(words) : words}${/[.!?]$/.test(words) ? '' : '.'}`
 
 const blockerLink = ({ outboxId }: { outboxId: string }) =>
   html`<p><a href="/records/${encodeURIComponent(`outbox:${outboxId}`)}">outbox:${untrustedTextHtml(outboxId, 60)}</a></p>`

@@ -48,7 +48,9 @@ export function recordTable(
   return table(ariaLabel, columns, rows, 'records')
 }
 
-function whyHtml({ error, code, mayHaveArrived }: ListedSubmission): HtmlValue {
+function whyHtml({ error, code, mayHaveArrived, transactionId }: ListedSubmission): HtmlValue {
+  if (error === null && code === null && transactionId !== null)
+    return html`<span class="quiet">transaction ${untrustedTextHtml(transactionId, 60)}</span>`
   const hasCode = code === null || error?.includes(code)
   return [
     mayHaveArrived ? html`<strong class="attention">may have arrived</strong> ` : '',

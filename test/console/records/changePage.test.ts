@@ -171,6 +171,7 @@ describe('a change to many', () => {
     const done = await confirm(preview, {})
     expect(listed(done.text).toSorted()).toEqual(['1', '2'])
     expect(done.text).not.toContain('name="do"')
+    expect(done.text).toContain('Needs attention <b>1</b>')
     for (const id of ids) expect(done.text).toContain(`href="/records/${id}"`)
     const gone = await served.get('/records?changed=unknown')
     expect(gone).toMatchObject({ status: 404, text: expect.stringContaining('no longer knows') })

@@ -26,9 +26,11 @@ describe('the list', () => {
   test('shows records that need attention, unless a filter is given', async () => {
     await fixture.end(failedE003, { outboxId: '1' })
     await fixture.end(uncertain, { outboxId: '2' })
-    await fixture.end({ state: 'completed' }, { outboxId: '3' })
+    await fixture.end({ state: 'completed', transactionId: 'tx-9' }, { outboxId: '3' })
     expect(listed((await served.get('/records')).text)).toEqual(['1', '2'])
-    expect(listed((await served.get('/records?state=completed')).text)).toEqual(['3'])
+    const completed = (await served.get('/records?state=completed')).text
+    expect(listed(completed)).toEqual(['3'])
+    expect(completed).toContain('transaction <bdi>tx-9</bdi>')
     expect(listed((await served.get('/records?code=e003')).text)).toEqual(['1'])
     expect((await served.get('/records?code=E999')).text).toContain('No record matches')
   })
