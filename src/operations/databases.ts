@@ -6,6 +6,7 @@ import { readSettings, type Settings } from '../ledger/settings.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { createPool, type Pool, withConnectionErrorsExplained } from '../postgres/database.ts'
+import { TableLocked } from '../postgres/inspectDatabase.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
 import { catalogSearchPathSettings } from '../postgres/sessionSettings.ts'
 
@@ -44,6 +45,7 @@ export async function readLedgerSettings({ ledger }: Pick<Databases, 'ledger'>):
   return settings
 }
 
+const ledgerName = 'outboxd command'
 const outboxName = 'outboxd command outbox'
 
 const goodbyeMs = 1_000
@@ -62,7 +64,7 @@ export async function openDatabases(
   const onIdleError = () => {} // the next statement reports the error
   const settings =
     lockMs === undefined ? catalogSearchPathSettings : { ...catalogSearchPathSettings, lock_timeout: String(lockMs) }
-  const ledger = createPool({ url: databaseUrl, name: 'outboxd command', connections, onIdleError, settings })
+  const ledger = createPool({ url: databaseUrl, name: ledgerName, connections, onIdleError, settings })
   const erp = createPool({
     ...{ url: databaseUrl, name: outboxName, connections: 2, onIdleError },
     isErp: true,
@@ -110,6 +112,16 @@ export function withOutbox<T>(
 
 export function createOperator({ ledger, account }: Databases, actor: WhoAndReason): Operator {
   return { ledger, actor: { ...actor, account } }
+}
+
+/** @throws TableLocked in place of the error if a session locks a table of the ledger that `work` waits for */
+export async function withLocksNamed<T>({ locks }: Pick<Databases, 'locks'>, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const holders = await readLockingSessions(locks, ledgerName).catch(() => [])
+    throw holders.length > 0 ? new TableLocked('ledger', holders, error) : error
+  }
 }
 
 export const readSessionsBlockingOutboxReads = ({ locks }: Pick<Databases, 'locks'>): Promise<LockingSession[]> =>

@@ -40,8 +40,10 @@ export function explainError(
   )
     return { message: error.message, exitCode: 2 }
   if (error instanceof TableLocked) {
-    const { holders } = error
-    const message = `the outbox’s table is locked by ${lockingSessionNames(holders)}, so it could not be read.${endLockingSessionAdviceSuffix(holders, 'the ERP’s')}`
+    const { of, holders } = error
+    const [what, whose] =
+      of === 'outbox' ? ['the outbox’s table', 'the ERP’s'] : ['a table of the ledger', 'the ledger’s']
+    const message = `${what} is locked by ${lockingSessionNames(holders)}, so it could not be read.${endLockingSessionAdviceSuffix(holders, whose)}`
     return { message, exitCode: 1 }
   }
   if (error instanceof DatabaseUnusable && error.cause instanceof SourceFailed)

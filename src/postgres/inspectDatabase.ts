@@ -13,10 +13,12 @@ export interface Inspection<T> {
 
 export class TableLocked extends Error {
   override name = 'TableLocked'
+  readonly of: Inspection<unknown>['of']
   /** Never empty. */
   readonly holders: readonly LockingSession[]
-  constructor(holders: readonly LockingSession[], cause: unknown) {
+  constructor(of: Inspection<unknown>['of'], holders: readonly LockingSession[], cause: unknown) {
     super('a table is locked', { cause })
+    this.of = of
     this.holders = holders
   }
 }
@@ -34,7 +36,7 @@ export async function inspectDatabase<T>({ url, of, read }: Inspection<T>): Prom
   } catch (error) {
     const holders = locking?.sessions() ?? []
     const cause = error instanceof DatabaseUnusable ? error.cause : error
-    throw holders.length > 0 && isLockTimeoutOrCanceled(cause) ? new TableLocked(holders, error) : error
+    throw holders.length > 0 && isLockTimeoutOrCanceled(cause) ? new TableLocked(of, holders, error) : error
   } finally {
     await pool.end()
   }

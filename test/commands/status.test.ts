@@ -7,6 +7,7 @@ import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { openHeartbeatPool } from '../../src/ledger/ledgerSessions.ts'
 import { replaceProblems } from '../../src/ledger/problems.ts'
 import { findStuckSubmissionProblems } from '../../src/ledger/transactions.ts'
+import { explainError } from '../../src/operations/explainError.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { sessionEndCost } from '../../src/postgres/locks.ts'
 import { daemonSessionNames } from '../../src/postgres/sessionSettings.ts'
@@ -353,6 +354,22 @@ test('if a connected daemon has no heartbeat, status names the session that it w
   await session.query('rollback')
   await beat
   expect((await run()).printed).toMatch(/^All is well/)
+})
+
+test('if a table of the ledger is locked, status names the session, and works after its end', async () => {
+  await alive()
+  const { pool } = fixture.ledger
+  const session = await pool.connect()
+  session.on('error', () => {}) // it is ended below
+  onTestFinished(() => session.release(true))
+  const { rows } = await session.query('select pg_backend_pid() as pid')
+  await session.query(`begin; lock table outboxd.instance in access exclusive mode`)
+  const error = await run().catch((error: unknown) => error)
+  const { message } = explainError(error)
+  expect(message).toContain(`a table of the ledger is locked by pid ${rows[0].pid} (`)
+  const [, statement = ''] = /run `(.*?)` in the ledger’s database/.exec(message) ?? []
+  await pool.query(statement)
+  expect((await run()).code).toBe(0)
 })
 
 test('if a loop of the daemon fails, status says so and does not advise to start a daemon', async () => {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
@@ -7,6 +8,7 @@ import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { type Problem, problemKinds } from '../../src/model/problem.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { problemMessages } from '../../src/operations/problemMessages.ts'
+import { sessionEndCost } from '../../src/postgres/locks.ts'
 import { type Fixture, openFixture } from '../commands/fixture.ts'
 import { runStatus } from '../support/statusSays.ts'
 
@@ -24,6 +26,13 @@ test('a condition that fails, because a column was renamed: the message says to 
   const detail = 'the condition of public.sale fails for all rows (42703: column n.state does not exist)'
   const type = openProblem({ kind: 'source_failing', subject: 'order', detail })
   expect(problemMessages([type])).toEqual([expect.stringContaining('or the condition of its documents')])
+})
+
+test('status and the runbook say what it costs to end a session in the same words', () => {
+  const runbook = readFileSync('docs/run/runbook.md', 'utf8').replace(/\s+/g, ' ')
+  expect(runbook).toContain(sessionEndCost)
+  const locked = openProblem({ kind: 'row_locked', subject: '7', detail: 'pid 4711' })
+  expect(problemMessages([locked])).toEqual([expect.stringContaining(sessionEndCost)])
 })
 
 test('from 1,000 rows in conflict, the message says "at least" and that nothing more is captured', () => {

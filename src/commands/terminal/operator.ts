@@ -2,7 +2,13 @@ import { hostname, userInfo } from 'node:os'
 import { type DatabaseConfig, readDatabaseConfig } from '../../config.ts'
 import type { Operator, WhoAndReason } from '../../ledger/operator/operator.ts'
 import { findReasonProblemClause, normalizePersonName, personNameMax } from '../../operations/actor.ts'
-import { createOperator, type Databases, type LedgerPoolOptions, openDatabases } from '../../operations/databases.ts'
+import {
+  createOperator,
+  type Databases,
+  type LedgerPoolOptions,
+  openDatabases,
+  withLocksNamed,
+} from '../../operations/databases.ts'
 import { loadOutboxTable } from '../../outbox/readOutboxFile.ts'
 import { type CommandContext, printUsageErrors } from './context.ts'
 
@@ -64,7 +70,7 @@ export async function withDatabases(
 ): Promise<number> {
   const config = readDatabaseConfig(context.env)
   await using databases = await openDatabasesOf(config)
-  return await work(databases, config)
+  return await withLocksNamed(databases, () => work(databases, config))
 }
 
 export function openDatabasesOf(config: DatabaseConfig, sessions?: LedgerPoolOptions): Promise<Databases> {
