@@ -8,7 +8,7 @@ import type { Log } from './log.ts'
 import { countedErrorCodes } from './metricRows.ts'
 import type { Metrics } from './metrics.ts'
 
-type Captured = Pick<CapturedRecord, 'id' | 'outboxId' | 'type' | 'error' | 'fieldErrors'>
+type Captured = Pick<CapturedRecord, 'id' | 'outboxId' | 'type' | 'error' | 'fieldErrors' | 'changedAfterSent'>
 
 export interface Pruned {
   submissions: number
@@ -55,15 +55,16 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
     breached: countBreach,
     captured(records: readonly Captured[]) {
       log.info('captured', { count: records.length })
-      for (const { id, outboxId, type, fieldErrors } of records.filter(({ error }) => error !== null)) {
+      for (const { id, outboxId, type, error, fieldErrors, changedAfterSent } of records) {
+        if (error === null) continue
+        const fields = { submissionId: id, outboxId, type, state: 'rejected' as const }
+        if (changedAfterSent) {
+          // Not counted as rejected, because an alert says that records fail.
+          log.warn('document changed after it was sent, and the change was not sent', fields)
+          continue
+        }
         finished('rejected', null, type)
-        log.warn('record does not fit its mapping and was rejected', {
-          submissionId: id,
-          outboxId,
-          type,
-          state: 'rejected',
-          fieldErrors,
-        })
+        log.warn('record does not fit its mapping and was rejected', { ...fields, fieldErrors })
       }
     },
     attempted(submission: Submission, { step, answer, breach }: AttemptResult) {

@@ -184,6 +184,16 @@ describe('log lines', () => {
     expect(JSON.stringify(lines)).not.toContain('1.234')
   })
 
+  test('about a change after sending has an event of its own, and it does not count as rejected', () => {
+    const { telemetry, lines, counted } = setup()
+    telemetry.captured([captured({ error: 'changed after it was sent as outbox:1', changedAfterSent: true })])
+    expect(counted).toEqual([])
+    expect(lines.at(-1)).toMatchObject({
+      level: 'warn',
+      message: 'document changed after it was sent, and the change was not sent',
+    })
+  })
+
   test('about rescued records and missing polls are written only if there were any', () => {
     const { telemetry, lines } = setup()
     telemetry.orphansRescued(0)

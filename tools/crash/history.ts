@@ -56,6 +56,7 @@ export interface EventRow {
   to: string
   attempt: number
   cause: string
+  message: string | null
   who: string
 }
 
@@ -136,7 +137,7 @@ export async function gatherHistory(
     ),
     rows<EventRow>(
       environment.ledger,
-      `select submission_id as "submissionId", ${us('at')} as "atUs", from_state as "from", to_state as "to", attempt, coalesce(message, cause) as cause, who
+      `select submission_id as "submissionId", ${us('at')} as "atUs", from_state as "from", to_state as "to", attempt, cause, message, who
        from outboxd.submission_event order by id`,
     ),
     // If a SIGKILL cut a request in its body, the service's ledger has it without a body, and it had no effect.

@@ -99,7 +99,9 @@ function describeCase({ row, submissions, events, arrivals }: Case): string[] {
   return [
     `    outbox ${row.outboxId} (${row.marker}) ${row.status} ${row.transactionId ?? ''} key ${row.key}`,
     ...submissions.map((s) => `    submission ${s.id} ${s.state} attempt ${s.attempt} ${s.transactionId ?? ''}`),
-    ...events.map((e) => `    ${time(e.atUs)} ${e.from} -> ${e.to} attempt ${e.attempt}, ${e.who}: ${e.cause}`),
+    ...events.map(
+      (e) => `    ${time(e.atUs)} ${e.from} -> ${e.to} attempt ${e.attempt}, ${e.who}: ${e.message ?? e.cause}`,
+    ),
     ...arrivals.map(
       (a) =>
         `    ${time(a.arrivedUs)} at the service: ${a.status ?? 'dropped'} ${a.effectId ?? 'no effect'} key ${a.idempotencyKey}`,

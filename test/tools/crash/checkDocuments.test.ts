@@ -136,7 +136,16 @@ function evidence({
   const documents = { rows, versions, ...change }
   const submissions = ledger ?? documents.rows.map(ledgerRow)
   const events = submissions.map(
-    ({ id, state }): EventRow => ({ submissionId: id, atUs: 0, from: null, to: state, attempt: 0, cause: '', who: '' }),
+    ({ id, state }): EventRow => ({
+      submissionId: id,
+      atUs: 0,
+      from: null,
+      to: state,
+      attempt: 0,
+      cause: '',
+      message: null,
+      who: '',
+    }),
   )
   return {
     ...{

@@ -61,6 +61,7 @@ const step = (atUs: number, from: string | null, to: string, attempt: number): E
   to,
   attempt,
   cause: 'test',
+  message: null,
   who: 'daemon',
 })
 const captured = step(1, null, 'queued', 0)
@@ -83,6 +84,12 @@ const second: Arrival = { ...arrival, sequence: 2, arrivedUs: 6, effectId: 'tx2'
 
 test('a record that was sent once and completed is not a violation', () => {
   expect(findViolations(evidence({}))).toEqual([])
+})
+
+test('a record that a newer version superseded is not a violation of the path', () => {
+  const superseded = { ...step(2, 'queued', 'discarded', 0), cause: 'superseded' }
+  const found = findViolations(evidence({ events: [captured, superseded], ledger: { state: 'discarded', attempt: 0 } }))
+  expect(found.map(({ what }) => what).join()).not.toContain('a step from')
 })
 
 test('a pruned record needs only its outcome, and no events', () => {
@@ -109,6 +116,11 @@ test.each<[string, Parameters<typeof evidence>[0], RegExp]>([
     /2 keys/,
   ],
   ['a write under an old fence', { events: [captured, sending, accepted, accepted, completed] }, /old fence/],
+  [
+    'a queued record that was given up',
+    { events: [captured, step(2, 'queued', 'discarded', 0)], ledger: { state: 'discarded', attempt: 0 } },
+    /a step from queued to discarded/,
+  ],
   ['an attempt that is not in the events', { ledger: { attempt: 2 } }, /1 attempts in the events, 2 in the ledger/],
   ['too many requests', { more: { requestsMost: 11 } }, /11 requests in a window/],
   [
