@@ -5,7 +5,7 @@ import { beginTransaction, type Database, type DatabasePool, inTransaction } fro
 import { committedToDiskSql } from '../postgres/sessionPool.ts'
 import { readCurrency } from './audit/currency.ts'
 import { readServedOutbox, type ServedOutbox } from './binding.ts'
-import { type DecidedVersions, decideVersions, type LockedDocuments, lockDocuments, supersede } from './documents.ts'
+import { decideVersions, lockDocuments, lockEndedVersions, readDocuments, supersede } from './documents.ts'
 import type { LedgerHistory } from './history/history.ts'
 import { blocksKeySql, withKeysLockedThenReleased } from './keyOrder.ts'
 import { type Actor, reasonAndAccountJsonSql } from './operator/operator.ts'
@@ -40,12 +40,12 @@ export interface CaptureSession {
   /** False if the ledger may have lost commits (until `outboxd recover`), or has the settings of another daemon. */
   mayCapture: boolean
   /** Locks the documents that rows stand for. Their contents have to be read after that. */
-  lockDocuments(rows: readonly Pick<CapturedRecord, 'outboxId' | 'type' | 'document'>[]): Promise<LockedDocuments>
+  lockDocuments(rows: readonly Pick<CapturedRecord, 'outboxId' | 'type' | 'document'>[]): Promise<void>
   /**
    * Inserts records, in the transaction that marks their rows.
    * @param changes what becomes of a document that changes after it was sent
    */
-  insert(records: readonly CapturedRecord[], documents: LockedDocuments, changes: Changes): Promise<InsertResult>
+  insert(records: readonly CapturedRecord[], changes: Changes): Promise<InsertResult>
 }
 
 /** @returns false if another instance captures, or something keeps all from it */
@@ -86,10 +86,8 @@ export async function withCaptureLock<T>(
     ...standing,
     db,
     lockDocuments: (rows) => onLedger(db, () => lockDocuments(db, rows)),
-    insert: (records, documents, changes) =>
-      onLedger(db, () =>
-        insert(db, records, (some) => insertAndReleaseKeys(instance.who, db, decideVersions(some, documents, changes))),
-      ),
+    insert: (records, changes) =>
+      onLedger(db, () => insert(db, records, (some) => insertAndReleaseKeys(instance.who, db, some, changes))),
   })
   await transaction.commit()
   return result
@@ -145,13 +143,15 @@ async function insert(
 async function insertAndReleaseKeys(
   who: string,
   client: Database,
-  { records, superseded }: DecidedVersions,
+  captured: readonly CapturedRecord[],
+  changes: Changes,
 ): Promise<Inserted> {
-  const conflicts = await withKeysLockedThenReleased(client, [...records, ...superseded], async () => {
+  const waiting = await lockEndedVersions(client, captured)
+  return withKeysLockedThenReleased(client, [...captured, ...waiting], async () => {
+    const { records, superseded } = decideVersions(captured, await readDocuments(client, captured), changes)
     await supersede(client, who, superseded)
-    return insertCapturedRecords(client, records, who)
+    return { records, conflicts: await insertCapturedRecords(client, records, who) }
   })
-  return { records, conflicts }
 }
 
 function findRowsBehind(records: readonly CapturedRecord[], conflicts: readonly RowConflict[]): Set<string> {

@@ -10,6 +10,8 @@ import { lockKeys } from './keyOrder.ts'
  *
  *     lockDocuments        the rows' documents are locked
  *     (the daemon)         reads their contents, in a new statement
+ *     lockEndedVersions    failed and rejected versions are locked, then the caller locks all keys
+ *     readDocuments        locks the versions that wait, and reads what was sent
  *     decideVersions       decides what becomes of each version
  *     supersede            ends the versions before that were not sent
  *
@@ -37,25 +39,23 @@ export interface KnownDocument {
   unsent: readonly UnsentVersion[]
 }
 
-export interface LockedDocuments {
+export interface KnownDocuments {
   /** By `documentName`. */
   documents: ReadonlyMap<string, KnownDocument>
   /** Rows that have a record already. */
   knownRows: ReadonlySet<string>
 }
 
-export const noDocuments: LockedDocuments = { documents: new Map(), knownRows: new Set() }
+const noDocuments: KnownDocuments = { documents: new Map(), knownRows: new Set() }
 
 type DocumentRow = Pick<CapturedRecord, 'outboxId' | 'type' | 'document'>
 
 const documentName = ({ type, document }: Omit<DocumentRow, 'outboxId'>): string => JSON.stringify([type, document])
 
-/** Locks the documents of these rows until the end of the transaction, and their versions that were not sent. */
-export async function lockDocuments(db: Database, rows: readonly DocumentRow[]): Promise<LockedDocuments> {
-  const named = rows.filter(({ document }) => (document ?? null) !== null)
-  if (named.length === 0) return noDocuments
-  const list = JSON.stringify(named.map(({ outboxId, type, document }) => ({ outboxId, type, document })))
-  // Sorted, to avoid deadlocks. A record is locked before its key, as docs/why/architecture.md says.
+/** Locks the documents of these rows until the end of the transaction. */
+export async function lockDocuments(db: Database, rows: readonly DocumentRow[]): Promise<void> {
+  const list = listOf(rows)
+  if (list === null) return
   await db.query(
     `insert into outboxd.document (id)
      select distinct outboxd.document_id(type, document) as id from json_to_recordset($1) as r(type text, document text) order by id
@@ -68,13 +68,53 @@ export async function lockDocuments(db: Database, rows: readonly DocumentRow[]):
      order by id for update`,
     [list],
   )
+}
+
+/** Null if no row stands for a document. */
+function listOf(rows: readonly DocumentRow[]): string | null {
+  const named = rows.filter(({ document }) => (document ?? null) !== null)
+  if (named.length === 0) return null
+  return JSON.stringify(named.map(({ outboxId, type, document }) => ({ outboxId, type, document })))
+}
+
+/**
+ * Locks the versions that an operator may send again. A record is locked before its key, but one that waits after it,
+ * because the outcome of the record before releases it (docs/why/architecture.md).
+ *
+ * @returns the keys of the versions that wait
+ */
+export async function lockEndedVersions(
+  db: Database,
+  records: readonly DocumentRow[],
+): Promise<{ key: string | null }[]> {
+  const list = listOf(records)
+  if (list === null) return []
   await db.query(
     `select from outboxd.submission
      where document = any(array(select outboxd.document_id(type, document) from json_to_recordset($1) as r(type text, document text)))
-       and state in ('queued', 'failed', 'rejected') order by id for update`,
+       and state in ('failed', 'rejected') order by id for update`,
     [list],
   )
-  const { rows: found } = await db.query<DocumentRow & KnownDocument & { isKnown: boolean }>(
+  const { rows } = await db.query<{ key: string | null }>(
+    `select distinct key from outboxd.submission
+     where document = any(array(select outboxd.document_id(type, document) from json_to_recordset($1) as r(type text, document text)))
+       and state = 'queued'`,
+    [list],
+  )
+  return rows
+}
+
+/** Locks the versions that wait. The caller has locked their keys. */
+export async function readDocuments(db: Database, records: readonly DocumentRow[]): Promise<KnownDocuments> {
+  const list = listOf(records)
+  if (list === null) return noDocuments
+  await db.query(
+    `select from outboxd.submission
+     where document = any(array(select outboxd.document_id(type, document) from json_to_recordset($1) as r(type text, document text)))
+       and state = 'queued' order by id for update`,
+    [list],
+  )
+  const { rows } = await db.query<DocumentRow & KnownDocument & { isKnown: boolean }>(
     `select r."outboxId", r.type, r.document,
        exists (select from outboxd.submission t where t.outbox_id = r."outboxId") as "isKnown",
        (select json_build_object('outboxId', sent.outbox_id, 'digest', sent.request_digest) from (
@@ -91,8 +131,8 @@ export async function lockDocuments(db: Database, rows: readonly DocumentRow[]):
     [list],
   )
   return {
-    documents: new Map(found.map(({ sent, unsent, ...row }) => [documentName(row), { sent, unsent }])),
-    knownRows: new Set(found.flatMap(({ outboxId, isKnown }) => (isKnown ? [outboxId] : []))),
+    documents: new Map(rows.map(({ sent, unsent, ...row }) => [documentName(row), { sent, unsent }])),
+    knownRows: new Set(rows.flatMap(({ outboxId, isKnown }) => (isKnown ? [outboxId] : []))),
   }
 }
 
@@ -153,7 +193,7 @@ export interface DecidedVersions {
  */
 export function decideVersions(
   records: readonly CapturedRecord[],
-  { documents, knownRows }: LockedDocuments,
+  { documents, knownRows }: KnownDocuments,
   changes: Changes,
 ): DecidedVersions {
   const firsts = new Map<string, { outboxId: string; dropped: string | null }>()

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { decideClaimLimits } from '../../src/daemon/capture/capture.ts'
-import { noDocuments } from '../../src/ledger/documents.ts'
 import { releaseUnblockedRecords } from '../../src/ledger/keyOrder.ts'
 import type { Submission } from '../../src/model/submission.ts'
 import type { GivenChange } from '../support/change.ts'
@@ -173,7 +172,7 @@ describe('capture', () => {
 
   test('keeps nothing if its work fails', async () => {
     const failing = captureLock().withLock(async (turn) => {
-      await turn.insert([record()], noDocuments, 'once')
+      await turn.insert([record()], 'once')
       throw new Error('the outbox is away')
     })
     await expect(failing).rejects.toThrow('away')

@@ -1,6 +1,5 @@
 import pg from 'pg'
 import { expect, onTestFinished } from 'vitest'
-import { noDocuments } from '../../src/ledger/documents.ts'
 import type { OutboxRecord, RowOutcome, RowStatus, RowsRequest } from '../../src/model/outbox.ts'
 import { type ClaimedRows, claimRow, claimRows, markRows, readClaimedRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
@@ -84,7 +83,7 @@ function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
   async function captureRecords(limit = 100, exceptKeys: readonly string[] = []) {
     await using claimed = await openClaim(outbox, { ...anyRows, limit, exceptKeys })
     const records = await claimed.readAsManyAsFit()
-    const inserted = await captureLock.withLock((turn) => turn.insert(records.map(kept), noDocuments, 'once'))
+    const inserted = await captureLock.withLock((turn) => turn.insert(records.map(kept), 'once'))
     const insertedIds = new Set(inserted?.records.map(({ outboxId }) => outboxId))
     const inLedger = records.filter(({ outboxId }) => insertedIds.has(outboxId))
     const statuses = inLedger.map(

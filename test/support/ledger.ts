@@ -94,7 +94,10 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
       const kept = records.map(record)
       const captureLock = openCaptureLock(pool)
       const take = () =>
-        captureLock.withLock(async (turn) => turn.insert(kept, await turn.lockDocuments(kept), changes))
+        captureLock.withLock(async (turn) => {
+          await turn.lockDocuments(kept)
+          return turn.insert(kept, changes)
+        })
       let inserted = await take()
       for (; inserted === null; inserted = await take()) await new Promise(setImmediate)
       if (inserted.records.length < kept.length) throw new Error('some were captured before')

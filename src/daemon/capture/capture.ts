@@ -9,7 +9,6 @@ import {
   stopCaptureOfTypeBriefly,
   withCaptureLock,
 } from '../../ledger/capture.ts'
-import { type LockedDocuments, noDocuments } from '../../ledger/documents.ts'
 import { makeReportsDueAgain } from '../../ledger/reports.ts'
 import { mapOutboxRecord } from '../../mapping/mapRecord.ts'
 import type { CapturedRecord, OutboxRecord, RowStatus } from '../../model/outbox.ts'
@@ -79,12 +78,7 @@ interface Captured {
 interface Selection {
   /** Resolves to null if CAPTURE_WINDOW has no room. */
   claim(session: CaptureSession): Promise<ClaimedRows | null>
-  read(rows: ClaimedRows, session: CaptureSession): Promise<ReadRecords>
-}
-
-interface ReadRecords {
-  records: readonly CapturedRecord[]
-  documents: LockedDocuments
+  read(rows: ClaimedRows, session: CaptureSession): Promise<CapturedRecord[]>
 }
 
 const batchMax = 500
@@ -221,9 +215,9 @@ export class Capture implements LoopPart {
         })
       },
       read: async (rows, session) => {
-        const read = await this.#readRecords(rows, session)
-        for (const { type } of read.records) typesRead.add(type)
-        return read
+        const records = await this.#readRecords(rows, session)
+        for (const { type } of records) typesRead.add(type)
+        return records
       },
     })
     if (attempt.kind !== 'captured') return attempt
@@ -291,7 +285,7 @@ export class Capture implements LoopPart {
         key = keyOf(row.key)
         return row
       },
-      read: async () => ({ ...nothingRead, records: [toRejectedRecord(outboxId, key, why)] }),
+      read: async () => [toRejectedRecord(outboxId, key, why)],
     })
   }
 
@@ -310,13 +304,12 @@ export class Capture implements LoopPart {
     return 'again'
   }
 
-  async #readRecords(rows: ClaimedRows, { db, lockDocuments }: CaptureSession): Promise<ReadRecords> {
+  async #readRecords(rows: ClaimedRows, { db, lockDocuments }: CaptureSession): Promise<CapturedRecord[]> {
     const { databases, mappings } = this.#context
     const claimed = await readClaimedRows(databases.outbox, db, rows)
-    const named = claimed.map((row) => ({ ...row, document: readDocumentId(mappings, row) }))
-    const documents = await lockDocuments(named)
+    await lockDocuments(claimed.map((row) => ({ ...row, document: readDocumentId(mappings, row) })))
     const records = await this.readContents(claimed)
-    return { records: records.map((record) => toCapturedRecord(mappings, record)), documents }
+    return records.map((record) => toCapturedRecord(mappings, record))
   }
 
   /** Captures and marks rows in one transaction. @throws errors that concern all rows, such as a lost connection */
@@ -333,9 +326,9 @@ export class Capture implements LoopPart {
         const rows = await claim(session)
         if (rows === null) return 'full'
         outboxIds = rows.outboxIds
-        const { records: all, documents } = outboxIds.length === 0 ? nothingRead : await read(rows, session)
+        const all = outboxIds.length === 0 ? [] : await read(rows, session)
         outboxIds = all.map((record) => record.outboxId)
-        const { records } = all.length === 0 ? { records: [] } : await session.insert(all, documents, changes)
+        const { records } = all.length === 0 ? { records: [] } : await session.insert(all, changes)
         // Rows in conflict are not marked, so they are not among the failed rows.
         outboxIds = records.map((record) => record.outboxId)
         isMark = true // also for the COMMIT, where deferred triggers of the table run
@@ -385,8 +378,6 @@ export function decideClaimLimits(
 }
 
 const lineShare = 40
-
-const nothingRead: ReadRecords = { records: [], documents: noDocuments }
 
 function blameOf({ error, isMark }: Pick<Failure, 'error' | 'isMark'>): 'moment' | 'piece' | 'type' | 'everyone' {
   if (error instanceof SourceFailed) return error.blame
