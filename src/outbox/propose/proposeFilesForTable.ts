@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Mappings } from '../../mapping/loadMappings.ts'
 import { proposeMapping } from '../../mapping/proposeMapping.ts'
 import { sourceFieldOfColumn, sourceFieldsOfPayloads } from '../../mapping/sourceFields.ts'
+import { quoteForShell } from '../../plainText.ts'
 import type { Resource } from '../../resources.ts'
 import { hasIndexOfCapture, readWritersWithoutInsert } from '../captureTriggers.ts'
 import { findCurrencyColumns } from '../currencyColumns.ts'
@@ -91,7 +92,11 @@ export async function proposeFilesForTable(
           name: 'outbox.yaml',
           text: proposeOutboxFile(table, { ...source, currencies: await findCurrencyColumns(pool, table.sql) }),
         }
-  const warnings = [...mapped.map(mappedWarning), ...(await findReadProblems(pool, table))]
+  const warnings = [
+    ...mapped.map(mappedWarning),
+    ...(parts === null ? [] : childrenWarnings(parts, related)),
+    ...(await findReadProblems(pool, table)),
+  ]
   return { kind: 'described', table, related, files: [first, ...mappings], warnings }
 }
 
@@ -143,6 +148,15 @@ async function findReadProblems(pool: pg.Pool, { columns, sql }: catalog.Catalog
   const { rows } = await pool.query<{ role: string }>('select quote_ident(current_user) as role')
   const grant = `grant select on ${sql} to ${rows[0]?.role};`
   return [`the database role lacks permissions. The owner grants them with:\n${grant}`, ...remarks]
+}
+
+/** Warns if tables refer to the document and none of them is captured. */
+function childrenWarnings({ references }: DocumentParts, { referredBy }: RelatedTables): string[] {
+  if (references.length > 0 || referredBy.length === 0) return []
+  const children = referredBy.map(({ from, columns }) => `--child ${quoteForShell(`${from}(${columns.join(', ')})`)}`)
+  return [
+    `only changes of the table itself are captured. Give each table whose rows are part of the document: ${children.join(', or ')}`,
+  ]
 }
 
 const mappedWarning = (type: string) =>

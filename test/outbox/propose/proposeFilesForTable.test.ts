@@ -206,6 +206,14 @@ test('a key of several columns: the query finds each document by all of them', a
   ])
 })
 
+test('if no table below the document is given, a warning names those that refer to it', async () => {
+  const { run } = await erp(
+    'create table sale (id int primary key); create table sale_line (id int primary key, sale int references sale)',
+  )
+  expect((await run('sale', { capture: true })).messages).toContain("--child 'public.sale_line(sale)'")
+  expect((await run('sale', { capture: true, child: ['sale_line(sale)'] })).messages).not.toContain('only changes of')
+})
+
 test('a sample payload with the names of the interface fills in the mapping, but not which rows are sent', async () => {
   const { run } = await erp(`create table shop_event (id bigint primary key, kind text, body text not null);
     insert into shop_event values (1, 'x', '{"customerId": "C1", "orderDate": "2026-11-20", "amount": 1, "field1": "value2", "net": 2}')`)
