@@ -35,6 +35,10 @@ export function proposeCapture(parts: DocumentParts, { type, outbox, command, fi
   const keyText = hasOneColumn
     ? `key #>> '{}'`
     : `concat_ws('/', ${key.map((column) => `key ->> ${quoteLiteral(column.name)}`).join(', ')})`
+  const conditions = references.flatMap(({ condition }) => condition ?? [])
+  // A condition may have a column with the name of our variable, or texts between dollars.
+  const directive = conditions.length === 0 ? [] : ['#variable_conflict use_column']
+  const quote = conditions.some((condition) => condition.includes('$$')) ? '$capture$' : '$$'
   const lines = [
     `-- Captures the documents of ${document.sql}. Written by: ${command}`,
     `-- Each change of a row writes the key of its document to ${outbox}, once in a transaction. The`,
@@ -43,7 +47,8 @@ export function proposeCapture(parts: DocumentParts, { type, outbox, command, fi
     `-- Remove it:  drop function ${fn}() cascade;`,
     `drop function if exists ${fn}() cascade;`,
     `create function ${fn}() returns trigger language plpgsql`,
-    'set search_path = pg_catalog, pg_temp as $$',
+    `set search_path = pg_catalog, pg_temp as ${quote}`,
+    ...directive,
     'declare',
     '  keys jsonb[]; -- before and after, because a row may move to another document',
     'begin',
@@ -57,7 +62,7 @@ export function proposeCapture(parts: DocumentParts, { type, outbox, command, fi
     `  from unnest(keys) key where ${hasOneColumn ? 'key is not null' : 'key = jsonb_strip_nulls(key)'}`,
     '  on conflict do nothing; -- this transaction has written that key',
     '  return null;',
-    'end $$;',
+    `end ${quote};`,
     ...triggers,
     ...writers.map((role) => `grant insert on ${outbox} to ${role};`),
   ]

@@ -154,6 +154,16 @@ test('a reference with a condition, without a foreign key', async () => {
   expect(await ids()).toEqual(['S-1', 'S-1'])
 })
 
+test('a condition may name a column like our variable, and have texts between dollars', async () => {
+  const { pool, ids } = await setup(
+    'create table so (id int primary key); create table tax (so int, keys text)',
+    'so',
+    ['tax(so) where keys = $$a$$'],
+  )
+  await pool.query(`insert into tax values (1, 'a'), (2, 'b')`)
+  expect(await ids()).toEqual([1])
+})
+
 test('a reference to another unique column than the key, and to a key of another type that names the same rows', async () => {
   const { pool, ids } = await setup(
     `create table doc (id numeric primary key, no char(8) unique); insert into doc values (1.00, 'A'), (2, 'B');
