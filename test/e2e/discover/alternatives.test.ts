@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { readMapping } from '../../../src/mapping/readMapping.ts'
 import type { SettingsPatch } from '../../../src/sandbox/sandboxSettings.ts'
 import { type Asked, ask, customers, foundIn } from '../../discover/ask.ts'
 import { type Setup, setup } from '../../sandbox/setup.ts'
@@ -193,6 +195,18 @@ test('if the first call is refused or the service is down, discover stops before
     certainty: 'not asked',
     why: expect.stringContaining('down (E003)'),
   })
+})
+
+test('what discover advises to take out of the mapping leaves a file that starts', async () => {
+  const { findings } = await askOf({ mappedFields: 'refused' }, 'mapped-fields')
+  const [advice = ''] = findings['mapped-fields']?.advice ?? []
+  const [, ofBody = '', ofFields = ''] = /take (.*?) out of data .*\((.*?)\) out of `fields`/.exec(advice) ?? []
+  const line = (indent: number, names: string) =>
+    new RegExp(`^ {${indent}}(${names.split(/, | and /).join('|')}):.*\n`, 'gm')
+  const shipped = readFileSync('mappings/data.yaml', 'utf8')
+  const followed = shipped.replace(line(4, ofBody), '').replace(line(2, ofFields), '')
+  expect(shipped.split('\n').length - followed.split('\n').length).toBe(5)
+  expect(readMapping('data.yaml', followed).problems).toEqual([])
 })
 
 test('UNCERTAIN_POLICY=resend with a service that ignores keys: discover reports it and advises hold', async () => {
