@@ -1,7 +1,7 @@
 import { isSuccessStatus, type NoAnswerCause } from '../model/service.ts'
+import { namesIdInLocation } from '../model/statuses.ts'
 import type { Resource } from '../resources.ts'
 import { readLocationId, readRateRemaining } from '../service/client.ts'
-import { namesIdInLocation } from '../service/readAnswer.ts'
 import { isServiceErrorCode, readAcceptance, readIdInSubmitAnswer, tokenResponseSchema } from '../service/responses.ts'
 
 /** Holds secrets until `maskExchanges` has hidden them. */

@@ -116,3 +116,6 @@ const beyond: HttpStatusMeaning = { statuses: 'any other', ...inDoubt }
 export function meaningOfHttpStatus(status: number): HttpStatusMeaning {
   return byStatus.get(status) ?? beyond
 }
+
+/** Location is the address of what was created, or of its status (RFC 9110, 15.3.2 and 15.3.3). */
+export const namesIdInLocation = (status: number): boolean => status === 201 || status === 202

@@ -12,6 +12,7 @@ import {
   type GetAnswerMeaning,
   type HttpStatusMeaning,
   meaningOfHttpStatus,
+  namesIdInLocation,
   type PostAnswerMeaning,
   type TokenAnswerMeaning,
 } from '../model/statuses.ts'
@@ -67,9 +68,6 @@ function read(answer: Answer, resource: Resource, pause: PauseToRaise | null): A
     summary: describeAnswer(answer),
   }
 }
-
-/** Location is the address of what was created, or of its status (RFC 9110, 15.3.2 and 15.3.3). */
-export const namesIdInLocation = (status: number): boolean => status === 201 || status === 202
 
 const outcomesWithoutAnswer = { timeout: 'timeout', network: 'network', suspended: 'timeout', host: 'network' } as const
 

@@ -6,9 +6,8 @@ import {
   type PauseToRaise,
   wasProcessSuspended,
 } from '../../model/service.ts'
-import { meaningOfHttpStatus } from '../../model/statuses.ts'
+import { meaningOfHttpStatus, namesIdInLocation } from '../../model/statuses.ts'
 import type { AttemptResult, PollClaim, Submission } from '../../model/submission.ts'
-import { namesIdInLocation } from '../../service/readAnswer.ts'
 import { emptyOutcome, type OutcomeToWrite } from './outcomeWriter.ts'
 
 /** Requests of this instance in a row that got no usable answer. */

@@ -285,7 +285,9 @@ export function inferLimitFromCounts({ counts, extraRequests }: LimitMeasurement
     missing > 0 && [extraRequests.sent - extraRequests.refused, extraRequests.sent].includes(missing) ? missing : 0
   const numberOf = (count: RequestsUntilLimit) => count.letIn + (count === second ? extra : 0)
   const limit = Math.min(...reached.map(numberOf))
-  const same = reached.filter((count) => numberOf(count) === limit && count.tokenRequests === 0)
+  // A refused request of which the next was let in may use the limit, too, so a count with one is not exact.
+  const isExact = ({ tokenRequests, refill }: RequestsUntilLimit) => tokenRequests === 0 && (refill?.rounds ?? 0) === 0
+  const same = reached.filter((count) => numberOf(count) === limit && isExact(count))
   const isSeen =
     extraRequests.refused > 0 &&
     extraRequests.stayedInWindow &&

@@ -57,6 +57,12 @@ test('429s that left the window before the next count ended do not show whether 
   })
 })
 
+test('counts with refusals in between are not exact, because these may use the limit, too', () => {
+  const refill = { letInBefore: 10, beforeMs: 900, letInAfter: 45, afterMs: 12_500, rounds: 5 }
+  const counts = [count(55), count(55)].map((each) => ({ ...each, refill }))
+  expect(inferLimitFromCounts({ counts, extraRequests: between(4, 4) })).toMatchObject({ limit: 55, isAgreed: false })
+})
+
 const configured = { requests: 100, windowMs: 60_000 }
 
 test('if two counts differ, the limit is unknown, but the smaller count is set', () => {
