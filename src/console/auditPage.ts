@@ -21,19 +21,19 @@ import { parseTimeSpan } from '../operations/filters.ts'
 import { parseRecordOption } from '../operations/references.ts'
 import { escapeControl } from '../plainText.ts'
 import { formatIsoInstantOrNull } from '../time.ts'
+import { createVersionReader } from './bounds.ts'
 import { consoleErrorMessage, RequestRefused } from './errors.ts'
 import { cutAndEscapeText, instantHtml, nothingToShow, table } from './html/elements.ts'
 import { fieldTextAsTyped, trimmedFieldText } from './html/form.ts'
 import { type HtmlPart, type HtmlValue, html } from './html/html.ts'
 import { renderPage, sendPage, versionOf } from './html/layout.ts'
 import type { ConsoleParts } from './parts.ts'
-import { SharedVersions } from './sharedVersions.ts'
 import { logDownload } from './valueAccess.ts'
 
 const pageRows = 100
 
 export function addAuditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  const versions = new SharedVersions(parts.clock)
+  const readSharedVersion = createVersionReader(parts.clock)
   const readActs = async (query: unknown) => {
     const { ledger } = await parts.databases()
     const { span, given } = readAuditQuery(query, parts.clock.nowMs())
@@ -41,7 +41,7 @@ export function addAuditRoutes(app: FastifyInstance, parts: ConsoleParts): void 
     return { given, ...(await readOperatorLog(ledger, filter, readPosition(query), pageRows)) }
   }
   app.get('/audit/version', { config: { isPolled: true } }, async ({ query, url }) => ({
-    version: await versions.get(url, async () => versionOf((await readActs(query)).entries)),
+    version: await readSharedVersion(url, async () => versionOf((await readActs(query)).entries)),
   }))
   app.get('/audit', async ({ viewer, query, url }, reply) => {
     const { given, entries, next } = await readActs(query)

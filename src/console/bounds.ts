@@ -1,4 +1,6 @@
+import type { Clock } from '../clock.ts'
 import { RequestRefused } from './errors.ts'
+import { shareRecentRead } from './parts.ts'
 
 /** Drops the entry that was set longest ago. */
 export class BoundedMap<K, V> extends Map<K, V> {
@@ -36,5 +38,18 @@ export function createConcurrencyLimit(max: number): ConcurrencyLimit {
       add(name, 1)
       return { [Symbol.dispose]: () => add(name, -1) }
     },
+  }
+}
+
+const versionAgeMs = 2_000
+const versionsMax = 1_000
+
+/** Shares the reads of versions among all viewers of a page, by the page's address, for 2 s each. */
+export function createVersionReader(clock: Pick<Clock, 'stopwatch'>) {
+  const readings = new BoundedMap<string, () => Promise<string>>(versionsMax)
+  return (address: string, read: () => Promise<string>): Promise<string> => {
+    const reading = readings.get(address) ?? shareRecentRead(clock, versionAgeMs, read)
+    readings.set(address, reading)
+    return reading()
   }
 }

@@ -8,12 +8,12 @@ import { anySubmissionFilter, selectSubmissions } from '../../ledger/operator/se
 import { statesNeedingAttention } from '../../model/submission.ts'
 import type { Databases } from '../../operations/databases.ts'
 import { explainMissingRecord, searchRecords } from '../../operations/references.ts'
+import { createVersionReader } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { trimmedFieldText } from '../html/form.ts'
 import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
-import { SharedVersions } from '../sharedVersions.ts'
 import { logDownload, logValuesShown, type UnmaskPermissions } from '../valueAccess.ts'
 import { readRecordPageData } from './readRecord.ts'
 import { renderMatchingRecords, renderMissingRecord, renderRecordPage } from './recordHtml.ts'
@@ -27,10 +27,10 @@ type RecordRequest = FastifyRequest<{ Params: { id: string } }>
 
 export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts, shown: UnmaskPermissions): void {
   const { databases, clock } = parts
-  const versions = new SharedVersions(clock)
+  const readSharedVersion = createVersionReader(clock)
 
   app.get('/records/:id/version', { config: { isPolled: true } }, async ({ params: { id } }: RecordRequest) => ({
-    version: uuid.test(id) ? await versions.get(id, () => readVersion(id)) : '',
+    version: uuid.test(id) ? await readSharedVersion(id, () => readVersion(id)) : '',
   }))
 
   const readVersion = async (id: string) =>

@@ -12,6 +12,7 @@ import { discardRules } from '../../operations/discard.ts'
 import { narrowFilterByText, type ParsedFilters, parseListFilters } from '../../operations/filters.ts'
 import { skippedRowMessages } from '../../operations/problemMessages.ts'
 import { pluralize } from '../../plainText.ts'
+import { createVersionReader } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { nothingToShow, notice, section, untrustedParagraphHtml } from '../html/elements.ts'
@@ -19,7 +20,6 @@ import { checkbox, formHtml, hiddenField } from '../html/form.ts'
 import { type HtmlValue, html } from '../html/html.ts'
 import { type PageHead, renderPage, sendPage, versionOf } from '../html/layout.ts'
 import { type ConsoleParts, readMappingFiles, shareRecentRead } from '../parts.ts'
-import { SharedVersions } from '../sharedVersions.ts'
 import { createLoggedSearch, logValuesShown, type UnmaskPermissions } from '../valueAccess.ts'
 import { outcomeHtml } from './changePage.ts'
 import { type ListValues, readListValues } from './listValues.ts'
@@ -44,7 +44,7 @@ export function addRecordsRoutes(
   parts: ConsoleParts,
   { changes, shown }: { changes: RecentChanges; shown: UnmaskPermissions },
 ): void {
-  const versions = new SharedVersions(parts.clock)
+  const readSharedVersion = createVersionReader(parts.clock)
   const readFiles = shareRecentRead(parts.clock, filesAgeMs, async () => readMappingFiles(parts.config))
   /** '' for a list that is not live: a search by text is logged each time, and causes are expensive. */
   const readVersion = async (query: RecordsQuery) => {
@@ -58,7 +58,7 @@ export function addRecordsRoutes(
     { config: { isPolled: true } },
     async ({ query: fields }) => {
       const query = toRecordsQuery(fields)
-      return { version: await versions.get(recordsPath(query), () => readVersion(query)) }
+      return { version: await readSharedVersion(recordsPath(query), () => readVersion(query)) }
     },
   )
 

@@ -1,4 +1,5 @@
 import type { RecentRequestCounts } from '../../ledger/requestCounts.ts'
+import type { BudgetUse } from '../../ledger/snapshot.ts'
 import type { StatusReport } from '../../operations/diagnose.ts'
 import { countProblems } from '../../operations/problemMessages.ts'
 import { noInstanceClause } from '../../operations/renderStatus.ts'
@@ -10,6 +11,7 @@ import {
   sumRequestCounts,
 } from '../../operations/serviceLevelTargets.ts'
 import { capitalize } from '../../plainText.ts'
+import { formatDuration } from '../../time.ts'
 import { version } from '../../version.ts'
 import {
   descriptionListHtml,
@@ -22,7 +24,6 @@ import {
 } from '../html/elements.ts'
 import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
 import type { OverviewData } from '../overview/readOverview.ts'
-import { budgetHtml } from './budgetHtml.ts'
 
 const live = (id: string, content: HtmlValue) => html`<div id="${id}" data-live>${content}</div>`
 
@@ -58,6 +59,17 @@ ${live('targets', serviceTargetsSection(report.recent))}
 </div>
 ${live('problems', problemsSection(report))}
 ${live('settings', section('settings', 'Settings that the ledger keeps', settings === null ? nothingToShow('None until the first daemon runs.') : [since, html`<div class="columns">${descriptionListHtml(settingRows)}</div>`]))}`
+}
+
+export function budgetHtml(budget: BudgetUse): HtmlPart {
+  const { limit, windowMs, free, nextFreeMs } = budget
+  if (limit === 0) return html`${nothingToShow('There is no budget yet. The first daemon that starts sets it.')}`
+  const next =
+    nextFreeMs === null
+      ? ''
+      : `, the next ${nextFreeMs < 1_000 ? 'within a second' : `in ${formatDuration(nextFreeMs)}`}`
+  return html`<p><strong class="number">${free}</strong> of <span class="number">${limit}</span> requests free${next}</p>
+<p class="quiet">The last ${formatDuration(windowMs)}: ${budget.submissions} submissions, ${budget.polls} polls, ${budget.tokens} for tokens, ${budget.questions} trials and questions, ${budget.ofOtherClients} of other clients. Under way: ${budget.underWay}.</p>`
 }
 
 const problemsShown = 20

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { serviceTargetsSection } from '../../../src/console/system/systemPage.ts'
+import { budgetHtml, serviceTargetsSection } from '../../../src/console/system/systemPage.ts'
 import { type Fixture, openFixture } from '../../commands/fixture.ts'
 import { until } from '../../support/until.ts'
 import { type OpenedConsole, openConsole } from '../openConsole.ts'
@@ -71,4 +71,14 @@ test('a share below the target is marked in words, and without requests there is
   expect(text).toContain('<span class="bad">below: 98 %</span>')
   expect(text).toContain('>100 %<')
   expect(text.match(/>none</g)).toHaveLength(4)
+})
+
+test('the budget shows what is free, and when a request becomes free again', () => {
+  const budget = {
+    ...{ limit: 100, windowMs: 60_000, free: 91, nextFreeMs: null },
+    ...{ submissions: 3, polls: 2, tokens: 1, questions: 1, ofOtherClients: 2, underWay: 1 },
+  }
+  expect(budgetHtml(budget).toString()).toContain('<strong class="number">91</strong> of')
+  expect(budgetHtml({ ...budget, free: 0, nextFreeMs: 400 }).toString()).toContain('free, the next within a second<')
+  expect(budgetHtml({ ...budget, free: 0, nextFreeMs: 7_000 }).toString()).toContain('free, the next in 7 s<')
 })
