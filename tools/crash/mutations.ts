@@ -99,6 +99,11 @@ export const mutations = {
         to: ``,
       },
       {
+        file: 'src/ledger/claims.ts',
+        from: `where id = any($1::uuid[]) and state = 'sending' and claim_id = $2`,
+        to: `where id = any($1::uuid[]) and $2::uuid is not null`,
+      },
+      {
         file: 'src/daemon/dispatch/dispatch.ts',
         from: `    const attempted = await working
 `,
