@@ -5,8 +5,10 @@ import type { Operator } from '../ledger/operator/operator.ts'
 import { withOpenQueue } from '../ledger/operator/operator.ts'
 import {
   acceptAsComplete,
+  assertLedgerIsSame,
   endRecovery,
   insertRowsInDoubt,
+  readLedgerVersion,
   readRecordsInDoubt,
   type SettledRecords,
   settleRecordsInDoubt,
@@ -83,6 +85,7 @@ async function recoverIn(
   { databases, operator: { actor }, mappings }: RecoveryParts,
 ): Promise<Recovery> {
   await lockCapture(db)
+  const version = await readLedgerVersion(databases.ledger)
   // Until the COMMIT no daemon can set other files, because that takes this lock, too.
   await assertMappingsAreLedgers(databases, mappings)
   const rows = await withOutbox(databases, findRowsWithoutRecord)
@@ -106,6 +109,7 @@ async function recoverIn(
   const accepted = await withdrawClaims(db)
   const named = await trackAllNamedRecords(db, queue, { databases, actor, lostTransactions })
   const settled = await settleRecordsInDoubt(db, actor)
+  await assertLedgerIsSame(db, version)
   const recovery = { ...settled, ...inserted, accepted, named }
   await endRecovery(db, queue, { actor, counts: { ...recovery } })
   return recovery

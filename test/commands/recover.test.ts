@@ -5,11 +5,13 @@ import { command as recover } from '../../src/commands/recover.ts'
 import { command as replay } from '../../src/commands/replay.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import { command as show } from '../../src/commands/show.ts'
+import { findHistoryProblem } from '../../src/ledger/history/history.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import type { CapturedRecord } from '../../src/model/outbox.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { readRecordWithoutQueriedContent } from '../../src/outbox/readRows.ts'
 import { claim, countFree, outcomeBatch, transition } from '../support/ledger.ts'
+import { backUpLedger, restoreLedger } from '../support/ledgerBackup.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { until } from '../support/until.ts'
 import { dataFile, type Fixture, mappingFiles, openFixture, payloadOf } from './fixture.ts'
@@ -56,6 +58,29 @@ async function run(options: Parameters<typeof recover.action>[1] = erin) {
   const code = await recover.action(context, options)
   return { code, printed: context.printed(), messages: context.messages() }
 }
+
+test('a restore that comes while `recover` reads the outbox is not accepted: nothing is done', async () => {
+  const { pool } = fixture.ledger
+  const backup = await backUpLedger(pool)
+  await lose()
+  const outboxId = await lost(`status = 'queued'`)
+  const erp = await pool.connect()
+  onTestFinished(() => erp.release(true))
+  await erp.query('begin; lock table outbox')
+  const recovering = run().catch((error: unknown) => error)
+  await until(
+    () =>
+      query(`select from pg_locks l join pg_class c on c.oid = l.relation where relname = 'outbox' and not granted`),
+    ({ rowCount }) => rowCount !== 0,
+  )
+  await restoreLedger(pool, backup)
+  await erp.query('rollback')
+  expect(await recovering).toMatchObject({ message: expect.stringContaining('restored or changed while') })
+  expect(await findHistoryProblem(pool)).not.toBeNull()
+  expect(await recordOf(outboxId)).toBeUndefined()
+  expect((await run()).code).toBe(0)
+  expect(await recordOf(outboxId)).toMatchObject({ state: 'uncertain' })
+})
 
 describe('what becomes of records', () => {
   test('queued ones become uncertain, and the row will say so', async () => {

@@ -79,9 +79,7 @@ test('refused rows are tried with backoff, with the words of Postgres, and the o
   await runUntilIdle(given)
   expect(await counts(given)).toEqual({ written: 5, due: 3 })
   const detail = 'SQLSTATE P0001: period is closed'
-  expect(await problems(given)).toEqual(
-    ['1', '4', '8'].map((subject) => ({ kind: 'report_refused', subject, detail })),
-  )
+  expect(await problems(given)).toEqual(['1', '4', '8'].map((subject) => ({ kind: 'report_refused', subject, detail })))
   const refused = given.reported.filter(({ problem }) => problem !== null)
   expect(refused.map(({ againInMs, code }) => [againInMs, code])).toEqual(Array(3).fill([5_000, 'P0001']))
 

@@ -35,6 +35,7 @@ export async function conclude(options: ConcludeOptions): Promise<Conclusion> {
     ...left.map(ofAll),
     ...fleet.deserters.map((message) => ofAll(`a daemon left by itself, ${message}`)),
     ...codes.filter((code) => code !== 0).map((code) => ofAll(`a daemon left with ${code} after SIGTERM`)),
+    ...(history.arrivals.some(({ effectId }) => effectId !== null) ? [] : [ofAll('nothing arrived at the service')]),
     ...findViolations(history),
     ...findDocumentViolations(history),
   ]

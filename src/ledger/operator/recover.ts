@@ -4,7 +4,7 @@ import type { Resource } from '../../resources.ts'
 import { countLimitAsSpent } from '../budget.ts'
 import { insertCapturedRecords } from '../capture.ts'
 import { lockDocuments } from '../documents.ts'
-import { acceptHistory } from '../history/history.ts'
+import { acceptHistory, LedgerMayHaveLostData } from '../history/history.ts'
 import { type PollQueue, withdrawAllPolls } from '../queue.ts'
 import { readRequestOverAfterMs } from '../settings.ts'
 import {
@@ -56,6 +56,28 @@ export interface RecordInDoubt {
   resource: Resource
   revision: number
   seq: string
+}
+
+/** Names the ledger's row as it is now. Outside a transaction, because its lock would stop a restore, and all who wait for that. */
+export async function readLedgerVersion(db: Database): Promise<string> {
+  const { rows } = await db.query<{ version: string }>(
+    `select xmin::text || ' ' || 'outboxd.ledger'::regclass::oid as version from outboxd.ledger`,
+  )
+  return rows[0]?.version ?? ''
+}
+
+/**
+ * Locks the ledger's row. If the ledger was restored since the outbox was compared with it, the recovery would accept a
+ * loss that nobody has looked at.
+ *
+ * @throws LedgerMayHaveLostData
+ */
+export async function assertLedgerIsSame(db: Database, version: string): Promise<void> {
+  await db.query('select from outboxd.ledger for no key update')
+  if ((await readLedgerVersion(db)) === version) return
+  throw new LedgerMayHaveLostData(
+    'the ledger was restored or changed while `outboxd recover` read the outbox. Nothing was done. Run it again',
+  )
 }
 
 /** Reads the next records that may have been sent, or sent again, without the ledger knowing. */
