@@ -111,7 +111,7 @@ create table outboxd.submission (
   changed_after_sent boolean not null default false,
   -- The request left, or may have.
   was_sent           boolean not null generated always as (case
-                       when state = 'queued' then attempt > 0 or in_doubt
+                       when state = 'queued' then in_doubt or answered_unavailable or resubmissions > 0 or renewed_keys > 0
                        when state in ('failed', 'rejected', 'discarded') then may_have_arrived and not changed_after_sent
                        else true end) stored,
 

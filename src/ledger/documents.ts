@@ -81,7 +81,7 @@ function listOf(rows: readonly DocumentRow[]): string | null {
  * Locks the versions that an operator may send again. A record is locked before its key, but one that waits after it,
  * because the outcome of the record before releases it (docs/why/architecture.md).
  *
- * @returns the keys of the versions that wait
+ * @returns the keys of the versions that may be superseded
  */
 export async function lockEndedVersions(
   db: Database,
@@ -98,7 +98,7 @@ export async function lockEndedVersions(
   const { rows } = await db.query<{ key: string | null }>(
     `select distinct key from outboxd.submission
      where document = any(array(select outboxd.document_id(type, document) from json_to_recordset($1) as r(type text, document text)))
-       and state = 'queued'`,
+       and state in ('queued', 'failed', 'rejected')`,
     [list],
   )
   return rows

@@ -114,7 +114,7 @@ async function whyNotResolved(
 async function whyNotSentAgain(ledger: Database, detail: SubmissionDetail): Promise<ResolveOutcome | null> {
   const untilMs = (await readArrivalsPossibleUntil(ledger, [detail.id])).get(detail.id)
   if (untilMs !== undefined) return left(`${nameOf(detail)} ${mayStillArriveClause(untilMs)}`)
-  const newer = (await readNewerVersions(ledger, [detail.id])).get(detail.id)
+  const newer = (await readNewerVersions(ledger, [detail.id], false)).get(detail.id)
   return newer === undefined
     ? null
     : left(

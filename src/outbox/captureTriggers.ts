@@ -1,9 +1,18 @@
+import { createHash } from 'node:crypto'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { type Database, withSearchPathOfRole } from '../postgres/database.ts'
 import type { Outbox } from './outbox.ts'
 
-/** What the names of the functions that `outboxd describe --capture` writes begin with. */
-export const captureFunctionPrefix = 'outboxd_capture_'
+/** The name of the function, and of its triggers, that `outboxd describe --capture` writes for a type: one for each type. */
+export function captureFunctionName(type: string): string {
+  const prefix = 'outboxd_capture_'
+  if (/^[a-z0-9_]{1,39}$/.test(type)) return `${prefix}${type}`
+  const readable = type
+    .toLowerCase()
+    .replace(/[^a-z0-9_]+/g, '_')
+    .slice(0, 32)
+  return `${prefix}${readable}_${createHash('sha256').update(type).digest('hex').slice(0, 6)}`
+}
 
 /** True if the outbox has the unique index that keeps a transaction from writing a document's key twice. */
 export async function hasIndexOfCapture(db: Database, outboxSql: string): Promise<boolean> {
@@ -55,7 +64,7 @@ export async function findCaptureProblems(outbox: Outbox, mappings: Mappings): P
   const problems: string[] = []
   for (const { type, document } of mappings.values()) {
     if (document === null) continue
-    const triggers = await readTriggersOfDocument(db, document.table)
+    const triggers = await readTriggersOfDocument(db, document.table, type)
     if (triggers.length === 0)
       problems.push(
         `no trigger captures the changes of ${document.table}, the documents of type "${type}": \`outboxd describe --capture\` writes one`,
@@ -69,8 +78,8 @@ export async function findCaptureProblems(outbox: Outbox, mappings: Mappings): P
   return problems
 }
 
-/** Reads the triggers of all functions that capture a table's documents, also those of other tables. */
-async function readTriggersOfDocument(db: Database, table: string): Promise<CaptureTrigger[]> {
+/** Reads the triggers of the function that captures a table's documents for a type, also those of other tables. */
+async function readTriggersOfDocument(db: Database, table: string, type: string): Promise<CaptureTrigger[]> {
   const { rows } = await db.query<CaptureTrigger>(
     `select distinct pg_catalog.format('%I.%I', n.nspname, c.relname) as table, pg_catalog.quote_ident(t.tgname) as name,
        t.tgenabled in ('O', 'A') as "isEnabled"
@@ -80,9 +89,9 @@ async function readTriggersOfDocument(db: Database, table: string): Promise<Capt
        join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) t.tgrelid
        join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
      where own.tgrelid operator(pg_catalog.=) pg_catalog.to_regclass($1)::pg_catalog.oid
-       and pg_catalog.starts_with(p.proname, $2) and t.tgparentid operator(pg_catalog.=) 0
+       and p.proname operator(pg_catalog.=) $2 and t.tgparentid operator(pg_catalog.=) 0
      order by 1, 2`,
-    [table, captureFunctionPrefix],
+    [table, captureFunctionName(type)],
   )
   return rows
 }

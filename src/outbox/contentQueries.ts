@@ -147,7 +147,12 @@ function meetingSql({ table, key, condition }: DocumentTable): string {
   const [column = '', ...others] = key.map(quoteIdentifier)
   if (others.length === 0)
     return `select h.${column}::pg_catalog.text as key, ${meets} from ${table} h where h.${column} = any($1)`
-  const pairs = key.map((name) => `${quoteLiteral(name)}, h.${quoteIdentifier(name)}`)
+  // A character loses its blanks, as in the row that the trigger writes.
+  const pairs = key.map((name) => {
+    const value = `h.${quoteIdentifier(name)}`
+    return `${quoteLiteral(name)}, case when pg_catalog.pg_typeof(${value}) operator(pg_catalog.=) 'pg_catalog.bpchar'::pg_catalog.regtype
+      then pg_catalog.to_jsonb(${value}::pg_catalog.text) else pg_catalog.to_jsonb(${value}) end`
+  })
   const equal = [column, ...others].map((each) => `h.${each} = k.${each}`)
   return `select pg_catalog.jsonb_build_object(${pairs.join(', ')})::pg_catalog.text as key, ${meets}
     from pg_catalog.jsonb_populate_recordset(null::${table}, $1) k join ${table} h on ${equal.join(' and ')}`

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { findCaptureProblems } from '../../src/outbox/captureTriggers.ts'
+import { captureFunctionName, findCaptureProblems } from '../../src/outbox/captureTriggers.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { mappingFrom } from '../mapping/mappingOf.ts'
 import { captureDocuments, createRole } from '../support/changeCapture.ts'
@@ -33,4 +33,32 @@ body: { a: b }`)
     'alter table line enable always trigger outboxd_capture_order; grant insert on outbox to erp_of_check',
   )
   expect(await problems()).toEqual([])
+})
+
+test('each type has a function of its own, whose name fits, and which `check` tells from that of another type', async () => {
+  const long = 'a'.repeat(60)
+  const types = ['total', 'Total', 'to-tal', 'to_tal', 'итог', 'сумма', long, `${long}b`]
+  const names = types.map(captureFunctionName)
+  expect(new Set(names).size).toBe(types.length)
+  expect(names.filter((name) => Buffer.byteLength(`${name}_all`) > 63)).toEqual([])
+
+  const database = await createDatabase()
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  const { pool } = database
+  await pool.query('create table sale (id int primary key)')
+  const mappings = new Map(
+    ['order', 'total'].map((type) => [
+      type,
+      mappingFrom(`type: ${type}
+endpoint: orders
+document: { table: sale, key: id }
+source: select id from sale where id = any($1)
+fields: {}
+body: { a: b }`),
+    ]),
+  )
+  await captureDocuments(pool, 'sale', { type: 'order' })
+  expect(await findCaptureProblems(new Outbox(pool, 'outbox', 1_000, pool), mappings)).toEqual([
+    expect.stringContaining('no trigger captures the changes of sale, the documents of type "total"'),
+  ])
 })

@@ -130,3 +130,22 @@ test.each([
   const { rows } = await pool.query('select count(*)::int as n, sum(total)::text from sale')
   expect(rows).toEqual([{ n: 3, sum: '100000000001234567890.10' }])
 })
+
+test('a document is found by a key of several columns, of which one is a character with blanks at its end', async () => {
+  const { outbox, pool } = await setup({
+    ddl: `create table head (tenant int, no char(8), total numeric, primary key (tenant, no)); insert into head values (3, 'A-7', 1.50)`,
+  })
+  await pool.query(`insert into outbox (type, payload) values ('order', '{"id": {"tenant": 3, "no": "A-7"}}')`)
+  const mapping = mappingFrom(`type: order
+endpoint: orders
+document: { table: head, key: [tenant, no] }
+source: >-
+  select jsonb_build_object('tenant', h.tenant, 'no', h.no::text) as id, h.total
+  from jsonb_populate_recordset(null::head, $1) k join head h on h.tenant = k.tenant and h.no = k.no
+fields: { total: { from: total, type: "decimal(10,2)" } }
+body: { total: "\${total}" }`)
+  const rows = await readWaitingRows(outbox, 10)
+  const [read] = await readRecordContentsThatFit(outbox, new Map([['order', mapping]]), rows)
+  expect(read).toMatchObject({ payload: expect.stringContaining('"total":1.50') })
+  expect(read?.noRecord).toBeUndefined()
+})

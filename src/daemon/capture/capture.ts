@@ -410,7 +410,8 @@ function toCapturedRecord(mappings: CaptureContext['mappings'], row: OutboxRecor
   const { unreadable: _, noRecord = null, ...record } = row
   const kept = { ...record, id, idempotencyKey: randomUUID() }
   const unmapped = { ...kept, body: null, tracked: true, sendsOwnId: false }
-  if (noRecord !== null) return { ...unmapped, resource: null, error: null, discarded: noRecord }
+  // Without a payload, a replay has to read the document again.
+  if (noRecord !== null) return { ...unmapped, payload: null, resource: null, error: null, discarded: noRecord }
   const mapped = mapOutboxRecord(mappings, row, id)
   if (mapped.kind === 'refused')
     return { ...unmapped, resource: mapped.resource, error: mapped.reason, fieldErrors: mapped.errors }

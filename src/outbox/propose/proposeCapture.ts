@@ -1,6 +1,6 @@
 import { quoteIdentifier, quoteLiteral } from '../../postgres/database.ts'
 import { quoteForYaml, withComment, withFillIn } from '../../yaml/yamlLines.ts'
-import { captureFunctionPrefix } from '../captureTriggers.ts'
+import { captureFunctionName } from '../captureTriggers.ts'
 import { type CatalogColumn, type CatalogTable, listOf, mayChooseRows } from './catalogTable.ts'
 import type { DocumentParts, PartReference } from './documentParts.ts'
 
@@ -18,7 +18,7 @@ export interface CaptureTarget {
 /** Proposes the trigger that writes the keys of changed documents to the outbox, as SQL to read and run. */
 export function proposeCapture(parts: DocumentParts, { type, outbox, command, file, writers }: CaptureTarget): string {
   const { document, key, references } = parts
-  const name = `${captureFunctionPrefix}${type.toLowerCase().replace(/[^a-z0-9_]+/g, '_')}`.slice(0, 55)
+  const name = captureFunctionName(type)
   const fn = `${schemaPrefix(document)}${name}`
   const tables = [...Map.groupBy([ownKey(parts), ...references], ({ table }) => table.sql)]
   const branches = tables.flatMap(([table, its], i) => [
@@ -154,7 +154,7 @@ function keySql(
 }
 
 /** A numeric loses zeros at its end, and a character loses blanks, so that equal keys are equal in JSON. */
-function comparableSql(sql: string, column: CatalogColumn): string {
+export function comparableSql(sql: string, column: CatalogColumn): string {
   if (column.type === 'numeric') return `trim_scale(${sql})`
   return column.type === 'character' ? `${sql}::text` : sql
 }

@@ -1,5 +1,6 @@
 import { quoteLiteral } from '../../postgres/database.ts'
 import { type CatalogColumn, type CatalogTable, describeCandidate } from './catalogTable.ts'
+import { comparableSql } from './proposeCapture.ts'
 import type { RelatedTables } from './relatedTables.ts'
 
 /**
@@ -43,7 +44,7 @@ function selectColumns({ columns }: CatalogTable, key: readonly CatalogColumn[])
   const [id, ...more] = key
   if (id?.name === 'id' && more.length === 0) return ['h.*']
   const others = columns.filter(({ name }) => name !== 'id').map(({ sql }) => `h.${sql}`)
-  const pairs = key.map(({ name, sql }) => `${quoteLiteral(name)}, h.${sql}`)
+  const pairs = key.map((column) => `${quoteLiteral(column.name)}, ${comparableSql(`h.${column.sql}`, column)}`)
   const idSql = more.length > 0 ? `jsonb_build_object(${pairs.join(', ')})` : `h.${id?.sql ?? 'FILL_IN'}`
   return [`${idSql} as id`, others.length === columns.length ? 'h.*' : others.join(', ')]
 }

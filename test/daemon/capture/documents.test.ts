@@ -349,9 +349,18 @@ describe('versions that were not sent', () => {
     await sale(5)
     await note(5)
     await captureAll()
-    await ledger.pool.query('update outboxd.submission set attempt = 1') // answered 503, for example
+    await ledger.pool.query('update outboxd.submission set attempt = 1, answered_unavailable = true') // by a 503
     await changeTo('2')
     expect((await submissions()).map(([state]) => state)).toEqual(['queued', 'rejected'])
+  })
+
+  test('are superseded if their request certainly did not arrive, such as one that no connection took', async () => {
+    await sale(5)
+    await note(5)
+    await captureAll()
+    await ledger.pool.query('update outboxd.submission set attempt = 1')
+    await changeTo('2')
+    expect((await submissions()).map(([state]) => state)).toEqual(['discarded', 'queued'])
   })
 })
 
