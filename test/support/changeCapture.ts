@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { proposeFilesForTable } from '../../src/outbox/propose/proposeFilesForTable.ts'
+import { proposeFilesForTable } from '../../src/describe/proposeFilesForTable.ts'
 
 /** Creates the trigger that `outboxd describe --capture` writes. @returns its SQL */
 export async function captureDocuments(

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { captureDocuments, createRole } from '../../support/changeCapture.ts'
-import { createDatabase } from '../../support/database.ts'
+import { captureDocuments, createRole } from '../support/changeCapture.ts'
+import { createDatabase } from '../support/database.ts'
 
 /** A database with an ERP's tables, and the trigger on them. */
 async function setup(ddl: string, document: string, children: readonly string[] = []) {

@@ -1,6 +1,6 @@
-import { quoteIdentifier, quoteLiteral } from '../../postgres/database.ts'
-import { quoteForYaml, withComment, withFillIn } from '../../yaml/yamlLines.ts'
-import { captureFunctionName } from '../captureTriggers.ts'
+import { captureFunctionName } from '../outbox/captureTriggers.ts'
+import { quoteIdentifier, quoteLiteral } from '../postgres/database.ts'
+import { quoteForYaml, withComment, withFillIn } from '../yaml/yamlLines.ts'
 import { type CatalogColumn, type CatalogTable, listOf, mayChooseRows } from './catalogTable.ts'
 import type { DocumentParts, PartReference } from './documentParts.ts'
 

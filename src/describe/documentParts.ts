@@ -1,8 +1,8 @@
 import type pg from 'pg'
-import { type Database, inTransaction } from '../../postgres/database.ts'
-import { errorCodeOf } from '../../postgres/sqlState.ts'
-import { qualifiedNameSql } from '../outboxTable.ts'
-import { addTableSchemaIfFound } from '../readTableShape.ts'
+import { qualifiedNameSql } from '../outbox/outboxTable.ts'
+import { addTableSchemaIfFound } from '../outbox/readTableShape.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
+import { errorCodeOf } from '../postgres/sqlState.ts'
 import { type CatalogColumn, type CatalogTable, readCatalogTable } from './catalogTable.ts'
 import { readForeignKeys } from './relatedTables.ts'
 

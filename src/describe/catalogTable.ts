@@ -1,5 +1,5 @@
-import { type Database, quoteLiteral } from '../../postgres/database.ts'
-import { baseTypeJoinSql } from '../columns.ts'
+import { baseTypeJoinSql } from '../outbox/columns.ts'
+import { type Database, quoteLiteral } from '../postgres/database.ts'
 
 export interface CatalogColumn {
   readonly name: string

@@ -1,4 +1,4 @@
-import type { Database } from '../../postgres/database.ts'
+import type { Database } from '../postgres/database.ts'
 import { type CatalogTable, readCatalogTable } from './catalogTable.ts'
 
 /** A foreign key, declared or guessed. Names are quoted where SQL needs it, and tables have their schemas. */

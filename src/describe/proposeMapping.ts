@@ -1,6 +1,6 @@
+import type { SourceField } from '../mapping/sourceFields.ts'
 import { type Resource, resourceNames } from '../resources.ts'
 import { quoteForYaml, withComment, withFillIn } from '../yaml/yamlLines.ts'
-import type { SourceField } from './sourceFields.ts'
 
 export interface MappingSource {
   /** Null if the user has to give the type. */

@@ -1,4 +1,4 @@
-import { quoteLiteral } from '../../postgres/database.ts'
+import { quoteLiteral } from '../postgres/database.ts'
 import { type CatalogColumn, type CatalogTable, describeCandidate } from './catalogTable.ts'
 import { comparableSql } from './proposeCapture.ts'
 import type { RelatedTables } from './relatedTables.ts'

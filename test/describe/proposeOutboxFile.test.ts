@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { CatalogColumn, CatalogTable } from '../../../src/outbox/propose/catalogTable.ts'
-import { proposeOutboxFile } from '../../../src/outbox/propose/proposeOutboxFile.ts'
-import { parseOutboxFile } from '../../../src/outbox/readOutboxFile.ts'
-import { findFillInPlaces, withComment } from '../../../src/yaml/yamlLines.ts'
+import type { CatalogColumn, CatalogTable } from '../../src/describe/catalogTable.ts'
+import { proposeOutboxFile } from '../../src/describe/proposeOutboxFile.ts'
+import { parseOutboxFile } from '../../src/outbox/readOutboxFile.ts'
+import { findFillInPlaces, withComment } from '../../src/yaml/yamlLines.ts'
 
 const names = [
   ...['id', 'ID', 'type', 'key', 'payload', 'data', 'created_at', 'status', 'sync_status', 'processed', 'synced_at'],

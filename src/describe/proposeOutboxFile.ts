@@ -1,7 +1,7 @@
-import { states } from '../../model/submission.ts'
-import { quoteForYaml, withComment, withFillIn } from '../../yaml/yamlLines.ts'
-import { ourColumns } from '../migrateOutbox.ts'
-import { standardOutboxTable } from '../outboxTable.ts'
+import { states } from '../model/submission.ts'
+import { ourColumns } from '../outbox/migrateOutbox.ts'
+import { standardOutboxTable } from '../outbox/outboxTable.ts'
+import { quoteForYaml, withComment, withFillIn } from '../yaml/yamlLines.ts'
 import * as catalog from './catalogTable.ts'
 
 type Column = catalog.CatalogColumn
