@@ -224,7 +224,6 @@ const looks = [
 const changes = [
   ...looks,
   'check',
-  'check --contract',
   'pause --reason x',
   'resume --all',
   'discover --only token-unit --yes --yes-this-is-a-test-environment',

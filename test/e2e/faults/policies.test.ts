@@ -20,7 +20,7 @@ async function mappingsWithOwnId(harness: Harness): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'outboxd-mappings-'))
   onTestFinished(() => rm(dir, { recursive: true }))
   const text = await readFile(join(harness.env.MAPPINGS_DIR ?? '', 'data.yaml'), 'utf8')
-  await writeFile(join(dir, 'data.yaml'), `${text}  transactionId: \${submission.id}\n`)
+  await writeFile(join(dir, 'data.yaml'), text.replace(/^list:/m, `  transactionId: \${submission.id}\nlist:`))
   return dir
 }
 

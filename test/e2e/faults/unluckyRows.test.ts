@@ -14,7 +14,7 @@ let harness: Harness
 let daemon: Daemon
 beforeAll(async () => {
   harness = await setup()
-  await harness.pool.query('alter table outbox alter payload type text')
+  await harness.pool.query('drop index outbox_captured; alter table outbox alter payload type text')
   daemon = await harness.start()
 })
 afterAll(() => harness[Symbol.asyncDispose]())
