@@ -68,13 +68,13 @@ export async function runErp({ customers, sales, sellers, kills, pairs, say }: E
   await runCommand(['migrate', '--outbox'], env)
   await describeSales(env, mappingsDir)
   await capture(erp, join(mappingsDir, 'sale_sale.capture.sql'))
-  await runCommand(['check'], env)
 
   say(`${pairs} sales are confirmed with change capture and without`)
   const slowdown = measureSlowdown((await tryton.run('measure', pairs)) as ConfirmPair[])
 
   // The same documents as records of another type.
   await capture(erp, join(mappingsDir, 'sale_data.capture.sql'))
+  await runCommand(['check'], env)
   say(`${sellers} processes sell ${sales} times, and the daemon is killed ${kills} times`)
   const daemon = superviseDaemon(env)
   stack.defer(daemon.stop)
