@@ -12,6 +12,9 @@ export function textWithCode(text: string): HtmlValue {
   return isPaired ? parts.map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part)) : parts.join('`')
 }
 
+/** A part that changes while the page is shown (`live` in layout.ts). */
+export const liveHtml = (id: string, content: HtmlValue): HtmlPart => html`<div id="${id}" data-live>${content}</div>`
+
 export const section = (headingIdPrefix: string, title: HtmlValue, content: HtmlValue): HtmlPart =>
   html`<section aria-labelledby="${headingIdPrefix}-head"><h2 id="${headingIdPrefix}-head">${title}</h2>
 ${content}</section>`

@@ -12,6 +12,7 @@ import {
   cutAndEscapeText,
   descriptionListHtml,
   icon,
+  liveHtml,
   nothingToShow,
   notice,
   relativeTimeHtml,
@@ -64,8 +65,6 @@ export function addOverviewRoutes(app: FastifyInstance, parts: ConsoleParts): vo
   })
 }
 
-const live = (id: string, content: HtmlValue) => html`<div id="${id}" data-live>${content}</div>`
-
 /** The same for all viewers, except for the buttons. */
 function renderOverview(data: OverviewData, viewer: Viewer | null): HtmlPart {
   const { report, budget, needingAttention, lastHour } = data
@@ -82,13 +81,13 @@ function renderOverview(data: OverviewData, viewer: Viewer | null): HtmlPart {
     isNew && report.pauses.length > 0 ? verdict(first, data, viewer) : '',
     pausesHtml(report.pauses, nowMs),
   ]
-  return html`${live('verdict', [above, pauses])}
+  return html`${liveHtml('verdict', [above, pauses])}
 <div class="wide">
-${live('person', unlessNew(attentionSection(needingAttention, count, nowMs)))}
-${live('records', unlessNew(recordsSection(report)))}
+${liveHtml('person', unlessNew(attentionSection(needingAttention, count, nowMs)))}
+${liveHtml('records', unlessNew(recordsSection(report)))}
 </div>
-${live('charts', unlessNew(chartsHtml(lastHour, limitAMinute(budget))))}
-${live('strip', unlessNew(strip(report)))}`
+${liveHtml('charts', unlessNew(chartsHtml(lastHour, limitAMinute(budget))))}
+${liveHtml('strip', unlessNew(strip(report)))}`
 }
 
 /** Null if the limit is not one of a minute: a line would mislead. */

@@ -16,6 +16,7 @@ import {
   descriptionListHtml,
   icon,
   instantHtml,
+  liveHtml,
   notice,
   relativeTimeHtml,
   section,
@@ -46,10 +47,10 @@ export function renderRecordPage(view: RecordPageData, viewer: Viewer, version: 
   }</p>
 ${actionsHtml(view, viewer)}</div>`
   return renderPage({ title: name, heading, current: '/records', viewer, live }, [
-    html`<div id="stands" data-live>${standing(view)}</div>`,
+    liveHtml('stands', standing(view)),
     html`<div class="wide">
-${section('steps', 'What happened', html`<div id="steps" data-live>${timeline(view, areValuesShown)}</div>`)}
-${section('facts', 'Facts', html`<div id="facts" data-live>${facts(view)}</div>`)}</div>`,
+${section('steps', 'What happened', liveHtml('steps', timeline(view, areValuesShown)))}
+${section('facts', 'Facts', liveHtml('facts', facts(view)))}</div>`,
     valuesSection(view, viewer, areValuesShown),
   ])
 }

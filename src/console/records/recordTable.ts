@@ -48,12 +48,14 @@ export function recordTable(
   return table(ariaLabel, columns, rows, 'records')
 }
 
+const mayHaveArrivedHtml = html`<strong class="attention">may have arrived</strong> `
+
 function whyHtml({ error, code, mayHaveArrived, transactionId }: ListedSubmission): HtmlValue {
   if (error === null && code === null && transactionId !== null)
     return html`<span class="quiet">transaction ${untrustedTextHtml(transactionId, 60)}</span>`
   const hasCode = code === null || error?.includes(code)
   return [
-    mayHaveArrived ? html`<strong class="attention">may have arrived</strong> ` : '',
+    mayHaveArrived ? mayHaveArrivedHtml : '',
     error === null && hasCode ? '' : untrustedTextHtml(`${hasCode ? '' : `${code}: `}${error ?? ''}`, 160),
   ]
 }
@@ -69,10 +71,9 @@ export function causesList(
   const sorted = causes.toSorted((a, b) => Number(isUndecided(b)) - Number(isUndecided(a)))
   const items = sorted.slice(0, most).map((cause) => {
     const { count, state, mayHaveArrived, shape, code, lastMs } = cause
-    const arrived = mayHaveArrived ? html`<strong class="attention">may have arrived</strong> ` : ''
     const words = shape === '' ? (code ?? 'no reason is known') : shape
     return html`<li><a href="${pathOf(cause)}"><b>${count.toLocaleString('en')}</b>${stateBadge(state)}
-<span class="why">${arrived}${untrustedTextHtml(words, 300)}</span>${relativeTimeHtml(lastMs, nowMs)}</a></li>\n`
+<span class="why">${mayHaveArrived ? mayHaveArrivedHtml : ''}${untrustedTextHtml(words, 300)}</span>${relativeTimeHtml(lastMs, nowMs)}</a></li>\n`
   })
   return html`<ul class="causes">${items}</ul>`
 }

@@ -15,7 +15,7 @@ import { pluralize } from '../../plainText.ts'
 import { createVersionReader } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { nothingToShow, notice, section, untrustedParagraphHtml } from '../html/elements.ts'
+import { liveHtml, nothingToShow, notice, section, untrustedParagraphHtml } from '../html/elements.ts'
 import { checkbox, formHtml, hiddenField } from '../html/form.ts'
 import { type HtmlValue, html } from '../html/html.ts'
 import { type PageHead, renderPage, sendPage, versionOf } from '../html/layout.ts'
@@ -70,9 +70,9 @@ export function addRecordsRoutes(
     const read = readFilters(query, changes, nowMs)
     const page = (main: HtmlValue, live: Pick<PageHead, 'live'> = {}) =>
       renderPage({ title: 'Records', current: '/records', viewer, ...live }, [
-        html`<div id="tabs" data-live>${tabsHtml(query, app.installation.counts)}</div>`,
+        liveHtml('tabs', tabsHtml(query, app.installation.counts)),
         html`<div class="chips">${chipsHtml(query)}${filterForm(query)}</div>`,
-        html`<div id="list" data-live>${main}</div>`,
+        liveHtml('list', main),
       ])
     if (read.kind === 'invalid')
       return sendPage(reply.code(400), page(notice('bad', read.problems.map(untrustedParagraphHtml))))

@@ -16,6 +16,7 @@ import { version } from '../../version.ts'
 import {
   descriptionListHtml,
   instantHtml,
+  liveHtml,
   nothingToShow,
   relativeTimeHtml,
   section,
@@ -24,8 +25,6 @@ import {
 } from '../html/elements.ts'
 import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
 import type { OverviewData } from '../overview/readOverview.ts'
-
-const live = (id: string, content: HtmlValue) => html`<div id="${id}" data-live>${content}</div>`
 
 /** Which installation this is, and what runs in it. */
 export function renderSystem({ report, budget, ledger }: OverviewData): HtmlPart {
@@ -38,7 +37,7 @@ export function renderSystem({ report, budget, ledger }: OverviewData): HtmlPart
     .toSorted(([a], [b]) => a.localeCompare(b))
     .map(([name, value]) => [html`<code>${name}</code>`, untrustedTextHtml(value, 200)] as const)
   return html`<div class="side-by-side">
-${live(
+${liveHtml(
   'installation',
   section(
     'installation',
@@ -53,12 +52,12 @@ ${live(
     ]),
   ),
 )}
-${live('daemons', instancesSection(report))}
-${live('budget', section('budget', 'Budget', budgetHtml(budget)))}
-${live('targets', serviceTargetsSection(report.recent))}
+${liveHtml('daemons', instancesSection(report))}
+${liveHtml('budget', section('budget', 'Budget', budgetHtml(budget)))}
+${liveHtml('targets', serviceTargetsSection(report.recent))}
 </div>
-${live('problems', problemsSection(report))}
-${live('settings', section('settings', 'Settings that the ledger keeps', settings === null ? nothingToShow('None until the first daemon runs.') : [since, html`<div class="columns">${descriptionListHtml(settingRows)}</div>`]))}`
+${liveHtml('problems', problemsSection(report))}
+${liveHtml('settings', section('settings', 'Settings that the ledger keeps', settings === null ? nothingToShow('None until the first daemon runs.') : [since, html`<div class="columns">${descriptionListHtml(settingRows)}</div>`]))}`
 }
 
 export function budgetHtml(budget: BudgetUse): HtmlPart {
