@@ -26,7 +26,6 @@ export interface Version {
 
 interface UnsentVersion extends Version {
   id: string
-  key: string | null
   state: 'queued' | 'failed' | 'rejected'
   changedAfterSent: boolean
 }
@@ -52,6 +51,9 @@ type DocumentRow = Pick<CapturedRecord, 'outboxId' | 'type' | 'document'>
 
 const documentName = ({ type, document }: Omit<DocumentRow, 'outboxId'>): string => JSON.stringify([type, document])
 
+/** The ids of the documents in $1, a list as `listOf` makes it. */
+const documentIdsSql = `array(select outboxd.document_id(type, document) from json_to_recordset($1) as r(type text, document text))`
+
 /** Locks the documents of these rows until the end of the transaction. */
 export async function lockDocuments(db: Database, rows: readonly DocumentRow[]): Promise<void> {
   const list = listOf(rows)
@@ -64,7 +66,7 @@ export async function lockDocuments(db: Database, rows: readonly DocumentRow[]):
   )
   await db.query(
     `select from outboxd.document
-     where id = any(array(select outboxd.document_id(type, document) from json_to_recordset($1) as r(type text, document text)))
+     where id = any(${documentIdsSql})
      order by id for update`,
     [list],
   )
@@ -91,13 +93,13 @@ export async function lockEndedVersions(
   if (list === null) return []
   await db.query(
     `select from outboxd.submission
-     where document = any(array(select outboxd.document_id(type, document) from json_to_recordset($1) as r(type text, document text)))
+     where document = any(${documentIdsSql})
        and state in ('failed', 'rejected') order by id for update`,
     [list],
   )
   const { rows } = await db.query<{ key: string | null }>(
     `select distinct key from outboxd.submission
-     where document = any(array(select outboxd.document_id(type, document) from json_to_recordset($1) as r(type text, document text)))
+     where document = any(${documentIdsSql})
        and state in ('queued', 'failed', 'rejected')`,
     [list],
   )
@@ -110,7 +112,7 @@ export async function readDocuments(db: Database, records: readonly DocumentRow[
   if (list === null) return noDocuments
   await db.query(
     `select from outboxd.submission
-     where document = any(array(select outboxd.document_id(type, document) from json_to_recordset($1) as r(type text, document text)))
+     where document = any(${documentIdsSql})
        and state = 'queued' order by id for update`,
     [list],
   )
@@ -122,7 +124,7 @@ export async function readDocuments(db: Database, records: readonly DocumentRow[
            where s.document = d.id and s.was_sent order by s.seq desc limit 1)
           union all select d.sent_outbox_id, d.sent_digest, d.sent_seq where d.sent_seq is not null
         ) sent order by sent.seq desc limit 1) as sent,
-       (select coalesce(json_agg(json_build_object('id', s.id, 'outboxId', s.outbox_id, 'key', s.key, 'state', s.state,
+       (select coalesce(json_agg(json_build_object('id', s.id, 'outboxId', s.outbox_id, 'state', s.state,
           'digest', s.request_digest, 'changedAfterSent', s.changed_after_sent) order by s.seq desc), '[]')
         from outboxd.submission s
         where s.document = d.id and s.state in ('queued', 'failed', 'rejected') and not s.was_sent) as unsent
@@ -184,7 +186,7 @@ const digestOf = (parts: readonly unknown[]): string => createHash('sha256').upd
 export interface DecidedVersions {
   /** As they are to be inserted, in the order given. */
   records: CapturedRecord[]
-  superseded: readonly { id: string; key: string | null; by: string }[]
+  superseded: readonly { id: string; by: string }[]
 }
 
 /**
@@ -197,7 +199,7 @@ export function decideVersions(
   changes: Changes,
 ): DecidedVersions {
   const firsts = new Map<string, { outboxId: string; dropped: string | null }>()
-  const superseded: { id: string; key: string | null; by: string }[] = []
+  const superseded: { id: string; by: string }[] = []
   const decided = records.map((record): CapturedRecord => {
     const name = documentName(record)
     const known = documents.get(name)
@@ -206,7 +208,7 @@ export function decideVersions(
     if (first !== undefined) return dropped(record, first.dropped ?? `unchanged since outbox:${first.outboxId}`)
     const digest = computeVersionDigest(record)
     const { kind, why, supersedes } = decideVersion(known, { digest, noRecord: record.discarded ?? null }, changes)
-    superseded.push(...supersedes.map(({ id, key }) => ({ id, key, by: record.outboxId })))
+    superseded.push(...supersedes.map(({ id }) => ({ id, by: record.outboxId })))
     firsts.set(name, { outboxId: record.outboxId, dropped: kind === 'drop' ? why : null })
     switch (kind) {
       case 'send':

@@ -44,6 +44,7 @@ export const contentsQuery = (source: ContentSource, bytesMax: number): QueryByI
   sql: contentsSql(byIdSql(source, foundSql(source.source)), bytesMax),
   mustSeeAllRows: source.document !== null,
 })
+
 export interface ContentRow {
   /** The id's position in the list of ids, from 1. */
   at: number

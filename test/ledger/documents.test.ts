@@ -9,7 +9,7 @@ const unsent = (
   digest: string,
   changedAfterSent = false,
 ) => ({
-  ...{ id: `s${outboxId}`, outboxId, key: '5', state, digest, changedAfterSent },
+  ...{ id: `s${outboxId}`, outboxId, state, digest, changedAfterSent },
 })
 const sent = { outboxId: '7', digest: 'a' }
 const again = 'changed after it was sent as outbox:7'
