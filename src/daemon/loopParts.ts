@@ -51,7 +51,16 @@ export function createLoopParts(daemon: DaemonContext): LoopParts {
   const track = new Track(daemon, tokens, planner)
   const demand = new Demand(databases.ledger, windowMs, clock)
   const dispatch = new Dispatch(daemon, {
-    ...{ demand, pauseLog, planner, heartbeat, tokens, tokenRequests, claims, submit, track, outcomes },
+    demand,
+    pauseLog,
+    planner,
+    heartbeat,
+    tokens,
+    tokenRequests,
+    claims,
+    submit,
+    track,
+    outcomes,
   })
   const problems = new InstanceProblems(daemon, { heartbeat, dispatch, outcomes })
   const stopping = new AbortController()

@@ -82,6 +82,8 @@ export class PollPlanner {
   }
 }
 
+export type PollDelays = Pick<PollPlanner, 'nextPollDelayMs'>
+
 export interface PlannerInput extends Pick<BudgetPressure, 'limit' | 'submissionsWaiting' | 'accepted'> {
   /** In the last window. */
   submissionsSent: number

@@ -132,7 +132,8 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
   }
 }
 
-function endpointOf({ state, probing, resource }: Submission): ResourceEndpoint {
+/** Where the next request of a record goes. */
+export function endpointOf({ state, probing, resource }: Submission): ResourceEndpoint {
   return serviceResources[resource][state === 'accepted' || probing ? 'ask' : 'submit']
 }
 

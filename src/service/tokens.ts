@@ -64,6 +64,8 @@ interface Held {
 }
 
 export type TokenCache = ReturnType<typeof createTokenCache>
+/** What a 401 means for the token that got it. */
+export type TokenRefusals = Pick<TokenCache, 'isRefusedForAge' | 'isRefusedAgain'>
 
 /** Holds the access token that all requests of this process share (docs/reference/interface.md, 5). */
 export function createTokenCache(source: TokenSource, { clock, refreshMs, breached }: TokenCacheOptions) {

@@ -6,6 +6,7 @@ import { type Answer, endOfRequest } from '../../model/service.ts'
 import type { AttemptResult, PollClaim, Submission } from '../../model/submission.ts'
 import type { SendingReadiness } from '../../observe/httpServer.ts'
 import type { PauseLog } from '../../observe/pauseLog.ts'
+import { endpointOf } from '../../observe/telemetry.ts'
 import { type Endpoint, serviceResources } from '../../resources.ts'
 import { requestOutcomeOf } from '../../service/readAnswer.ts'
 import type { TokenCache } from '../../service/tokens.ts'
@@ -226,7 +227,7 @@ export class Dispatch implements LoopPart {
     const { claims, heartbeat } = this.#stages
     const ageMs = this.#context.clock.stopwatch()
     const id = randomUUID()
-    const hasBeaten = heartbeat.watchHeartbeat()
+    const isBeating = heartbeat.watchHeartbeat()
     const isTrial = plan.kind === 'trial'
     const sinceMs = this.#context.clock.nowMs()
     const onCommit: OnCommit = (submissions) => this.#lost.remember({ id, submissions, isTrial, sinceMs })
@@ -236,21 +237,21 @@ export class Dispatch implements LoopPart {
     const claimed = claim.submissions.length + claim.polls.length + (claim.question === null ? 0 : 1)
     this.#free -= claimed
     // After a gap of the heartbeat the claim counts as lost.
-    if (hasBeaten()) {
+    if (isBeating()) {
       this.#lost.forget(id)
-      this.#sendSubmissions(claim, { isTrial, accessToken, ageMs }, hasBeaten)
+      this.#sendSubmissions(claim, { isTrial, accessToken, ageMs }, isBeating)
     }
     this.#sendGets(claim, { isTrial, accessToken, ageMs })
     return claimed
   }
 
-  #sendSubmissions({ submissions, mayLeave }: Claim, sending: Sending, hasBeaten: () => boolean): void {
+  #sendSubmissions({ submissions, mayLeave }: Claim, sending: Sending, isBeating: () => boolean): void {
     const { submit } = this.#stages
     for (const submission of submissions) {
       this.#context.metrics.requestWait.observe(submission.waitedMs)
       const { requestId } = submission
       const sent = { ...sending, submission, poll: null, requestId }
-      const working = submit.send(submission, sending.accessToken, () => mayLeave() && hasBeaten())
+      const working = submit.send(submission, sending.accessToken, () => mayLeave() && isBeating())
       this.#follow(sent, () => this.#attemptEnded(sent, working))
     }
   }
@@ -268,11 +269,12 @@ export class Dispatch implements LoopPart {
     this.#follow({ submission: null, poll: null }, async () => {
       const asked = await asking
       const { requestId, resource } = question
+      const endpoint = serviceResources[resource].ask
       if (asked.answer !== null) {
         this.#stages.tokens.used(sending.accessToken, asked.answer)
-        this.#context.telemetry.requestDone(serviceResources[resource].ask, asked.answer)
+        this.#context.telemetry.requestDone(endpoint, asked.answer)
       }
-      const context = this.#attemptContext(sending, serviceResources[resource].ask, asked.answer)
+      const context = this.#attemptContext(sending, endpoint, asked.answer)
       const interpretation = interpretQuestion({ ...asked, requestId }, this.#streaks, context)
       await this.#write(interpretation, { ...sending, requestId }, asked.answer)
     })
@@ -298,8 +300,7 @@ export class Dispatch implements LoopPart {
     telemetry.attempted(sent.submission, attempted)
     const outcome = answer === null ? null : requestOutcomeOf(answer)
     const attempt = { ...sent, attempted, outcome }
-    const { submit, ask } = serviceResources[sent.submission.resource]
-    const context = this.#attemptContext(sent, sent.poll === null ? submit : ask, answer)
+    const context = this.#attemptContext(sent, endpointOf(sent.submission), answer)
     await this.#write(interpretAttempt(attempt, this.#streaks, context), sent, answer)
   }
 

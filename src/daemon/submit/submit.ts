@@ -7,8 +7,8 @@ import type { AttemptResult, Change, Submission, SubmissionStep } from '../../mo
 import { serviceResources } from '../../resources.ts'
 import type { ServiceClient } from '../../service/client.ts'
 import { readSubmitAnswer } from '../../service/readAnswer.ts'
-import type { TokenCache } from '../../service/tokens.ts'
-import type { PollPlanner } from '../pollPlanner.ts'
+import type { TokenRefusals } from '../../service/tokens.ts'
+import type { PollDelays } from '../pollPlanner.ts'
 import { decideSubmit, type SubmitVerdict } from './decideSubmit.ts'
 
 interface SubmitContext {
@@ -19,14 +19,10 @@ interface SubmitContext {
 /** Sends claimed submissions and decides what the answers mean. Writes nothing. */
 export class Submit {
   readonly #context: SubmitContext
-  readonly #tokens: Pick<TokenCache, 'isRefusedForAge' | 'isRefusedAgain'>
-  readonly #planner: Pick<PollPlanner, 'nextPollDelayMs'>
+  readonly #tokens: TokenRefusals
+  readonly #planner: PollDelays
 
-  constructor(
-    context: SubmitContext,
-    tokens: Pick<TokenCache, 'isRefusedForAge' | 'isRefusedAgain'>,
-    planner: Pick<PollPlanner, 'nextPollDelayMs'>,
-  ) {
+  constructor(context: SubmitContext, tokens: TokenRefusals, planner: PollDelays) {
     this.#context = context
     this.#tokens = tokens
     this.#planner = planner

@@ -7,9 +7,9 @@ import type { AttemptResult, Change, Submission, SubmissionStep } from '../../mo
 import { type Resource, serviceResources } from '../../resources.ts'
 import type { ServiceClient } from '../../service/client.ts'
 import { readGetAnswer } from '../../service/readAnswer.ts'
-import type { TokenCache } from '../../service/tokens.ts'
+import type { TokenRefusals } from '../../service/tokens.ts'
 import type { AnsweredQuestion } from '../dispatch/interpretAttempt.ts'
-import type { PollPlanner } from '../pollPlanner.ts'
+import type { PollDelays } from '../pollPlanner.ts'
 import { decideTrack, oldTransactionBackoffMaxMs, type TrackVerdict, unknownPollsMin } from './decideTrack.ts'
 
 interface TrackContext {
@@ -20,14 +20,10 @@ interface TrackContext {
 /** Asks for transactions and decides what the answers mean. Writes nothing. */
 export class Track {
   readonly #context: TrackContext
-  readonly #tokens: Pick<TokenCache, 'isRefusedForAge' | 'isRefusedAgain'>
-  readonly #planner: Pick<PollPlanner, 'nextPollDelayMs'>
+  readonly #tokens: TokenRefusals
+  readonly #planner: PollDelays
 
-  constructor(
-    context: TrackContext,
-    tokens: Pick<TokenCache, 'isRefusedForAge' | 'isRefusedAgain'>,
-    planner: Pick<PollPlanner, 'nextPollDelayMs'>,
-  ) {
+  constructor(context: TrackContext, tokens: TokenRefusals, planner: PollDelays) {
     this.#context = context
     this.#tokens = tokens
     this.#planner = planner
