@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { startSandbox } from '../../src/sandbox/startSandbox.ts'
+import { fillRequestHours } from '../../test/console/browser/past.ts'
 import { daemonEnvironment, startDaemonProcess } from '../../test/support/daemon.ts'
 import { createDatabaseOn, migrateAll, openPool, startPostgres } from '../../test/support/postgres.ts'
 import { type Program, startProgram } from '../../test/support/program.ts'
@@ -155,11 +156,7 @@ async function fillPast(database: { url: string; pool: pg.Pool }): Promise<void>
        key = 'SO-2026-' || lpad(seq::text, 6, '0'), recorded_at = ended_at - (2 + seq % 11 + 6 * abs(sin(seq / 60.0))) * interval '1 s',
        payload = json_build_object('customerId', 'C-' || 7000 + seq % 900, 'amount', seq * 7919 % 2500000 / 100.0)::text`,
   )
-  await database.pool.query(
-    `insert into outboxd.request_count (minute, kind, instance_id, requests, failed, answered, slow)
-     select date_trunc('hour', now()) - n * interval '1 hour', kind, gen_random_uuid(), 3000 + 20 * (n % 40), n % 9, 3000 + 20 * (n % 40), 7 + n % 5
-     from generate_series(2, 600) n, unnest(array['submit', 'status']) kind on conflict do nothing`,
-  )
+  await fillRequestHours(database.pool, 2)
   await database.pool.query(
     `insert into outboxd.request_count (minute, kind, instance_id, requests, failed, answered, slow)
      select date_trunc('minute', now()) - n * interval '1 minute', kind, gen_random_uuid(), used, 0, used, n % 23 / 22

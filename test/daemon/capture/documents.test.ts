@@ -866,22 +866,11 @@ describe('a document that changes while its row is captured', () => {
       await ledger.pool.query(`update sale set state = 'draft'; update sale_line set price = 666`)
       await note(5)
     }
-    const pool = {
-      query: ledger.pool.query.bind(ledger.pool),
-      async connect() {
-        const client = await ledger.pool.connect()
-        return {
-          on: client.on.bind(client),
-          off: client.off.bind(client),
-          release: client.release.bind(client),
-          async query(text: string, values?: unknown[]) {
-            const result = await client.query(text, values)
-            if (text.includes(' as meets') && !isChanged) await change()
-            return result
-          },
-        }
-      },
-    } as unknown as pg.Pool
+    const pool = poolWith(async (client, text, values) => {
+      const result = await client.query(text, values)
+      if (text.includes(' as meets') && !isChanged) await change()
+      return result
+    })
     const changing = new Outbox(pool, 'outbox', 1_000_000, ledger.pool)
     await captureAll({ contentsOutbox: changing })
     await captureAll()
@@ -912,8 +901,8 @@ describe('a document that changes while its row is captured', () => {
   })
 })
 
-/** A pool whose transactions run as another role. */
-const asRole = (role: string) =>
+/** The ledger's pool, whose sessions run `query` in place of a query. */
+const poolWith = (query: (client: pg.PoolClient, text: string, values?: unknown[]) => Promise<unknown>) =>
   ({
     query: ledger.pool.query.bind(ledger.pool),
     async connect() {
@@ -922,11 +911,15 @@ const asRole = (role: string) =>
         on: client.on.bind(client),
         off: client.off.bind(client),
         release: client.release.bind(client),
-        async query(text: string, values?: unknown[]) {
-          const result = await client.query(text, values)
-          if (text.includes('row_security')) await client.query(`set local role ${role}`)
-          return result
-        },
+        query: (text: string, values?: unknown[]) => query(client, text, values),
       }
     },
   }) as unknown as pg.Pool
+
+/** A pool whose transactions run as another role. */
+const asRole = (role: string) =>
+  poolWith(async (client, text, values) => {
+    const result = await client.query(text, values)
+    if (text.includes('row_security')) await client.query(`set local role ${role}`)
+    return result
+  })

@@ -1,13 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import pg from 'pg'
-import { PgBoss } from 'pg-boss'
-import { systemClock } from '../../../src/clock.ts'
-import { readConfig } from '../../../src/config.ts'
-import { loadMappings } from '../../../src/mapping/loadMappings.ts'
-import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
 import type { ServiceRequest } from '../../../src/model/service.ts'
-import { createServiceClient } from '../../../src/service/client.ts'
 import { readIdInSubmitAnswer, readTransactionStatus } from '../../../src/service/responses.ts'
+import { openLoop } from './openLoop.ts'
 
 /**
  * The loop that one would write by hand, with care: a job of pg-boss for each row, inserted in the transaction that marks
@@ -17,18 +11,8 @@ import { readIdInSubmitAnswer, readTransactionStatus } from '../../../src/servic
  * argv: seconds between polls
  */
 const pollEverySeconds = Number(process.argv[2] ?? 10)
-const config = readConfig(process.env)
+const { config, client, pool, boss, readBody } = openLoop('hand')
 const { requests: limit, windowMs } = config.rateLimit
-const mappings = loadMappings(config.mappingsDir)
-const client = createServiceClient({
-  service: config.service,
-  credentials: () => config.service,
-  maxInFlight: config.maxInFlight,
-  clock: systemClock,
-})
-const pool = new pg.Pool({ connectionString: config.databaseUrl, max: 12 })
-const boss = new PgBoss({ connectionString: config.databaseUrl, schema: 'hand', max: 12, schedule: false })
-boss.on('error', (error) => process.stderr.write(`${error}\n`))
 
 /** When the requests of the last window left. A restart forgets them. */
 let sentAtMs: number[] = []
@@ -80,11 +64,7 @@ interface Submitted {
 }
 
 async function submit(id: string): Promise<void> {
-  const { rows } = await pool.query('select type, key, payload::text as payload from outbox where id = $1', [id])
-  const record = { ...rows[0], outboxId: id, unreadable: null, createdAt: null }
-  const mapped = mapOutboxRecord(mappings, record, id)
-  if (mapped.kind !== 'mapped') throw new Error(mapped.reason)
-  const json = await send({ endpoint: 'submit', body: mapped.body, idempotencyKey: id })
+  const json = await send({ endpoint: 'submit', body: await readBody(id), idempotencyKey: id })
   const transactionId = readIdInSubmitAnswer('data', json)
   if (transactionId === null) throw new Error('no transactionId')
   await pool.query(`update outbox set status = 'accepted', transaction_id = $2 where id = $1`, [id, transactionId])

@@ -1,11 +1,5 @@
-import pg from 'pg'
-import { PgBoss } from 'pg-boss'
-import { systemClock } from '../../../src/clock.ts'
-import { readConfig } from '../../../src/config.ts'
-import { loadMappings } from '../../../src/mapping/loadMappings.ts'
-import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
-import { createServiceClient } from '../../../src/service/client.ts'
 import { readIdInSubmitAnswer, readTransactionStatus } from '../../../src/service/responses.ts'
+import { openLoop } from './openLoop.ts'
 
 /**
  * What outboxd is compared with: a plain loop of pg-boss `work()` handlers, doing the same to the same outbox with the
@@ -15,17 +9,7 @@ import { readIdInSubmitAnswer, readTransactionStatus } from '../../../src/servic
  * argv: `one` (a job at a time in each of MAX_IN_FLIGHT workers) or `batch` (batches, fetched without a pause while full).
  */
 const mode = process.argv[2] === 'batch' ? 'batch' : 'one'
-const config = readConfig(process.env)
-const mappings = loadMappings(config.mappingsDir)
-const client = createServiceClient({
-  service: config.service,
-  credentials: () => config.service,
-  maxInFlight: config.maxInFlight,
-  clock: systemClock,
-})
-const pool = new pg.Pool({ connectionString: config.databaseUrl, max: 12 })
-const boss = new PgBoss({ connectionString: config.databaseUrl, schema: 'plain', max: 12, schedule: false })
-boss.on('error', (error) => process.stderr.write(`${error}\n`))
+const { config, client, pool, boss, readBody } = openLoop('plain')
 
 const batchSize = 64
 const pollAfterSeconds = 0.25
@@ -62,11 +46,11 @@ interface Asked {
 }
 
 async function submit(id: string): Promise<void> {
-  const { rows } = await pool.query('select type, key, payload::text as payload from outbox where id = $1', [id])
-  const record = { ...rows[0], outboxId: id, unreadable: null, createdAt: null }
-  const mapped = mapOutboxRecord(mappings, record, id)
-  if (mapped.kind !== 'mapped') throw new Error(mapped.reason)
-  const answer = await client.send({ endpoint: 'submit', body: mapped.body, idempotencyKey: null }, accessToken, always)
+  const answer = await client.send(
+    { endpoint: 'submit', body: await readBody(id), idempotencyKey: null },
+    accessToken,
+    always,
+  )
   const transactionId = readIdInSubmitAnswer('data', answer?.kind === 'response' ? answer.json : null)
   if (transactionId === null) throw new Error('no transactionId')
   await pool.query(`update outbox set status = 'accepted', transaction_id = $2, updated_at = now() where id = $1`, [
