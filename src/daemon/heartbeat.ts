@@ -66,7 +66,7 @@ export class Heartbeat {
     const { history, beats, hasOrphans, isClockBack, ...seen } = await this.write(problems)
     if (databases.history.note(history, beats)) wakeups.history.wake()
     if (isClockBack && !this.isClockBack)
-      log.warn('database clock was set back: waiting work is due now, as its times would lie too far ahead')
+      log.warn('database clock was set back: waiting work is done now, not only when the clock has caught up')
     this.isClockBack ||= isClockBack
     if (hasOrphans || isClockBack) wakeups.orphans.wake()
     this.clockLeadMs = computeClockLeadMs(beforeMs, clock.nowMs(), seen.dbMs)
