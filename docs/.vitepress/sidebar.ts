@@ -5,16 +5,15 @@ const docs = join(import.meta.dirname, '..')
 
 const groups = {
   Start: inFolder('start', [
-    'tutorial',
-    'tutorial-erp',
     'install',
+    'tutorial',
     'outbox',
-    'outbox-experts',
-    'change-capture',
-    'other-databases',
     'mapping',
-    'discover',
+    'tutorial-erp',
+    'change-capture',
     'sandbox',
+    'discover',
+    'other-databases',
   ]),
   Run: inFolder('run', ['operations', 'runbook', 'console', 'restore', 'retention', 'slo']),
   Why: inFolder('why', [

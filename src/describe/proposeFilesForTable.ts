@@ -139,7 +139,7 @@ async function readSamples(
 /** Explains why views are not described: a view has no keys, and may be slow. */
 async function viewProblem(pool: pg.Pool, { kind, sql, schema, name }: catalog.CatalogTable): Promise<string> {
   const tables = kind === 'f' ? [] : await problems.findTablesOfView(pool, sql)
-  return `${schema}.${name} is ${problems.kindNamesOfForeignRows[kind]}, for which outboxd proposes no files: ${problems.useTableInsteadClause(kind, tables)}. docs/start/outbox-experts.md says what a view needs`
+  return `${schema}.${name} is ${problems.kindNamesOfForeignRows[kind]}, for which outboxd proposes no files: ${problems.useTableInsteadClause(kind, tables)}. docs/start/outbox.md says what a view needs`
 }
 
 async function findReadProblems(pool: pg.Pool, { columns, sql }: catalog.CatalogTable): Promise<string[]> {

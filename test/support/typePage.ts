@@ -28,16 +28,11 @@ export async function readSteps(name: string): Promise<Step[]> {
   }))
 }
 
-/**
- * Types the steps, with a database and a Postgres of its own.
- *
- * @param prepare creates what the reader's database already has
- */
-export async function typeSteps(steps: readonly Step[], prepare = async (_url: string) => {}): Promise<void> {
+/** Types the steps, with a database and a Postgres of its own. */
+export async function typeSteps(steps: readonly Step[]): Promise<void> {
   await using postgres = await startPostgres() // as a reader has it, with fsync: `check` warns of one without
   const port = String(await freePort())
   const url = await createDatabaseOn(postgres.url, 'erp')
-  await prepare(url)
   const shell = await openShell({ DATABASE_URL: url, HTTP_PORT: '0' })
   try {
     for (const { typed, printed } of steps) {
@@ -79,7 +74,13 @@ async function openShell(env: Record<string, string>) {
   const cache = join(checkout, 'node_modules', '.cache', 'outboxd-tests')
   const shell = spawn('bash', ['--norc', '--noprofile'], {
     cwd: folder,
-    env: { PATH: `${folder}:${process.env.PATH}`, NODE_ENV: 'production', NODE_COMPILE_CACHE: cache, ...env },
+    env: {
+      PATH: `${folder}:${process.env.PATH}`,
+      NODE_ENV: 'production',
+      NODE_COMPILE_CACHE: cache,
+      DOCS: join(checkout, 'docs'),
+      ...env,
+    },
     detached: true, // its own process group, so that its programs end with it
     stdio: ['pipe', 'pipe', 'inherit'],
   })
