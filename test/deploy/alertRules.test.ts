@@ -59,13 +59,14 @@ test('each section of the runbook belongs to an alert', () => {
 
 test('under OutboxdProblem the runbook has the meaning and the repair of each kind of problem', () => {
   const section = runbook.split('\n## ').find((each) => each.startsWith('OutboxdProblem')) ?? ''
-  const kinds = [...section.matchAll(/^\| `(\w+)` \| [^|]+ \| [^|]+ \|$/gm)].map(([, kind]) => kind)
+  const kinds = [...section.matchAll(/^- `(\w+)`: \S/gm)].map(([, kind]) => kind)
   expect(kinds).toEqual([...problemKinds])
 })
 
 test('under OutboxdLoopStalled the runbook has the effect of each loop that stands still', () => {
   const section = runbook.split('\n## ').find((each) => each.startsWith('OutboxdLoopStalled')) ?? ''
-  const names = [...section.matchAll(/\| `(\w+)` \| [^|]+(?= \|)/g)].map(([, name]) => name)
+  const effects = section.slice(section.indexOf('If it stops,'))
+  const names = [...effects.matchAll(/`(\w+)` [a-z]/g)].map(([, name]) => name)
   expect(names.toSorted()).toEqual(loopNames.toSorted())
 })
 
