@@ -1,8 +1,14 @@
+import { readFileSync } from 'node:fs'
 import { defineConfig } from 'vitepress'
 import { checkSite } from './checkSite.ts'
 import { anchorOf, keepLinksInside } from './links.ts'
-import { drawMermaid } from './mermaid.ts'
 import { sidebar } from './sidebar.ts'
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  version: string
+}
+/** Where the edit links lead: the repository of this copy. */
+const repository = process.env.REPOSITORY_URL ?? 'https://git.example/outboxd'
 
 /** The site of docs/: `npm run docs` in the root builds it. */
 export default defineConfig({
@@ -10,6 +16,7 @@ export default defineConfig({
   description: 'Sends a Postgres outbox to an HTTPS service: each record once, to the cent, inside the rate limit',
   head: [['link', { rel: 'icon', href: 'data:,' }]],
   themeConfig: {
+    siteTitle: `outboxd ${version}`,
     search: { provider: 'local' },
     outline: [2, 3],
     nav: [
@@ -18,18 +25,14 @@ export default defineConfig({
       { text: 'Glossary', link: '/reference/glossary' },
     ],
     sidebar,
+    editLink: { pattern: `${repository}/edit/main/docs/:path`, text: 'Edit this page' },
   },
   // An address that a page has the reader open.
   ignoreDeadLinks: 'localhostLinks',
   markdown: {
     languageAlias: { promql: 'sql' },
     anchor: { slugify: anchorOf },
-    config(md) {
-      keepLinksInside(md)
-      drawMermaid(md)
-    },
+    config: keepLinksInside,
   },
   buildEnd: ({ outDir }) => checkSite(outDir),
-  // Diagrams are loaded by the two pages that have one.
-  vite: { build: { chunkSizeWarningLimit: 5_000 } },
 })

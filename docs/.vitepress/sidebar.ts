@@ -19,10 +19,8 @@ const groups = {
   Why: inFolder('why', [
     'guarantee',
     'states',
-    'crashes',
     'contract',
     'budget',
-    'schedule',
     'security',
     'performance',
     'beside',
