@@ -463,7 +463,7 @@ create table outboxd.ledger (
   spent_at      timestamptz,
   spent_set_at  timestamptz,               -- when spent_at was set
   -- The identity: where the ledger lives, and which transaction wrote this row last. In a database that was restored, copied or
-  -- failed over, one of these differs (docs/why/crashes.md, "A ledger that goes back in time"). Null before the first daemon.
+  -- failed over, one of these differs (docs/why/guarantee.md, "A ledger that goes back in time"). Null before the first daemon.
   system_id     text,                      -- null, as the timeline: the server does not let our role know
   timeline      text,
   database_oid  bigint,

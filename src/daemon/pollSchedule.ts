@@ -15,7 +15,7 @@ interface ProcessingTime {
 }
 
 /**
- * When to poll the transactions of one resource (docs/why/schedule.md).
+ * When to poll the transactions of one resource (docs/why/budget.md).
  *
  * The last processing times are the distribution of the next ones. A plan polls at some of these times: those with the
  * least sum of delay, from done to known, and price of all polls. The price is how long a poll delays other records.

@@ -26,7 +26,7 @@ export type HistoryChange =
   | { kind: 'lost'; detail: string }
 
 /**
- * Keeps a daemon from sending from a ledger that has lost committed data (docs/why/crashes.md):
+ * Keeps a daemon from sending from a ledger that has lost committed data (docs/why/guarantee.md):
  *
  *     stands            in the transactions that claim, capture or write back
  *     rememberRequest   after a claim's COMMIT: the ledger must have the request from now on

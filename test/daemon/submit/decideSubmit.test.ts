@@ -7,7 +7,7 @@ import type { Resource } from '../../../src/resources.ts'
 import { readSubmitAnswer } from '../../../src/service/readAnswer.ts'
 import { anyAnswer, noAnswer, response } from '../../support/answers.ts'
 
-/** docs/why/contract.md, "What an answer means", a POST: one block a row, in its order. */
+/** docs/why/states.md, "What each status means", a POST; docs/why/contract.md, "To a POST", adds codes and waits. */
 describe('200 or 201 with an id', () => {
   test.each([
     ['data', response(200, { transactionId: 'tx', status: 'accepted', timestamp: 'x' }), 'tx'],

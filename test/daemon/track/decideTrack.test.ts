@@ -6,7 +6,7 @@ import type { Resource } from '../../../src/resources.ts'
 import { readGetAnswer } from '../../../src/service/readAnswer.ts'
 import { anyAnswer, noAnswer, response } from '../../support/answers.ts'
 
-/** docs/why/contract.md, "What an answer means", a GET: row by row. */
+/** docs/why/states.md, "What each status means", a GET; docs/why/contract.md, "To a GET", adds codes and waits. */
 describe('pending', () => {
   test.each([
     ['data', { transactionId: 'tx', status: 'pending' }],
