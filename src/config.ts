@@ -28,6 +28,7 @@ export function readConfig(env: Environment) {
     http: { host: value('HTTP_HOST'), port: value('HTTP_PORT') },
     logLevel: value('LOG_LEVEL'),
     logFormat: value('LOG_FORMAT'),
+    tracing: tracingSettings(reader),
     shared: sharedValues(reader),
   })
 }
@@ -151,6 +152,14 @@ function serviceSettings(reader: VariableReader) {
     ...sharedServiceSettings(reader),
     tokenRefreshMs: value('TOKEN_REFRESH_SECONDS'),
   }
+}
+
+/** Returns null if no collector is named. */
+function tracingSettings({ value }: VariableReader) {
+  const endpoint = value('OTEL_EXPORTER_OTLP_ENDPOINT')
+  const headers = value('OTEL_EXPORTER_OTLP_HEADERS') ?? {}
+  const serviceName = value('OTEL_SERVICE_NAME')
+  return endpoint === undefined ? null : { endpoint, headers, serviceName }
 }
 
 function sharedValues({ value }: VariableReader): Record<string, string> {

@@ -105,6 +105,32 @@ export const proxyUrlSchema = z.string().refine((text) => {
   return protocol === 'http:' && hostname !== '' && isWhole
 }, 'must be http://host:port or http://user:password@host:port, with special characters of user and password percent-encoded')
 
+export const collectorUrlSchema = z
+  .string()
+  .refine((text) => {
+    if (!URL.canParse(text)) return false
+    const url = new URL(text)
+    return ['http:', 'https:'].includes(url.protocol) && noCredentials(url) && !/[?#]/.test(text)
+  }, 'must be an address such as http://localhost:4318, without user, password, ? or #')
+  .transform((text) => text.replace(/\/+$/, ''))
+
+/** Pairs `name=value`, separated by commas; values are percent-decoded. @see OpenTelemetry Protocol Exporter, headers */
+export const otlpHeadersSchema = z
+  .string()
+  .transform((text) => text.split(',').map((pair) => pair.trim()))
+  .refine(
+    (pairs) => pairs.every((pair) => /^[\w!#$&'*+.^`|~-]+=/.test(pair) && isDecodable(pair) && isHeaderValue(pair)),
+    'must be name=value, or several of them, separated by commas',
+  )
+  .transform((pairs) => Object.fromEntries(pairs.map((pair) => splitPair(pair))))
+
+const isHeaderValue = (pair: string) => /^[\x20-\x7e]*$/.test(splitPair(pair)[1])
+
+function splitPair(pair: string): [name: string, value: string] {
+  const end = pair.indexOf('=')
+  return [pair.slice(0, end).toLowerCase(), decodeURIComponent(pair.slice(end + 1))]
+}
+
 export const filePathSchema = z.string().min(1, 'must name a file')
 export const nonEmptyTextSchema = z.string().min(1, 'must not be empty')
 

@@ -3,12 +3,14 @@ import type { createVariableReader, Variable } from './createVariableReader.ts'
 import { defaultLedgerSchema, ledgerSchemaPattern } from './postgres/ledgerSchema.ts'
 import {
   addressesAndNetworksSchema,
+  collectorUrlSchema,
   discoveredContractSchema,
   filePathSchema,
   hostNamesSchema,
   integerSchema,
   nameSchema,
   nonEmptyTextSchema,
+  otlpHeadersSchema,
   postgresUrlSchema,
   proxyHeaderNameSchema,
   proxyUrlSchema,
@@ -28,6 +30,7 @@ const ownHeaders: ReadonlySet<string> = new Set([
   'content-type',
   'expect',
   'host',
+  'traceparent',
   'transfer-encoding',
   'upgrade',
   'user-agent',
@@ -250,6 +253,23 @@ export const variables = {
     schema: z.enum(['auto', 'json', 'journald']).default('auto'),
     about:
       'auto: JSON lines, after a priority such as `<4>` if stdout is systemd’s journal; json: never with a priority; journald: always',
+  },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    instances: 'own: the collector of this host',
+    schema: collectorUrlSchema.optional(),
+    about:
+      'OpenTelemetry collector that gets a trace of each record (OTLP over HTTP with JSON), such as http://localhost:4318',
+  },
+  OTEL_EXPORTER_OTLP_HEADERS: {
+    instances: 'own: the collector of this host',
+    schema: otlpHeadersSchema.optional(),
+    secret: true,
+    about: 'headers for that collector: name=value, separated by commas',
+  },
+  OTEL_SERVICE_NAME: {
+    instances: 'own: how this host is named in traces',
+    schema: nonEmptyTextSchema.default('outboxd'),
+    about: 'service.name of the traces',
   },
   CONSOLE_COLOUR: {
     instances: 'own: no daemon reads it',

@@ -96,6 +96,7 @@ describe('values that are set or left out', () => {
       http: { host: '127.0.0.1', port: 9464 },
       logLevel: 'info',
       logFormat: 'auto',
+      tracing: null,
       shared: {
         RATE_LIMIT_REQUESTS: '100',
         RATE_LIMIT_WINDOW_SECONDS: '60',
@@ -137,6 +138,16 @@ describe('values that are set or left out', () => {
     expect(readConfig(set).service.expiresInUnitMs).toBe(60_000)
   })
 
+  test('headers for the trace collector are names and percent-encoded values', () => {
+    const OTEL_EXPORTER_OTLP_ENDPOINT = 'http://collector:4318/'
+    const OTEL_EXPORTER_OTLP_HEADERS = 'Authorization=Bearer%20a=b, x-tenant=erp'
+    expect(readConfig({ ...complete, OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS }).tracing).toEqual({
+      endpoint: 'http://collector:4318',
+      headers: { authorization: 'Bearer a=b', 'x-tenant': 'erp' },
+      serviceName: 'outboxd',
+    })
+  })
+
   test('commands that need only the databases read only their variables', () => {
     const { DATABASE_URL } = complete
     expect(readDatabaseConfig({ DATABASE_URL, SERVICE_BASE_URL: 'nonsense' }).databaseUrl).toBe(DATABASE_URL)
@@ -144,6 +155,18 @@ describe('values that are set or left out', () => {
 })
 
 describe('mistakes', () => {
+  test.each([
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'localhost:4318'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://me:hunter2@collector'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'hunter2'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'key=hunter2%'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'key=hunter2%0a'],
+  ])('%s=%s is refused, and no secret is quoted', (name, value) => {
+    const problems = problemsOf({ ...complete, [name]: value })
+    expect(problems).toEqual([expect.stringMatching(new RegExp(`^${name} must be`))])
+    expect(problems.join()).not.toContain('hunter2')
+  })
+
   test('all mistakes are reported at once, with the names of their variables', () => {
     const problems = problemsOf({
       LEDGER_SCHEMA: 'Partner-2',

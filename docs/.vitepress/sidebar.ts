@@ -15,7 +15,7 @@ const groups = {
     'discover',
     'other-databases',
   ]),
-  Run: inFolder('run', ['operations', 'runbook', 'console', 'restore', 'retention', 'slo']),
+  Run: inFolder('run', ['operations', 'runbook', 'console', 'restore', 'retention', 'slo', 'tracing']),
   Why: inFolder('why', [
     'guarantee',
     'states',

@@ -60,6 +60,7 @@ export async function run(context: CommandContext): Promise<number> {
   const log = createLog(
     config.logLevel,
     openStdout(config.logFormat, context.env.JOURNAL_STREAM, () => metrics.logWriteFailures.add(1)),
+    config.tracing !== null,
   )
   using _ = { [Symbol.dispose]: log.flush }
   for (const detail of findUnsafeNodeOptions(context.env)) log.warn('Node option endangers secrets', { detail })

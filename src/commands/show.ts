@@ -4,6 +4,7 @@ import {
   type SubmissionDetail,
 } from '../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import { traceIdOf } from '../observe/traceIds.ts'
 import { type Explanation, explainSubmission } from '../operations/explainSubmission.ts'
 import { explainMissingRecord, searchHelp, searchRecords } from '../operations/references.ts'
 import {
@@ -51,8 +52,9 @@ Examples:
       }
       const explanation = explainSubmission(detail)
       const row = detail.conflict === null ? null : await tryReadCurrentRow(databases, detail.outboxId)
-      if (json) printJson(context, { ...jsonOf(detail, explanation), row })
-      else context.stdout.write(describe(detail, explanation, row))
+      const trace = context.env.OTEL_EXPORTER_OTLP_ENDPOINT ? { traceId: traceIdOf(detail.id) } : {}
+      if (json) printJson(context, { ...jsonOf(detail, explanation), ...trace, row })
+      else context.stdout.write(describe(detail, explanation, { row, ...trace }))
       return exitCodes.done
     })
   },
@@ -75,13 +77,18 @@ function printSeveral(
   return exitCodes.nothing
 }
 
-function describe(detail: SubmissionDetail, { why, adviceText }: Explanation, row: CurrentRow | null): string {
+function describe(
+  detail: SubmissionDetail,
+  { why, adviceText }: Explanation,
+  { row, traceId }: { row: CurrentRow | null; traceId?: string },
+): string {
   const lines = [
     `${detail.state}: ${why}`,
     ...`next: ${adviceText}`.split('\n'),
     ...(detail.conflict === null ? [] : ['', ...rowConflictLines(detail, row)]),
     '',
     ...submissionDetailRows(detail).map(([name, fact]) => `${name.padEnd(17)}${factText(fact, detail.nowMs)}`),
+    ...(traceId === undefined ? [] : [`${'trace'.padEnd(17)}${traceId}`]),
     '',
     'events',
     ...detail.events.flatMap(eventLines),

@@ -6,7 +6,9 @@ import { noteInstanceStopped } from '../ledger/instances.ts'
 import { startHttpServer } from '../observe/httpServer.ts'
 import { type LoopName, loopNames } from '../observe/metricRows.ts'
 import { redactError } from '../observe/redact.ts'
+import { SpanExporter } from '../observe/spanExporter.ts'
 import { createTelemetry } from '../observe/telemetry.ts'
+import { createTracing, toAttributes } from '../observe/tracing.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { findEarliestExpiryEpochMs } from '../pem.ts'
 import { findCollationChange } from '../postgres/collationVersion.ts'
@@ -93,12 +95,22 @@ export async function startApp(deps: AppDeps) {
     onCertificate: (expiresAtMs) => metrics.certificateExpiry.set(expiresAtMs, { certificate: 'service' }),
   })
   opened.defer(() => client.close())
+  const exporter = config.tracing && createSpanExporter(config.tracing, deps)
+  opened.defer(() => exporter?.close())
+  const { baseUrl } = config.service
+  const tracing = exporter && createTracing({ exporter, baseUrl, nowMs: clock.nowMs })
   const otherSettings = Promise.withResolvers<void>()
   const daemon: DaemonContext = {
     ...deps,
     config,
     beginAnew: otherSettings.resolve,
-    telemetry: createTelemetry({ log, metrics, outcomeOf: requestOutcomeOf, contract: config.discoveredContract }),
+    telemetry: createTelemetry({
+      log,
+      metrics,
+      outcomeOf: requestOutcomeOf,
+      contract: config.discoveredContract,
+      tracing,
+    }),
     ...{ databases, client, host, wakeups },
     health: createLoopHealth({ nowMs: clock.nowMs, monotonicMs: () => performance.now() }),
   }
@@ -141,6 +153,14 @@ export async function startApp(deps: AppDeps) {
       return isSettled
     },
   }
+}
+
+function createSpanExporter(
+  { serviceName, ...address }: NonNullable<Config['tracing']>,
+  { version, instanceId, log, metrics }: Pick<AppDeps, 'version' | 'instanceId' | 'log' | 'metrics'>,
+): SpanExporter {
+  const resource = { 'service.name': serviceName, 'service.version': version, 'service.instance.id': instanceId }
+  return new SpanExporter(address, toAttributes(resource), { log, dropped: (count) => metrics.spansDropped.add(count) })
 }
 
 const renewEveryMs = 1_000

@@ -126,8 +126,9 @@ export class WriteBack implements LoopPart {
   async #putOff(reports: readonly CurrentReport[], error: Error): Promise<void> {
     const refusal = { code: String(errorCodeOf(error)), message: boundText(error.message, 200) }
     const results = reports.map((report) => resultOf(report, refusal))
+    const tookMs = this.#context.clock.stopwatch()
     await inTransaction(this.#context.databases.ledger, (db) => writeReportResults(db, results))
-    this.#context.telemetry.reported(results)
+    this.#context.telemetry.reported(results, tookMs())
   }
 
   async #write(due: readonly DueReport[]): Promise<Attempt> {
@@ -141,6 +142,7 @@ export class WriteBack implements LoopPart {
 
   async #tryToWrite(due: readonly DueReport[]): Promise<Attempt> {
     const { outbox, history, hasOwnSettings } = this.#context.databases
+    const tookMs = this.#context.clock.stopwatch()
     const table = await outbox.open()
     await using transaction = await beginTransaction(table.db, { openingSql: writeBackOpeningSql })
     const { db } = transaction
@@ -155,7 +157,7 @@ export class WriteBack implements LoopPart {
       const results = reports.map((report, nth) => resultOf(report, outcomes[nth] as RowOutcome))
       await onLedger(db, () => writeReportResults(db, results))
       await transaction.commit()
-      this.#context.telemetry.reported(results)
+      this.#context.telemetry.reported(results, tookMs())
       return { kind: 'done' }
     } catch (error) {
       if (!didSessionSurviveError(error)) throw error

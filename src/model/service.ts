@@ -5,6 +5,8 @@ export interface ServiceRequest {
   /** JSON text for a POST, an id for a GET. */
   body: string
   idempotencyKey: string | null
+  /** Only with tracing. */
+  traceparent?: string | undefined
 }
 
 export type Answer =

@@ -6,6 +6,7 @@ import type { Endpoint } from '../resources.ts'
 import type { LineStream } from './logDestination.ts'
 import { redactAndCut, redactError, withheldMark } from './redact.ts'
 import { createRepeatedLineLog } from './repeats.ts'
+import { traceIdOf } from './traceIds.ts'
 
 /** `event` is a constant text. Values go into `fields`. */
 export interface Log {
@@ -25,8 +26,9 @@ export interface FlushableLog extends Log {
  * writes them once a minute with `repeated` and `lastAt`.
  *
  * @param level the lowest level that is written; `silent` writes nothing
+ * @param hasTraces adds `trace_id` to lines of a record, as OpenTelemetry names it ("Trace Context in non-OTLP Log Formats")
  */
-export function createLog(level: string, destination: LineStream): FlushableLog {
+export function createLog(level: string, destination: LineStream, hasTraces = false): FlushableLog {
   const repeats = createRepeatedLineLog()
   const logger = pino(
     {
@@ -38,10 +40,15 @@ export function createLog(level: string, destination: LineStream): FlushableLog 
     },
     destination,
   )
+  const lineOf = (fields: LogFields) => {
+    const { submissionId } = fields
+    const line = allowed(fields)
+    return hasTraces && typeof submissionId === 'string' ? { ...line, trace_id: traceIdOf(submissionId) } : line
+  }
   const complain =
     (how: 'warn' | 'error') =>
     (event: string, fields: LogFields = {}): void => {
-      const [line, text] = [allowed(fields), redactAndCut(event)]
+      const [line, text] = [lineOf(fields), redactAndCut(event)]
       repeats.tell(JSON.stringify([how, text, line]), (counted) =>
         logger[how](
           counted ? { ...line, repeated: counted.times, lastAt: new Date(counted.lastMs).toISOString() } : line,
@@ -50,7 +57,7 @@ export function createLog(level: string, destination: LineStream): FlushableLog 
       )
     }
   return {
-    info: (event, fields = {}) => logger.info(allowed(fields), redactAndCut(event)),
+    info: (event, fields = {}) => logger.info(lineOf(fields), redactAndCut(event)),
     warn: complain('warn'),
     error: complain('error'),
     flush() {
@@ -95,7 +102,8 @@ const shapes = {
 
 export type LogFields = { [Field in keyof typeof shapes]?: Parameters<(typeof shapes)[Field]>[0] | null | undefined }
 
-function allowed(fields: LogFields): Record<string, unknown> {
+/** Returns the fields that may leave this process, for logs and traces. */
+export function allowed(fields: LogFields): Record<string, unknown> {
   const line: Record<string, unknown> = {}
   for (const [field, shape] of Object.entries<(value: never) => unknown>(shapes)) {
     const value = fields[field as keyof LogFields]

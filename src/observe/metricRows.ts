@@ -252,6 +252,11 @@ export const metricRows = {
     name: 'outboxd_log_write_failures_total',
     help: 'Failed attempts to write the log, as with a full disk. Its lines are lost, and the next written line counts them.',
   },
+  spansDropped: {
+    kind: 'counter',
+    name: 'outboxd_trace_spans_dropped_total',
+    help: 'Spans that the trace collector did not get, because it was away or slow, or refused them.',
+  },
   databaseUp: {
     kind: 'own gauge',
     name: 'outboxd_database_up',

@@ -1,14 +1,18 @@
 import type { Contract } from '../config.ts'
-import type { WrittenStep } from '../model/dispatch.ts'
+import type { ClaimedSubmission, WrittenStep } from '../model/dispatch.ts'
 import type { CapturedRecord, ReportResult } from '../model/outbox.ts'
 import { type Answer, type Breach, isSuccessStatus, type Outcome } from '../model/service.ts'
 import { type AttemptResult, type EndState, endStates, type State, type Submission } from '../model/submission.ts'
 import { type Endpoint, type ResourceEndpoint, serviceResources } from '../resources.ts'
-import type { Log } from './log.ts'
+import type { Log, LogFields } from './log.ts'
 import { countedErrorCodes } from './metricRows.ts'
 import type { Metrics } from './metrics.ts'
+import type { Tracing } from './tracing.ts'
 
-type Captured = Pick<CapturedRecord, 'id' | 'outboxId' | 'type' | 'error' | 'fieldErrors' | 'changedAfterSent'>
+type Captured = Pick<
+  CapturedRecord,
+  'id' | 'outboxId' | 'type' | 'error' | 'fieldErrors' | 'changedAfterSent' | 'discarded' | 'createdAt'
+>
 
 export interface Pruned {
   submissions: number
@@ -21,6 +25,8 @@ export interface TelemetryDeps {
   metrics: Metrics
   outcomeOf(answer: Answer): Outcome
   contract: Contract | null
+  /** Null if no collector is named: no trace is made. */
+  tracing: Tracing | null
 }
 
 const serviceCodes: readonly string[] = countedErrorCodes.filter((code) => code !== 'other')
@@ -28,7 +34,7 @@ const isEnd = (state: State): state is EndState => endStates.some((end) => end =
 
 export type Telemetry = ReturnType<typeof createTelemetry>
 
-export function createTelemetry({ log, metrics, outcomeOf, contract }: TelemetryDeps) {
+export function createTelemetry({ log, metrics, outcomeOf, contract, tracing }: TelemetryDeps) {
   const countBreach = (kind: Breach) => metrics.breaches.add(1, { kind })
 
   function requestDone(endpoint: Endpoint, answer: Answer): void {
@@ -53,8 +59,11 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
   return {
     requestDone,
     breached: countBreach,
+    /** The header `traceparent` of the record's next request; undefined without tracing. */
+    traceparent: (submission: Submission): string | undefined => tracing?.traceparent(submission),
     captured(records: readonly Captured[]) {
       log.info('captured', { count: records.length })
+      for (const record of records) tracing?.captured(record)
       for (const { id, outboxId, type, error, fieldErrors, changedAfterSent } of records) {
         if (error === null) continue
         const fields = { submissionId: id, outboxId, type, state: 'rejected' as const }
@@ -67,14 +76,16 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
         log.warn('record does not fit its mapping and was rejected', { ...fields, fieldErrors })
       }
     },
+    claimed(submission: ClaimedSubmission) {
+      metrics.requestWait.observe(submission.waitedMs)
+      tracing?.claimed(submission)
+    },
     attempted(submission: Submission, { step, answer, breach }: AttemptResult) {
       const endpoint = endpointOf(submission)
       if (answer) requestDone(endpoint, answer)
       if (breach) countBreach(breach)
       const { state } = step.change
-      if (state === submission.state && !step.pause) return
-      const level = isEnd(state) && state !== 'completed' ? 'warn' : 'info'
-      log[level](submission.state === 'sending' ? 'submitted' : 'tracked', {
+      const fields: LogFields = {
         submissionId: submission.id,
         outboxId: submission.outboxId,
         attempt: submission.attempt,
@@ -87,7 +98,11 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
         reason: step.pause?.reason,
         detail: answer?.kind === 'no-answer' ? answer.detail : undefined,
         durationMs: answer ? Math.round(answer.tookMs) : undefined,
-      })
+      }
+      if (answer) tracing?.answered(submission, endpoint, answer, fields)
+      if (state === submission.state && !step.pause) return
+      const level = isEnd(state) && state !== 'completed' ? 'warn' : 'info'
+      log[level](submission.state === 'sending' ? 'submitted' : 'tracked', fields)
     },
     outcomesWritten({ written, heldBack }: { written: readonly WrittenStep[]; heldBack: number }) {
       for (const { submissionId, type, state, lifetimeMs, polls, breach } of written) {
@@ -104,7 +119,9 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
         log.warn('another client spends from the same budget: requests are held back', { count: heldBack })
       }
     },
-    reported(told: readonly ReportResult[]) {
+    /** @param tookMs of the transaction that wrote them back */
+    reported(told: readonly ReportResult[], tookMs: number) {
+      for (const result of told) tracing?.reported(result, tookMs)
       for (const { report, code, problem } of told.filter(({ problem }) => problem !== null))
         log.warn('outcome could not be written back: the daemon tries again', {
           submissionId: report.submissionId,

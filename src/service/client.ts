@@ -106,12 +106,16 @@ type ApiRequest = Omit<HttpRequest, 'origin' | 'mayLeave'>
 
 type KeySettings = Pick<Config['service'], 'idempotencyHeader' | 'idempotencyKeyForm'>
 
-function apiRequest({ endpoint, body, idempotencyKey }: ServiceRequest, settings: KeySettings): ApiRequest {
+function apiRequest(
+  { endpoint, body, idempotencyKey, traceparent }: ServiceRequest,
+  settings: KeySettings,
+): ApiRequest {
   const { method, path } = routeOf(endpoint)
+  const trace = traceparent === undefined ? {} : { traceparent }
   if (method === 'GET')
-    return { method, path: `${path}/${encodeURIComponent(body.toWellFormed())}`, headers: {}, body: null }
+    return { method, path: `${path}/${encodeURIComponent(body.toWellFormed())}`, headers: trace, body: null }
   const key = idempotencyKey === null ? {} : idempotencyKeyHeader(idempotencyKey, settings)
-  return { method, path, headers: { 'content-type': 'application/json', ...key }, body }
+  return { method, path, headers: { 'content-type': 'application/json', ...key, ...trace }, body }
 }
 
 /**

@@ -23,6 +23,7 @@ test('--json names the file variable of each secret', async () => {
     'SERVICE_CLIENT_ID_FILE',
     'SERVICE_CLIENT_SECRET_FILE',
     'SERVICE_PROXY_FILE',
+    'OTEL_EXPORTER_OTLP_HEADERS_FILE',
   ])
 })
 

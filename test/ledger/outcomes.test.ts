@@ -300,7 +300,11 @@ describe('a batch of outcomes', () => {
   test('is written even if a text was cut within an emoji (it was refused, and tried again for ever)', async () => {
     const submission = await sending()
     const submit = new Submit(
-      { config: { uncertainPolicy: 'hold', serverErrorPolicy: 'retry' }, client: { send: async () => null } },
+      {
+        config: { uncertainPolicy: 'hold', serverErrorPolicy: 'retry' },
+        client: { send: async () => null },
+        telemetry: { traceparent: () => undefined },
+      },
       { isRefusedForAge: () => false, isRefusedAgain: () => false },
       { nextPollDelayMs: () => 0 },
     )

@@ -207,15 +207,27 @@ test('a long message is cut, but not within a secret', () => {
   expect(text).not.toContain('hunter2')
 })
 
-function setup(level = 'info') {
+test('lines of a record have its trace id only if traces are made', () => {
+  const submissionId = '01a228d6-f8a4-7749-a2a4-1ee5eca5148d'
+  const traced = setup('info', true)
+  traced.log.info('submitted', { submissionId })
+  traced.log.warn('paused', { reason: 'operator' })
+  expect(traced.lines().map((line) => line.trace_id)).toEqual(['01a228d6f8a47749a2a41ee5eca5148d', undefined])
+  const plain = setup()
+  plain.log.info('submitted', { submissionId })
+  expect(plain.lines()[0]).not.toHaveProperty('trace_id')
+})
+
+function setup(level = 'info', hasTraces = false) {
   let written = ''
-  const log = createLog(level, {
-    write(line) {
+  const destination = {
+    write(line: string) {
       written += line
     },
     writeKept() {},
     fault: () => null,
-  })
+  }
+  const log = createLog(level, destination, hasTraces)
   const lines = (): Record<string, unknown>[] =>
     written
       .split('\n')

@@ -37,7 +37,7 @@ const worked = (change: GivenChange, answer: Answer | null, given: Partial<Attem
   breach: null,
   ...given,
 })
-const captured = (of: object = {}) => ({ id: 'id', outboxId: '1', type: 'data', error: null, ...of })
+const captured = (of: object = {}) => ({ id: 'id', outboxId: '1', type: 'data', error: null, createdAt: null, ...of })
 const accepted: Partial<Submission> = { state: 'accepted', transactionId: 'tx', claimId: null }
 
 describe('requests', () => {

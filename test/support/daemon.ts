@@ -66,7 +66,7 @@ export async function startDaemon(env: Record<string, string>, clock: Clock = sy
     credentials: { now: () => config.service, renew: () => false, broken: () => null },
     readDatabaseUrl: () => ({ url: config.databaseUrl }),
     signal: stopping.signal,
-    log: createLog(config.logLevel, openStdout('json', undefined)),
+    log: createLog(config.logLevel, openStdout('json', undefined), config.tracing !== null),
     metrics: createMetrics({ version: 'test', clock }),
     version: 'test',
   }

@@ -44,8 +44,8 @@ export interface DispatchContext {
   clock: DaemonContext['clock']
   host: Pick<DaemonContext['host'], 'mayClaim' | 'fault'>
   log: Pick<DaemonContext['log'], 'error'>
-  metrics: { requestWait: { observe(ms: number): void }; tokenExpiry: { set(epochMs: number | null): void } }
-  telemetry: Pick<DaemonContext['telemetry'], 'attempted' | 'requestDone'>
+  metrics: { tokenExpiry: { set(epochMs: number | null): void } }
+  telemetry: Pick<DaemonContext['telemetry'], 'claimed' | 'attempted' | 'requestDone'>
   wakeups: Record<'dispatch' | 'orphans', Pick<DaemonContext['wakeups']['dispatch'], 'wake'>>
 }
 
@@ -248,7 +248,7 @@ export class Dispatch implements LoopPart {
   #sendSubmissions({ submissions, mayLeave }: Claim, sending: Sending, isBeating: () => boolean): void {
     const { submit } = this.#stages
     for (const submission of submissions) {
-      this.#context.metrics.requestWait.observe(submission.waitedMs)
+      this.#context.telemetry.claimed(submission)
       const { requestId } = submission
       const sent = { ...sending, submission, poll: null, requestId }
       const working = submit.send(submission, sending.accessToken, () => mayLeave() && isBeating())

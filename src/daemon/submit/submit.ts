@@ -4,6 +4,7 @@ import type { ClaimedSubmission } from '../../model/dispatch.ts'
 import type { EventCause } from '../../model/eventCauses.ts'
 import { type Answer, isHostFault, isSameId, type ServiceRequest } from '../../model/service.ts'
 import type { AttemptResult, Change, Submission, SubmissionStep } from '../../model/submission.ts'
+import type { Telemetry } from '../../observe/telemetry.ts'
 import { serviceResources } from '../../resources.ts'
 import type { ServiceClient } from '../../service/client.ts'
 import { readSubmitAnswer } from '../../service/readAnswer.ts'
@@ -14,6 +15,7 @@ import { decideSubmit, type SubmitVerdict } from './decideSubmit.ts'
 interface SubmitContext {
   config: Pick<Config, 'uncertainPolicy' | 'serverErrorPolicy'>
   client: Pick<ServiceClient, 'send'>
+  telemetry: Pick<Telemetry, 'traceparent'>
 }
 
 /** Sends claimed submissions and decides what the answers mean. Writes nothing. */
@@ -38,6 +40,7 @@ export class Submit {
       endpoint: serviceResources[submission.resource].submit,
       body: submission.body,
       idempotencyKey: submission.idempotencyKey,
+      traceparent: this.#context.telemetry.traceparent(submission),
     }
     const answer = mayLeave() ? await this.#context.client.send(request, accessToken, mayLeave) : null
     if (answer === null) return { step: stepOfUnsentAttempt('its deadline had passed'), answer, breach: null }

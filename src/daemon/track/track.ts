@@ -4,6 +4,7 @@ import type { ClaimedQuestion } from '../../model/dispatch.ts'
 import type { EventCause } from '../../model/eventCauses.ts'
 import { type Answer, isHostFault } from '../../model/service.ts'
 import type { AttemptResult, Change, Submission, SubmissionStep } from '../../model/submission.ts'
+import type { Telemetry } from '../../observe/telemetry.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
 import type { ServiceClient } from '../../service/client.ts'
 import { readGetAnswer } from '../../service/readAnswer.ts'
@@ -15,6 +16,7 @@ import { decideTrack, oldTransactionBackoffMaxMs, type TrackVerdict, unknownPoll
 interface TrackContext {
   config: Pick<Config, 'unavailablePauseMs' | 'stuckAfterMs'>
   client: Pick<ServiceClient, 'send'>
+  telemetry: Pick<Telemetry, 'traceparent'>
 }
 
 /** Asks for transactions and decides what the answers mean. Writes nothing. */
@@ -33,7 +35,8 @@ export class Track {
   async poll(submission: Submission, accessToken: string, mayLeave: () => boolean): Promise<AttemptResult> {
     const { stuckAfterMs, unavailablePauseMs } = this.#context.config
     const transactionId = submission.transactionId ?? submission.id
-    const answer = await this.#get(submission.resource, transactionId, { accessToken, mayLeave })
+    const traceparent = this.#context.telemetry.traceparent(submission)
+    const answer = await this.#get(submission.resource, transactionId, { accessToken, mayLeave, traceparent })
     const isStuck = stuckAfterMs !== null && submission.ageMs >= stuckAfterMs
     const planned = (step: SubmissionStep) => (isStuck ? markPollAsRare(step) : step)
     if (answer === null)
@@ -78,10 +81,14 @@ export class Track {
   async #get(
     resource: Resource,
     transactionId: string,
-    { accessToken, mayLeave }: { accessToken: string; mayLeave: () => boolean },
+    {
+      accessToken,
+      mayLeave,
+      traceparent,
+    }: { accessToken: string; mayLeave: () => boolean; traceparent?: string | undefined },
   ): Promise<Answer | null> {
     if (!mayLeave()) return null
-    const request = { endpoint: serviceResources[resource].ask, body: transactionId, idempotencyKey: null }
+    const request = { endpoint: serviceResources[resource].ask, body: transactionId, idempotencyKey: null, traceparent }
     return this.#context.client.send(request, accessToken, mayLeave)
   }
 }

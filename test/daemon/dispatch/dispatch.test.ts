@@ -113,8 +113,8 @@ function setup(
     },
     host: { mayClaim: () => true, fault: () => null },
     log: { error: (_, fields) => failed.push(fields?.error) },
-    metrics: { requestWait: { observe() {} }, tokenExpiry: { set() {} } },
-    telemetry: { attempted() {}, requestDone() {} },
+    metrics: { tokenExpiry: { set() {} } },
+    telemetry: { claimed() {}, attempted() {}, requestDone() {} },
     wakeups: { dispatch: { wake: () => onRoom() }, orphans: { wake() {} } },
   }
   const dispatcher = new Dispatch(context, {

@@ -19,6 +19,7 @@ function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, poli
           return answer
         },
       },
+      telemetry: { traceparent: () => undefined },
     },
     { isRefusedForAge: () => false, isRefusedAgain: (_token, _answer, _method, id) => id === refusedBefore },
     { nextPollDelayMs: (resource) => (resource === 'orders' ? 2_000 : 1_000) },

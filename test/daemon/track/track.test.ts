@@ -27,6 +27,7 @@ function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pe
           return answer
         },
       },
+      telemetry: { traceparent: () => undefined },
     },
     { isRefusedForAge: () => false, isRefusedAgain: (_token, _answer, _method, id) => id === refusedBefore },
     {
