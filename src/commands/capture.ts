@@ -1,7 +1,7 @@
 import { captureRowsNow } from '../ledger/capture.ts'
 import { logOperatorAct } from '../ledger/operator/operator.ts'
 import { withOutbox } from '../operations/databases.ts'
-import { surveyTable } from '../outbox/survey.ts'
+import { TableSurvey } from '../outbox/survey.ts'
 import { pluralize } from '../plainText.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { defineCommand } from './terminal/command.ts'
@@ -30,7 +30,7 @@ Examples:
   async action(context, options): Promise<number> {
     return withOperator(context, options, [], async (databases, operator) => {
       const goOn = () => !context.signal.aborted
-      const { idsBehind } = await withOutbox(databases, (outbox) => surveyTable(outbox, { goOn }))
+      const { idsBehind } = await withOutbox(databases, (outbox) => new TableSurvey(outbox).read(goOn))
       const outboxIds = (idsBehind ?? []).slice(0, rowsMax)
       if (options.json) printJson(context, { dryRun: options.dryRun ?? false, outboxIds })
       else context.stdout.write(outboxIds.map((id) => `outbox:${id}\n`).join(''))

@@ -2,20 +2,14 @@ import type pg from 'pg'
 import type { ServedOutbox } from '../ledger/binding.ts'
 import { beginTransaction, type Database, type DatabasePool, isLockTimeoutOrCanceled } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
-import { backlogStatements } from './backlog.ts'
 import { claimStatements } from './claimRows.ts'
-import { failingRowStatements } from './failingRows.ts'
-import { lockedRowStatements } from './lockedRows.ts'
 import { type OpenTable, openTable, readTableShapeAndIdentity } from './openTable.ts'
 import { findPermissionProblems } from './outboxGrants.ts'
 import { type OutboxTable, qualifiedNameSql } from './outboxTable.ts'
 import { positionStatements } from './position.ts'
 import { rowReadStatements } from './readRows.ts'
 import { addTableSchemaIfFound } from './readTableShape.ts'
-import { rowsUnderWayStatements } from './rowsUnderWay.ts'
-import { sliceEndSql } from './slices.ts'
-import { rowsBehindPositionSql, unknownStatusCountsSql } from './survey.ts'
-import { findWriteBackProblemClauses, lockOneWaitingRowSql } from './tryWriteBack.ts'
+import { findWriteBackProblemClauses } from './tryWriteBack.ts'
 import { writeBackStatements } from './writeBack.ts'
 
 /**
@@ -55,13 +49,9 @@ const anyServed: ServedOutbox = {
   recoveredMs: null,
 }
 
+/** The statements that use each column, as the daemon does. */
 function statementsOf(table: OpenTable): NamedStatements {
   const writing = writeBackStatements(table)
-  const { underWay, rowsSql, filtered: filteredById } = rowsUnderWayStatements(table)
-  const { marked, free, held } = lockedRowStatements(table)
-  const behindPosition = rowsBehindPositionSql(table)
-  const { candidates, ask } = failingRowStatements(table)
-  const unknownStatus = unknownStatusCountsSql(table)
   const { filter } = table.table
   const { from, filtered } = table.rows
   return {
@@ -69,17 +59,10 @@ function statementsOf(table: OpenTable): NamedStatements {
     ...(filter !== null && {
       filter: `select 1 from ${from} where true${filtered} union all select 1 from ${from} where ${filter}`,
     }),
-    ...rowReadStatements(table),
-    ...backlogStatements(table),
-    candidates,
-    ask,
-    ...claimStatements(table),
-    ...(table.locksRows ? { marked, free, held, lockOne: lockOneWaitingRowSql(table) } : {}),
-    ...(behindPosition === null ? {} : { behindPosition, advance: positionStatements(table).advance }),
-    ...(unknownStatus === null ? {} : { unknownStatus }),
-    ...(writing === null ? {} : { mark: writing.mark, report: writing.report, isSame: writing.isSame }),
-    ...(underWay === null ? {} : { sliceEnd: sliceEndSql(table.rows), underWay: rowsSql(underWay) }),
-    ...(filteredById === null ? {} : { filteredById }),
+    lock: claimStatements(table).lock,
+    read: rowReadStatements(table).waiting,
+    ...(writing !== null && { mark: writing.mark, report: writing.report }),
+    ...(table.form === 'append-only' && { advance: positionStatements(table).advance }),
   }
 }
 
@@ -96,7 +79,7 @@ async function canUseLedger(db: Database): Promise<boolean> {
 type NamedStatements = Readonly<Record<string, string>>
 
 /**
- * Lets Postgres plan each statement with our role's rights. This finds wrong types, and missing columns, functions and
+ * Lets Postgres plan the statements with our role's rights. This finds wrong types, and missing columns, functions and
  * permissions.
  */
 async function findStatementProblems(sessions: DatabasePool, statements: NamedStatements): Promise<string[]> {

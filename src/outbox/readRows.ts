@@ -2,7 +2,6 @@ import type { ServedOutbox } from '../ledger/binding.ts'
 import type { OutboxRecord } from '../model/outbox.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
-import type { DatedRow } from './capturedRows.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
@@ -10,7 +9,7 @@ import { positionStatements } from './position.ts'
 
 /** Statements that read rows. If a statement reads payloads, $1 is the most bytes of a payload. */
 export function rowReadStatements(table: OpenTable) {
-  const { from, waits, uncaptured, hasNoRecord, needsWork, record, seen, id, idType, idText, order } = table.rows
+  const { from, waits, uncaptured, hasNoRecord, needsWork, record, id, idType, idText, order } = table.rows
   const waitingOf = (parameter: number) => `${id} = any($${parameter}::${idType}[]) and ${waits} order by ${order}`
   const any = {
     marked: `select from ${from} where ${waits} limit 1`,
@@ -26,9 +25,6 @@ export function rowReadStatements(table: OpenTable) {
     waitsById: `select from ${from} where ${hasNoRecord} and ${id} = $1::${idType}`,
     /** Finds out, at little cost, whether the daemon has to look at the table's rows. */
     any: any[table.form],
-    look: `select ${seen} from ${from} where ${id} = any($1::${idType}[])`,
-    /** Like `look`, for ids that do not fit the column's type. Uses no index. */
-    lookByText: `select ${seen} from ${from} where ${table.rows.shortenedId} = any($1::text[])`,
   }
 }
 
@@ -76,16 +72,6 @@ export function mayHaveWaitingRows(outbox: Outbox, served?: ServedOutbox): Promi
     const { rowCount } = await table.db.query(rowReadStatements(table).any)
     return (rowCount ?? 0) > 0
   }, served)
-}
-
-export async function readSeenRowsById(table: OpenTable, outboxIds: readonly string[]): Promise<DatedRow[]> {
-  const { db } = table
-  const { look, lookByText } = rowReadStatements(table)
-  const { rows } = await db.query<DatedRow>(look, [outboxIds]).catch((error: unknown) => {
-    if (!isInvalidValueError(error)) throw error
-    return db.query<DatedRow>(lookByText, [outboxIds])
-  })
-  return rows
 }
 
 /** The most bytes of payloads in memory at once. Mapping and writing take a few times as much. */

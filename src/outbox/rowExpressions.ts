@@ -49,7 +49,11 @@ export function rowExpressions(
   // A row without an id cannot be recognised, and would break the comparisons of ids for the rows beside it.
   const mayBeOurs = mayLackId ? `${isNew} and ${id} is not null` : isNew
   const waits = `${mayBeOurs}${filterSuffix}${begins}`
-  const record = (selectSql: string) => recordOfRowSql(selectSql, idText, created)
+  // Queries one entry of an index for each row. Of `exists` Postgres makes a join, which may read the whole ledger.
+  const recordOfId = (selectSql: string, andSql = '') =>
+    `(select ${selectSql} from outboxd.submission s where s.outbox_id operator(pg_catalog.=) ${idText} collate "C"${andSql})`
+  const isOther = areOtherRowsSql('s.row_created', created)
+  const record = (selectSql: string) => recordOfId(selectSql, ` and not ${isOther}`)
   const writtenStates = states.filter((state) => stateExpressions(table.state)?.isWrittenAt(state))
   const isSetBack =
     writtenStates.length === 0
@@ -82,6 +86,16 @@ export function rowExpressions(
     /** Rows that would wait if they had an id; null if the column allows no NULL. */
     lacksId: mayLackId ? `${isNew} and ${id} is null${filterSuffix}` : null,
     filtered: filterSuffix,
+    /** The condition that a row is not before the ledger's start position, to append to another condition. */
+    begins,
+    /** The condition that the ledger has no record with the row's id. */
+    isUnknown: `${recordOfId('s.seq')} is null`,
+    /** True if the ledger's record with the row's id is one of a different row; NULL if it has none. */
+    isOtherRow: recordOfId(isOther),
+    /** The ledger's record with the row's id, as JSON of `state` and `recorded`. */
+    recordOfIdJson: recordOfId(
+      `json_build_object('state', s.state, 'recorded', to_char(s.recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'))`,
+    ),
     key,
     /** A hash of the key, because it is short, and readable in any encoding. */
     keyHash: `hashtextextended(${key}, 0)`,
@@ -102,7 +116,6 @@ export function rowExpressions(
     /** The values by which rows are ordered. The last one is always the id. */
     sort,
     order: sort.join(', '),
-    seen: `${idText} as "outboxId", ${created} as created, ${createdAt} as "createdAt"`,
   }
 }
 
@@ -154,14 +167,6 @@ function sortExpressions({ sequence, order, id }: OutboxTable): string[] {
   const first = sequence ?? order ?? id
   return first === id ? [prefixedColumnSql(id)] : [prefixedColumnSql(first), prefixedColumnSql(id)]
 }
-
-/**
- * A query of the row's record in the ledger, for a condition. Postgres makes a join of `exists`, and may then read the
- * whole ledger. Of this query it reads one entry of an index for each row.
- */
-const recordOfRowSql = (selectSql: string, idText: string, created: string) =>
-  `(select ${selectSql} from outboxd.submission s
-    where s.outbox_id operator(pg_catalog.=) ${idText} collate "C" and not ${areOtherRowsSql('s.row_created', created)})`
 
 /** The highest number of a row whose record retention has deleted. Rows behind the position may have no record, too. */
 export const prunedNumberSql = `coalesce((select c.pruned_number from outboxd.outbox_cursor c), '-9223372036854775808'::bigint)`

@@ -1,5 +1,6 @@
-import type { Database } from '../postgres/database.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
+import type { OpenTable } from './openTable.ts'
+import type { Outbox } from './outbox.ts'
 import type { RowExpressions } from './rowExpressions.ts'
 
 /** A part of a table in the order of its ids. Short statements leave the database time for the ERP. */
@@ -12,30 +13,32 @@ export interface TableSlice {
 
 export const sliceRowsMax = 10_000
 
-/**
- * Selects the id that ends a slice. $1 is the slice's number of rows less one; $2 is the id before the slice, or null.
- */
-export const sliceEndSql = ({ from, id, idText, idType }: RowExpressions): string =>
-  `select ${idText} as id from ${from} where ($2::${idType} is null or ${id} > $2::${idType})
-   order by ${id} offset $1 limit 1`
+/** Goes through the whole table. */
+export async function* readSlices(outbox: Outbox): AsyncGenerator<TableSlice> {
+  for (let after: string | null = null; ; ) {
+    const slice: TableSlice = await readSliceAfter(await outbox.open(), after, sliceRowsMax)
+    yield slice
+    if (slice.upTo === null) return
+    after = slice.upTo
+  }
+}
 
-/**
- * The condition that a row is in the slice, to append to another condition.
- * @param firstParameter number of the parameter `after`; `upTo` is the next
- */
-export const isInSliceSql = ({ id, idType }: RowExpressions, firstParameter: number): string =>
-  ` and ($${firstParameter}::${idType} is null or ${id} > $${firstParameter}::${idType})
-    and ($${firstParameter + 1}::${idType} is null or ${id} <= $${firstParameter + 1}::${idType})`
-
-export async function readNextSliceBounds(
-  db: Database,
-  rows: RowExpressions,
+export async function readSliceAfter(
+  { db, rows: { from, id, idText, idType } }: OpenTable,
   after: string | null,
   sliceRows: number,
 ): Promise<TableSlice> {
-  const { rows: ends } = await db.query<{ id: string }>(sliceEndSql(rows), [sliceRows - 1, after])
-  return { after, upTo: ends[0]?.id ?? null }
+  const { rows } = await db.query<{ id: string }>(
+    `select ${idText} as id from ${from} where ($2::${idType} is null or ${id} > $2::${idType})
+     order by ${id} offset $1 limit 1`,
+    [sliceRows - 1, after],
+  )
+  return { after, upTo: rows[0]?.id ?? null }
 }
+
+/** The condition that a row is in the slice whose `after` is $1 and whose `upTo` is $2, to append to another condition. */
+export const isInSliceSql = ({ id, idType }: RowExpressions): string =>
+  ` and ($1::${idType} is null or ${id} > $1::${idType}) and ($2::${idType} is null or ${id} <= $2::${idType})`
 
 /** Returns null if Postgres canceled the read: without an index on the id, a slice needs a scan of the whole table. */
 export async function nullIfCanceled<T>(read: () => Promise<T | null>): Promise<T | null> {

@@ -1,59 +1,63 @@
 import { setTimeout } from 'node:timers/promises'
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
-import { conflictsMax, findRepeatedIds, type RowConflict, raiseRowConflicts } from '../ledger/rowConflicts.ts'
+import {
+  conflictsMax,
+  differentRowMessage,
+  findRepeatedIds,
+  type RowConflict,
+  raiseRowConflicts,
+} from '../ledger/rowConflicts.ts'
 import type { Database } from '../postgres/database.ts'
-import { clearOutdatedRowConflicts, findCapturedRows, type SeenRow } from './capturedRows.ts'
 import { columnTextSql } from './columns.ts'
+import { readRowsThatDoNotFail } from './failingRows.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { notBeforeStartSql, prunedNumberSql } from './rowExpressions.ts'
-import { isInSliceSql, nullIfCanceled, readNextSliceBounds, sliceRowsMax, type TableSlice } from './slices.ts'
+import { prunedNumberSql } from './rowExpressions.ts'
+import { isInSliceSql, nullIfCanceled, readSliceAfter, sliceRowsMax, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
-
-/** What a survey of the table has found so far: rows that capture never reads. */
-export interface TableSurvey {
-  /** Null if reading them took too long. */
-  idsBehind: readonly string[] | null
-  /** Null if counting took too long. */
-  statuses: readonly UnknownStatus[] | null
-  /** True if the survey stopped before the table's end. */
-  isCut: boolean
-  upToId: string | null
-}
-
-const begun: TableSurvey = { idsBehind: [], statuses: [], isCut: false, upToId: null }
 
 /** The most ids in memory. */
 const idsBehindMax = 10_000
 
-interface SurveyOptions {
-  /** Asked between two slices: false stops the survey. */
-  goOn(): boolean | Promise<boolean>
-  sliceRows?: number
-  previousPart?: TableSurvey | undefined
-}
+/** Looks through a table for rows that capture never reads. */
+export class TableSurvey {
+  readonly #outbox: Outbox
+  readonly #sliceRows: number
+  #upToId: string | null = null
+  /** Rows behind the position of an append-only table. Null if reading them took too long. */
+  idsBehind: readonly string[] | null = []
+  /** Null if counting took too long. */
+  statuses: readonly UnknownStatus[] | null = []
+  /** True once the survey has reached the table's end. */
+  isWhole = false
 
-export async function surveyTable(
-  outbox: Outbox,
-  { goOn, sliceRows = sliceRowsMax, previousPart = begun }: SurveyOptions,
-): Promise<TableSurvey> {
-  let { idsBehind, statuses, upToId } = previousPart
-  for (;;) {
-    const table = await outbox.open()
-    const slice = await readNextSliceBounds(table.db, table.rows, upToId, sliceRows)
-    if (idsBehind !== null && idsBehind.length < idsBehindMax) {
-      const more = await nullIfCanceled(() =>
-        outbox.queryTable((asked) => readRowsBehindPosition(outbox, asked, slice)),
-      )
-      await raiseRowConflicts(outbox.ledger, more?.conflicts.slice(0, conflictsMax) ?? [])
-      idsBehind = more && [...idsBehind, ...more.ids]
-    }
-    if (statuses !== null) {
-      const counted = statuses
-      statuses = await nullIfCanceled(() => outbox.queryTable((asked) => countUnknownStatuses(asked, slice, counted)))
-    }
-    upToId = slice.upTo
-    if (upToId === null || !(await goOn())) return { idsBehind, statuses, isCut: upToId !== null, upToId }
+  constructor(outbox: Outbox, sliceRows = sliceRowsMax) {
+    this.#outbox = outbox
+    this.#sliceRows = sliceRows
+  }
+
+  /** @param goOn asked between two slices: false stops the survey, which a further call continues */
+  async read(goOn: () => boolean | Promise<boolean>): Promise<this> {
+    do await this.#readSlice()
+    while (!this.isWhole && (await goOn()))
+    return this
+  }
+
+  async #readSlice(): Promise<void> {
+    const outbox = this.#outbox
+    const { idsBehind, statuses } = this
+    const slice = await readSliceAfter(await outbox.open(), this.#upToId, this.#sliceRows)
+    const more =
+      idsBehind === null || idsBehind.length >= idsBehindMax
+        ? { ids: [], conflicts: [] }
+        : await nullIfCanceled(() => outbox.queryTable((table) => readRowsBehindPosition(table, slice)))
+    await raiseRowConflicts(outbox.ledger, more?.conflicts.slice(0, conflictsMax) ?? [])
+    this.statuses =
+      statuses &&
+      (await nullIfCanceled(() => outbox.queryTable((table) => countUnknownStatuses(table, slice, statuses))))
+    this.idsBehind = idsBehind && more && [...idsBehind, ...more.ids]
+    this.#upToId = slice.upTo
+    this.isWhole = slice.upTo === null
   }
 }
 
@@ -67,34 +71,34 @@ const roundMaxMs = 20_000
 export class TableSurveys {
   readonly #outbox: Outbox
   readonly #sliceRows: number
-  #part: TableSurvey | undefined
+  #survey: TableSurvey
 
   constructor(outbox: Outbox, sliceRows = sliceRowsMax) {
     this.#outbox = outbox
     this.#sliceRows = sliceRows
+    this.#survey = new TableSurvey(outbox, sliceRows)
   }
 
   /** @returns true if the survey has reached the table's end; false if the next round continues */
   async runOnce(mayGoOn: () => boolean): Promise<boolean> {
     const until = performance.now() + roundMaxMs
-    const goOn = async () => {
+    const survey = this.#survey
+    await survey.read(async () => {
       await setTimeout(betweenSlicesMs)
       return mayGoOn() && performance.now() < until
-    }
-    const found = await surveyTable(this.#outbox, { goOn, sliceRows: this.#sliceRows, previousPart: this.#part })
-    await updateProblems(this.#outbox.ledger, found)
-    this.#part = found.isCut ? found : undefined
-    return !found.isCut
+    })
+    await updateProblems(this.#outbox.ledger, survey)
+    if (survey.isWhole) this.#survey = new TableSurvey(this.#outbox, this.#sliceRows)
+    return survey.isWhole
   }
 }
 
-async function updateProblems(ledger: Database, { idsBehind, statuses, isCut }: TableSurvey): Promise<void> {
-  const isWhole = !isCut
+async function updateProblems(ledger: Database, { idsBehind, statuses, isWhole }: TableSurvey): Promise<void> {
   if (idsBehind !== null && idsBehind.length > 0)
-    await raiseProblem(ledger, 'rows_passed_over', rowsBehindPositionMessage(idsBehind, isCut))
+    await raiseProblem(ledger, 'rows_passed_over', rowsBehindPositionMessage(idsBehind, !isWhole))
   else if (idsBehind !== null && isWhole) await clearProblems(ledger, 'rows_passed_over', null)
   if (statuses !== null && statuses.length > 0)
-    await raiseProblem(ledger, 'unknown_status', unknownStatusMessage(statuses, isCut))
+    await raiseProblem(ledger, 'unknown_status', unknownStatusMessage(statuses, !isWhole))
   else if (statuses !== null && isWhole) await clearProblems(ledger, 'unknown_status', null)
 }
 
@@ -116,33 +120,55 @@ export async function clearStaleProblems(outbox: Outbox): Promise<void> {
   await clearOutdatedRowConflicts(outbox)
 }
 
-/** Leaves out numbers up to which retention may have deleted records. Null unless the form is append-only. */
-export function rowsBehindPositionSql({ rows, form }: OpenTable): string | null {
-  const { from, waits, isAhead, number, created, id, idText } = rows
-  if (form !== 'append-only') return null
-  return `select ${idText} as "outboxId", ${created} as created from ${from}
-    where ${waits} and not (${isAhead}) and ${number} > ${prunedNumberSql}${isInSliceSql(rows, 1)} order by ${id}`
+const reviewedMax = 1_000
+
+/** Clears the conflicts of rows that the ERP has deleted, renumbered or corrected. */
+async function clearOutdatedRowConflicts(outbox: Outbox): Promise<void> {
+  const { rows: raised } = await outbox.ledger.query<{ subject: string }>(
+    `select subject from outboxd.problem where kind = 'row_conflict' order by random() limit $1`,
+    [reviewedMax],
+  )
+  if (raised.length === 0) return // the ERP's table may be locked
+  const { db, rows: expressions } = await outbox.open()
+  const { from, id, idType, idText, isOtherRow } = expressions
+  // Ids that do not fit the column's type are those of no row.
+  const standing = await readRowsThatDoNotFail<{ outboxId: string }>(
+    db,
+    `select ${idText} as "outboxId" from ${from} where ${id} = any($1::${idType}[])
+     group by 1 having bool_or(${isOtherRow}) or count(*) > 1`,
+    raised.map(({ subject }) => subject),
+  )
+  const standingIds = new Set(standing.map(({ outboxId }) => outboxId))
+  const over = raised.flatMap(({ subject }) => (standingIds.has(subject) ? [] : [subject]))
+  if (over.length > 0) await clearProblems(outbox.ledger, 'row_conflict', over)
 }
 
 /**
  * Reads the rows of a slice that lie behind the position of an append-only table and have no record, or one of a
- * different row.
+ * different row. Leaves out numbers up to which retention may have deleted records.
  *
  * Such a row came later than the position: its number was drawn ahead, a partition was attached, or a policy was
  * lifted. A row in conflict is one of a sequence that was set back. Two rows with one id do not count here.
  */
 async function readRowsBehindPosition(
-  { ledger }: Outbox,
-  table: OpenTable,
+  { db, form, rows: expressions }: OpenTable,
   { after, upTo }: TableSlice,
 ): Promise<{ ids: string[]; conflicts: readonly RowConflict[] }> {
-  const sql = rowsBehindPositionSql(table)
-  if (sql === null) return { ids: [], conflicts: [] }
-  const { rows } = await table.db.query<SeenRow>(sql, [after, upTo])
-  const { known, conflicts } = await findCapturedRows(ledger, rows)
-  const ids = rows.map(({ outboxId }) => outboxId)
-  const duplicates = findRepeatedIds(ids)
-  return { ids: ids.filter((id) => !known.has(id) && !duplicates.has(id)), conflicts }
+  if (form !== 'append-only') return { ids: [], conflicts: [] }
+  const { from, waits, isAhead, number, id, idText, isOtherRow, recordOfIdJson } = expressions
+  const { rows } = await db.query<{ outboxId: string; record: { state: string; recorded: string } | null }>(
+    `select ${idText} as "outboxId", ${recordOfIdJson} as record from ${from}
+     where ${waits} and not (${isAhead}) and ${number} > ${prunedNumberSql} and ${isOtherRow} is not false
+       ${isInSliceSql(expressions)} order by ${id}`,
+    [after, upTo],
+  )
+  const duplicates = findRepeatedIds(rows.map(({ outboxId }) => outboxId))
+  return {
+    ids: rows.flatMap(({ outboxId, record }) => (record === null && !duplicates.has(outboxId) ? [outboxId] : [])),
+    conflicts: rows.flatMap(({ outboxId, record }) =>
+      record === null ? [] : [{ outboxId, detail: differentRowMessage(record.state, record.recorded) }],
+    ),
+  }
 }
 
 const rowsBehindPositionMessage = (ids: readonly string[], isCut: boolean): string =>
@@ -159,39 +185,37 @@ interface UnknownStatus {
 const statusesMax = 10
 
 /**
- * Counts the rows that capture never reads because `outbox.yaml` does not name their status. Null if `outbox.yaml` names
- * only the statuses of waiting rows, or none.
+ * Counts the rows that capture never reads because `outbox.yaml` does not name their status. Counts none if
+ * `outbox.yaml` names only the statuses of waiting rows, or none.
  */
-export function unknownStatusCountsSql({ table, shape, rows, served }: OpenTable): string | null {
-  const form = stateExpressions(table.state)
-  const isUnknown = form?.unknownSql(shape) ?? null
-  if (form === null || isUnknown === null) return null
-  const { from, id, idText, filtered } = rows
-  return `select left(${columnTextSql(form.column, shape)}, 40) as status, count(*)::int as rows,
-       (array_agg(${idText} order by ${id}))[1] as "firstId"
-     from ${from} where ${isUnknown}${filtered}${notBeforeStartSql(table, shape, served.start)}${isInSliceSql(rows, 1)}
-     group by 1 order by 2 desc limit ${statusesMax}`
-}
-
 async function countUnknownStatuses(
-  table: OpenTable,
-  slice: TableSlice,
+  { db, table, shape, rows: expressions }: OpenTable,
+  { after, upTo }: TableSlice,
   countedBefore: readonly UnknownStatus[],
 ): Promise<UnknownStatus[]> {
+  const { from, id, idText, filtered, begins, lacksId } = expressions
   const all = new Map(countedBefore.map((each) => [each.status, each]))
-  const sql = unknownStatusCountsSql(table)
+  const form = stateExpressions(table.state)
+  const isUnknown = form?.unknownSql(shape) ?? null
   const { rows: found } =
-    sql === null ? { rows: [] } : await table.db.query<UnknownStatus>(sql, [slice.after, slice.upTo])
+    form === null || isUnknown === null
+      ? { rows: [] }
+      : await db.query<UnknownStatus>(
+          `select left(${columnTextSql(form.column, shape)}, 40) as status, count(*)::int as rows,
+             (array_agg(${idText} order by ${id}))[1] as "firstId"
+           from ${from} where ${isUnknown}${filtered}${begins}${isInSliceSql(expressions)}
+           group by 1 order by 2 desc limit ${statusesMax}`,
+          [after, upTo],
+        )
   for (const { status, rows, firstId } of found) {
     const known = all.get(status)
     if (known !== undefined) all.set(status, { ...known, rows: known.rows + rows })
     else if (all.size < statusesMax) all.set(status, { status, rows, firstId })
   }
-  if (slice.upTo !== null || table.rows.lacksId === null) return [...all.values()]
-  const { from, lacksId } = table.rows
+  if (upTo !== null || lacksId === null) return [...all.values()]
   // One statement for the whole table, which may be slow for a view.
   const lacking = await nullIfCanceled(() =>
-    table.db.query<UnknownStatus>(
+    db.query<UnknownStatus>(
       `select null as status, count(*)::int as rows, null as "firstId" from ${from} where ${lacksId} having count(*) > 0`,
     ),
   )

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest'
 import { adopt } from '../../src/ledger/operator/adopt.ts'
 import { readBacklog } from '../../src/outbox/backlog.ts'
-import { clearOutdatedRowConflicts } from '../../src/outbox/capturedRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
-import { TableSurveys } from '../../src/outbox/survey.ts'
+import { clearStaleProblems, TableSurveys } from '../../src/outbox/survey.ts'
 import { testActor } from '../support/testActor.ts'
 import { anyRows, openClaim, type Setup, setup, tableOf } from './setup.ts'
 import { writeBackRows } from './writeBackRows.ts'
@@ -99,13 +98,13 @@ test('a conflict ends if the row is deleted, gets a new id or its former created
   await capture()
   await pool.query(`truncate source; ${ids.map((id) => insert(id, '2026-11-02', 2)).join(';')}`)
   await capture()
-  await clearOutdatedRowConflicts(outbox)
+  await clearStaleProblems(outbox)
   const named = async () => (await pool.query(`${problems} order by subject`)).rows.map(({ subject }) => subject)
   expect(await named()).toEqual(['1', '2', '3', '4'])
   await pool.query(
     `delete from source where id = 1; update source set id = 9 where id = 2; update source set created_at = '2026-11-01' where id = 3`,
   )
-  await clearOutdatedRowConflicts(outbox)
+  await clearStaleProblems(outbox)
   expect(await named()).toEqual(['4'])
 })
 
