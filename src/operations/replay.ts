@@ -111,6 +111,12 @@ async function prepare(
     }
     const read = await readPayload(submission, mappings, refresh ? databases : null)
     const { type, key } = read
+    if (mappings.get(type)?.document != null && !submission.isVersion) {
+      const reason =
+        'is not a version of its document, so nobody would know that it was sent. Write a new row for the document'
+      skipped.push({ submission: { id, outboxId }, reason })
+      continue
+    }
     const mapped = mapOutboxRecord(mappings, read, id)
     if (mapped.kind === 'refused') {
       skipped.push({ submission: { id, outboxId }, reason: `still cannot be sent: ${mapped.reason}` })

@@ -111,6 +111,25 @@ test('replay queues a rejected record that the fixed mapping maps', async () => 
   expect(await fixture.ledger.row(id)).toMatchObject({ state: 'queued', body: '{"f":"neu"}', tracked: false })
 })
 
+test('a row that is not a version of its document is not replayed, because nobody would know that it was sent', async () => {
+  const files = mappingFiles({
+    'data.yaml': `type: data
+endpoint: data
+document: { table: public.outbox, key: id }
+source: select id, 'x' as f from outbox where id = any($1)
+fields:
+  f: { from: f, type: string }
+body:
+  f: \${f}
+`,
+  })
+  const id = await fixture.end({ state: 'discarded' }, { outboxId: '2' })
+  const { code, messages } = await run([id], { discarded: true }, { env: { MAPPINGS_DIR: files } })
+  expect(code).toBe(1)
+  expect(messages).toContain('is not a version of its document, so nobody would know that it was sent. Write a new row')
+  expect((await fixture.ledger.row(id)).state).toBe('discarded')
+})
+
 test('of several failed versions of a document, replay queues only the newest', async () => {
   const version = { document: '5', key: '5' }
   await fixture.end({ ...failedE003, mayHaveArrived: true }, { ...version, outboxId: '1' })
