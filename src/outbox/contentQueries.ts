@@ -38,6 +38,16 @@ export const documentConditionQuery = (document: DocumentTable): QueryByIds => (
   mustSeeAllRows: true,
 })
 
+/**
+ * Reads the keys in $1 as the document's columns write them, as rows of `at` (the key's position) and `key`. So two
+ * spellings of one key, such as 1.0 and 1, or a character with and without blanks at its end, name one document.
+ */
+export const documentKeysQuery = (document: DocumentTable): QueryByIds => ({
+  label: `the key of ${document.table}`,
+  sql: keysSql(document),
+  mustSeeAllRows: false,
+})
+
 /** Reads the contents of ids, as `ContentRow`s. */
 export const contentsQuery = (source: ContentSource, bytesMax: number): QueryByIds => ({
   label: `${source.source.file}: the query of "source"`,
@@ -141,6 +151,31 @@ async function endSession(db: Database, mark: string): Promise<void> {
   )
 }
 
+/** The first column's type is that of $1, without a length, so that no key is cut or rounded. */
+function keysSql({ table, key }: DocumentTable): string {
+  const [column = '', ...others] = key
+  if (others.length > 0)
+    return `select given.at::pg_catalog.int4 as at, ${keyOfRowSql('k', key)} as key
+      from pg_catalog.jsonb_array_elements($1::pg_catalog.jsonb) with ordinality as given(id, at)
+        cross join lateral pg_catalog.jsonb_populate_record(null::${table}, given.id) k`
+  return `select given.at::pg_catalog.int4 as at, ${writtenSql('given.id')} operator(pg_catalog.#>>) '{}' as key
+    from pg_catalog.unnest(coalesce($1, array(select h.${quoteIdentifier(column)} from ${table} h limit 0)))
+      with ordinality as given(id, at)`
+}
+
+/** The columns of a row's key as the text of a JSON object. */
+function keyOfRowSql(alias: string, key: readonly string[]): string {
+  const pairs = key.map((name) => `${quoteLiteral(name)}, ${writtenSql(`${alias}.${quoteIdentifier(name)}`)}`)
+  return `pg_catalog.jsonb_build_object(${pairs.join(', ')})::pg_catalog.text`
+}
+
+/** The value as JSON. As in the row that the trigger writes, a number has no zeros and a character no blanks at its end. */
+const writtenSql = (value: string): string =>
+  `case when pg_catalog.jsonb_typeof(pg_catalog.to_jsonb(${value})) operator(pg_catalog.=) 'number'
+      then pg_catalog.to_jsonb(pg_catalog.trim_scale(${value}::pg_catalog.text::pg_catalog.numeric))
+    when pg_catalog.pg_typeof(${value}) operator(pg_catalog.=) 'pg_catalog.bpchar'::pg_catalog.regtype
+      then pg_catalog.to_jsonb(${value}::pg_catalog.text) else pg_catalog.to_jsonb(${value}) end`
+
 /** The existing documents of the ids in $1, as rows of `key` and `meets`. The condition may end with a comment. */
 function meetingSql({ table, key, condition }: DocumentTable): string {
   const meets = `(${condition ?? 'true'}
@@ -148,14 +183,8 @@ function meetingSql({ table, key, condition }: DocumentTable): string {
   const [column = '', ...others] = key.map(quoteIdentifier)
   if (others.length === 0)
     return `select h.${column}::pg_catalog.text as key, ${meets} from ${table} h where h.${column} = any($1)`
-  // A character loses its blanks, as in the row that the trigger writes.
-  const pairs = key.map((name) => {
-    const value = `h.${quoteIdentifier(name)}`
-    return `${quoteLiteral(name)}, case when pg_catalog.pg_typeof(${value}) operator(pg_catalog.=) 'pg_catalog.bpchar'::pg_catalog.regtype
-      then pg_catalog.to_jsonb(${value}::pg_catalog.text) else pg_catalog.to_jsonb(${value}) end`
-  })
   const equal = [column, ...others].map((each) => `h.${each} = k.${each}`)
-  return `select pg_catalog.jsonb_build_object(${pairs.join(', ')})::pg_catalog.text as key, ${meets}
+  return `select ${keyOfRowSql('h', key)} as key, ${meets}
     from pg_catalog.jsonb_populate_recordset(null::${table}, $1) k join ${table} h on ${equal.join(' and ')}`
 }
 

@@ -1,4 +1,4 @@
-import type { Mapping } from '../mapping/mapping.ts'
+import type { DocumentTable, Mapping } from '../mapping/mapping.ts'
 import type { OutboxRecord } from '../model/outbox.ts'
 import { classifyDatabaseError, didSessionSurviveError } from '../postgres/database.ts'
 import { classifySqlState, errorCodeOf } from '../postgres/sqlState.ts'
@@ -8,6 +8,7 @@ import {
   type ContentSource,
   contentsQuery,
   documentConditionQuery,
+  documentKeysQuery,
   hasKeyOfSeveralColumns,
   idsParameter,
   inReadOnlyTransaction,
@@ -16,7 +17,7 @@ import {
   SourceFailed,
   seeAllRowsSql,
 } from './contentQueries.ts'
-import { findFailingParts } from './failingRows.ts'
+import { findFailingIds, findFailingParts } from './failingRows.ts'
 import type { Outbox } from './outbox.ts'
 import { payloadTooLargeMessage, readRecordWithoutQueriedContent } from './readRows.ts'
 
@@ -43,10 +44,11 @@ export async function readRecordContentsThatFit(
   timeoutMs = sourceMaxMs,
 ): Promise<OutboxRecord[]> {
   const untilMs = performance.now() + timeoutMs
+  const named = await nameDocuments(outbox, sources, records)
   const read = new Map<OutboxRecord, OutboxRecord | null>()
-  for (const group of groupRecords(sources, records))
+  for (const group of groupRecords(sources, named))
     for (const [record, content] of await readGroup(outbox, group, untilMs)) read.set(record, content)
-  const all = records.map((record) => (read.has(record) ? (read.get(record) ?? null) : record))
+  const all = named.map((record) => (read.has(record) ? (read.get(record) ?? null) : record))
   const left = all.indexOf(null)
   return all.slice(0, left === -1 ? all.length : left).filter((record) => record !== null)
 }
@@ -77,10 +79,53 @@ export async function readContentsInBatches(
   return all
 }
 
-/** Returns the document that a row stands for, by its id; null if the row is the record, or names no id. */
-export function readDocumentId(sources: ContentSources, { type, payload }: OutboxRecord): string | null {
-  const source = sources.get(type)
-  return source?.document != null && payload !== null ? readId(payload, source) : null
+/**
+ * Names the documents that rows stand for by their keys, as the document's table writes them. A key that no such column
+ * can have stays as it is, and a row without a key names none (null).
+ *
+ * @throws SourceFailed if the table cannot be used, or the query takes too long
+ */
+export async function nameDocuments(
+  outbox: Outbox,
+  sources: ContentSources,
+  records: readonly OutboxRecord[],
+): Promise<OutboxRecord[]> {
+  const names = new Map<OutboxRecord, string | null>()
+  for (const { type, document, ids } of groupRecords(
+    sources,
+    records.filter((record) => record.document === undefined),
+  )) {
+    if (document === null) continue
+    const keys = await readDocumentKeys(outbox, type, document, [...new Set(ids.values())].filter(isGiven))
+    for (const [record, id] of ids) names.set(record, id && (keys.get(id) ?? id))
+  }
+  return records.map((record) => (names.has(record) ? { ...record, document: names.get(record) ?? null } : record))
+}
+
+const isGiven = (id: string | null): id is string => id !== null
+
+async function readDocumentKeys(
+  outbox: Outbox,
+  type: string,
+  document: DocumentTable,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { label, sql } = documentKeysQuery(document)
+  const keys = new Map<string, string>()
+  const untilMs = performance.now() + sourceMaxMs
+  try {
+    await findFailingIds(ids, async (part) => {
+      const { rows } = await inReadOnlyTransaction(outbox, untilMs, (db) =>
+        db.query<{ at: number; key: string }>(sql, [idsParameter({ document }, part)]),
+      )
+      for (const { at, key } of rows) keys.set(part[at - 1] ?? '', key)
+    })
+  } catch (error) {
+    if (!didSessionSurviveError(error)) throw error
+    const blame = classifyDatabaseError(error, 'claim') === 'moment' ? 'moment' : 'type'
+    throw new SourceFailed(type, blame, new QueryFailed(label, String(errorCodeOf(error)), error as Error))
+  }
+  return keys
 }
 
 interface Group extends ContentSource {
@@ -92,12 +137,12 @@ interface Group extends ContentSource {
 function groupRecords(sources: ContentSources, records: readonly OutboxRecord[]): Iterable<Group> {
   const groups = new Map<string, Group>()
   for (const record of records) {
-    const { type, payload } = record
+    const { type, payload, document: name } = record
     const { source = null, document = null } = sources.get(type) ?? {}
     if (payload === null || source === null) continue
     const group = groups.get(type) ?? { type, source, document, ids: new Map() }
     groups.set(type, group)
-    group.ids.set(record, readId(payload, group))
+    group.ids.set(record, name === undefined ? readId(payload, group) : name)
   }
   return groups.values()
 }
@@ -117,21 +162,20 @@ async function readGroup(
   group: Group,
   untilMs: number,
 ): Promise<Map<OutboxRecord, OutboxRecord | null>> {
-  const ids = [...new Set([...group.ids.values()].filter((id) => id !== null))]
+  const ids = [...new Set(group.ids.values())].filter(isGiven)
   const contents = ids.length === 0 ? new Map<string, Content>() : await readOrBlame(outbox, group, ids, untilMs)
   return new Map(
-    [...group.ids].map(([row, id]): [OutboxRecord, OutboxRecord | null] => {
-      const record = group.document === null ? row : { ...row, document: id }
+    [...group.ids].map(([record, id]): [OutboxRecord, OutboxRecord | null] => {
       const content = (id === null ? undefined : contents.get(id)) ?? unreadable(noIdMessage(group))
       switch (content.kind) {
         case 'read':
-          return [row, { ...record, payload: content.json }]
+          return [record, { ...record, payload: content.json }]
         case 'none':
-          return [row, { ...record, noRecord: content.why }]
+          return [record, { ...record, noRecord: content.why }]
         case 'unreadable':
-          return [row, { ...record, payload: null, unreadable: content.why }]
+          return [record, { ...record, payload: null, unreadable: content.why }]
         case 'left':
-          return [row, null]
+          return [record, null]
         default:
           return content satisfies never
       }

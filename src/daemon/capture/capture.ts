@@ -22,7 +22,7 @@ import {
   readClaimedRows,
 } from '../../outbox/claimRows.ts'
 import { SourceFailed } from '../../outbox/contentQueries.ts'
-import { readDocumentId, readRecordContentsThatFit } from '../../outbox/readRecordContents.ts'
+import { nameDocuments, readRecordContentsThatFit } from '../../outbox/readRecordContents.ts'
 import { mayHaveWaitingRows } from '../../outbox/readRows.ts'
 import { classifyDatabaseError } from '../../postgres/database.ts'
 import type { DaemonContext } from '../context.ts'
@@ -306,8 +306,9 @@ export class Capture implements LoopPart {
 
   async #readRecords(rows: ClaimedRows, { db, lockDocuments }: CaptureSession): Promise<CapturedRecord[]> {
     const { databases, mappings } = this.#context
-    const claimed = await readClaimedRows(databases.outbox, db, rows)
-    await lockDocuments(claimed.map((row) => ({ ...row, document: readDocumentId(mappings, row) })))
+    const { outbox } = databases
+    const claimed = await nameDocuments(outbox, mappings, await readClaimedRows(outbox, db, rows))
+    await lockDocuments(claimed)
     const records = await this.readContents(claimed)
     return records.map((record) => toCapturedRecord(mappings, record))
   }

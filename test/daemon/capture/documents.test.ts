@@ -37,6 +37,8 @@ afterAll(() => ledger[Symbol.asyncDispose]())
 
 const confirmed = `h.state = 'confirmed' and exists (select from public.sale_line l where l.sale = h.id) -- with lines`
 
+const uuidKey = 'aaaaaaaa-0000-4000-8000-000000000001'
+
 const query =
   'select s.id, (select sum(price) from sale_line l where l.sale = s.id) as total from sale s where s.id = any($1)'
 
@@ -65,7 +67,7 @@ async function changeTo(price: string, options?: Parameters<typeof captureAll>[0
 }
 
 /** Inserts a row for a changed document, as the trigger does. @returns the row's id */
-async function note(id: number | string, db: Pick<pg.Pool, 'query'> = ledger.pool, type = 'order'): Promise<string> {
+async function note(id: unknown, db: Pick<pg.Pool, 'query'> = ledger.pool, type = 'order'): Promise<string> {
   const { rows } = await db.query<{ id: string }>(
     `insert into outbox (type, key, payload) values ($3, $1, jsonb_build_object('id', $2::jsonb, 'captured_in', '1')) returning id::text`,
     [String(id), JSON.stringify(id), type],
@@ -225,6 +227,57 @@ test('ten waiting rows of a document become one record, and a change that affect
     ['queued', '2.00', null],
     ['discarded', null, `unchanged since outbox:${second}`],
   ])
+})
+
+test.each([
+  ['a number with and without decimals', 'no numeric(10,2)', '7.5', ['7.50', 7.5, '7.5', '07.500'], 'abc'],
+  ['a character with and without blanks', 'no char(8)', 'A-7', ['A-7', 'A-7  ', 'A-7     '], null],
+  ['a uuid in capitals', 'no uuid', uuidKey, [uuidKey, uuidKey.toUpperCase()], 'abc'],
+  [
+    'a key of two columns',
+    'tenant int, no char(8)',
+    `3', 'A-7`,
+    [
+      { tenant: 3, no: 'A-7' },
+      { tenant: '3', no: 'A-7 ' },
+    ],
+    null,
+  ],
+])('spellings of one key name one document: %s', async (_, columns, values, spellings, wrong) => {
+  const names = columns.split(', ').map((column) => column.split(' ')[0])
+  await ledger.pool.query(
+    `drop table if exists paper; create table paper (${columns}, total numeric, primary key (${names}))`,
+  )
+  await ledger.pool.query(`insert into paper values ('${values}', 1)`)
+  const isPair = names.length > 1
+  const source = isPair
+    ? `select jsonb_build_object('tenant', h.tenant, 'no', h.no::text) as id, h.total from jsonb_populate_recordset(null::paper, $1) k join paper h on h.tenant = k.tenant and h.no = k.no`
+    : 'select h.no as id, h.total from paper h where h.no = any($1)'
+  const document = `document: { table: public.paper, key: [${names}] }`
+  const fields = 'fields: { total: { from: total, type: "decimal(12,2)", required: true } }'
+  const file = `type: order\nendpoint: orders\n${document}\nsource: ${JSON.stringify(source)}\n${fields}\nbody: { total: "\${total}" }`
+  const mappings = new Map([['order', mappingFrom(file)]])
+  const rows: string[] = []
+  for (const id of [...spellings, ...(wrong === null ? [] : [wrong])]) rows.push(await note(id))
+  await captureAll({ mappings })
+  const unchanged = ['discarded', null, `unchanged since outbox:${rows[0]}`]
+  const all = await submissions()
+  expect(all.slice(0, spellings.length)).toEqual([['queued', '1.00', null], ...spellings.slice(1).map(() => unchanged)])
+  expect(all.slice(spellings.length).map(([state]) => state)).toEqual(wrong === null ? [] : ['rejected'])
+
+  // It is known by any spelling after it was deleted, too.
+  await ledger.pool.query(
+    `update outboxd.submission set state = 'completed', due_at = null, ended_at = now() where state = 'queued'; delete from paper`,
+  )
+  for (const id of spellings) await note(id)
+  await captureAll({ mappings })
+  const [gone, ...again] = (await submissions()).slice(all.length)
+  expect(gone).toEqual([
+    'rejected',
+    null,
+    expect.stringMatching(`^changed after it was sent as outbox:${rows[0]}: public.paper .* was deleted$`),
+  ])
+  for (const each of again) expect(each).toEqual(['discarded', null, expect.stringContaining('unchanged since')])
 })
 
 describe('the same document again, if its last record is', () => {
