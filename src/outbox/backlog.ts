@@ -1,4 +1,3 @@
-import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 
 export interface OutboxBacklog {
@@ -7,19 +6,13 @@ export interface OutboxBacklog {
   oldestMs: number | null
 }
 
-export function backlogStatements({ rows: { from, uncaptured, type, createdAt, order } }: OpenTable) {
-  return {
-    backlog: `select count(*)::float8 as waiting,
-        (select ${createdAt} from ${from} where ${uncaptured} order by ${order} limit 1) as oldest
-      from ${from} where ${uncaptured}`,
-    types: `select type, count(*)::int as waiting from (select ${type} as type from ${from} where ${uncaptured} limit $1) waiting
-      group by type order by type`,
-  }
-}
-
 export function readBacklog(outbox: Outbox): Promise<OutboxBacklog> {
-  return outbox.queryTable(async (table) => {
-    const { rows } = await table.db.query<{ waiting: number; oldest: string | null }>(backlogStatements(table).backlog)
+  return outbox.queryTable(async ({ db, rows: { from, uncaptured, createdAt, order } }) => {
+    const { rows } = await db.query<{ waiting: number; oldest: string | null }>(
+      `select count(*)::float8 as waiting,
+         (select ${createdAt} from ${from} where ${uncaptured} order by ${order} limit 1) as oldest
+       from ${from} where ${uncaptured}`,
+    )
     return { waiting: rows[0]?.waiting ?? 0, oldestMs: toMs(rows[0]?.oldest) }
   })
 }
@@ -38,7 +31,12 @@ export interface TypeCount {
 const typedMax = 10_000
 
 export function countSomeWaitingRowsByType(outbox: Outbox): Promise<TypeCount[]> {
-  return outbox.queryTable(async (table) => {
-    return (await table.db.query<TypeCount>(backlogStatements(table).types, [typedMax])).rows
+  return outbox.queryTable(async ({ db, rows: { from, uncaptured, type } }) => {
+    const { rows } = await db.query<TypeCount>(
+      `select type, count(*)::int as waiting
+       from (select ${type} as type from ${from} where ${uncaptured} limit $1) waiting group by type order by type`,
+      [typedMax],
+    )
+    return rows
   })
 }

@@ -14,8 +14,6 @@ export class FailingRows {
   readonly #ledger: Database
   #known: readonly string[] = []
   #testedAt = 0
-  #after: string | null = null
-  #learning: Promise<void> | null = null
 
   constructor(ledger: Database) {
     this.#ledger = ledger
@@ -26,74 +24,59 @@ export class FailingRows {
     return this.#known
   }
 
-  /** @returns true if the known ids differ from those in `before` */
+  /** Searches the waiting rows. @returns true if the known ids differ from those in `before` */
   async find(table: OpenTable, before: readonly string[]): Promise<boolean> {
-    this.#learning ??= this.#learn(table).finally(() => {
-      this.#learning = null
-    })
-    await this.#learning
+    const found = await searchFailing(table)
+    const all = new Set([...this.#known, ...found])
+    if (all.size > this.#known.length && all.size <= unfilterableMax) await this.#keep([...all])
     return this.#known !== before
   }
 
   /** Checks once a minute whether the failing rows still fail. */
   async retest(table: OpenTable): Promise<void> {
-    if (this.#known.length === 0 || performance.now() - this.#testedAt < retestMs) return
-    const standing = await findFailing(table, this.#known)
-    const over = this.#known.filter((id) => !standing.includes(id))
-    this.#known = standing
-    await this.#raise()
+    const known = this.#known
+    if (known.length === 0 || performance.now() - this.#testedAt < retestMs) return
+    const standing = await findFailing(table, known)
+    await this.#keep(standing)
+    const over = known.filter((id) => !standing.includes(id))
     await clearProblems(this.#ledger, 'row_skipped', over)
   }
 
-  async #learn(table: OpenTable): Promise<void> {
-    const all = new Set([...this.#known, ...(await this.#search(table))])
-    if (all.size === this.#known.length || all.size > unfilterableMax) return
-    this.#known = [...all]
-    await this.#raise()
-  }
-
-  async #search(table: OpenTable): Promise<string[]> {
-    const { candidates } = failingRowStatements(table)
-    const until = performance.now() + searchMaxMs
-    const found: string[] = []
-    while (found.length <= unfilterableMax && performance.now() < until) {
-      const { rows } = await table.db.query<{ id: string }>(candidates, [this.#after, pageRows])
-      const ids = rows.map(({ id }) => id)
-      found.push(...(await findFailing(table, ids)))
-      this.#after = ids.length < pageRows ? null : (ids.at(-1) ?? null)
-      if (this.#after === null) break
-    }
-    return found
-  }
-
-  async #raise(): Promise<void> {
+  async #keep(ids: readonly string[]): Promise<void> {
+    this.#known = ids
     this.#testedAt = performance.now()
     await raiseProblems(
       this.#ledger,
-      this.#known.map((subject) => ({ kind: 'row_skipped', subject, detail, retryInMs: retestMs })),
+      ids.map((subject) => ({ kind: 'row_skipped', subject, detail, retryInMs: retestMs })),
     )
   }
-}
-
-function findFailing(table: OpenTable, ids: readonly string[]): Promise<string[]> {
-  const { ask } = failingRowStatements(table)
-  return findFailingIds(ids, (those) => table.db.query(ask, [those]), unfilterableMax)
 }
 
 const detail =
   'the filter in outbox.yaml raises an error for this row, so the daemon cannot tell whether to send it. Later rows of its key wait, too. Fix the row or the filter'
 
-export function failingRowStatements({ table, rowsIncludingFailing }: OpenTable) {
-  const { from, mayWait, id, idType, idText } = rowsIncludingFailing
-  return {
-    /**
-     * Selects the ids of waiting rows, without the filter. $1 is the id before the first, or null; $2 is the most ids.
-     */
-    candidates: `select ${idText} as id from ${from} where ${mayWait} and ($1::${idType} is null or ${id} > $1::${idType})
-      order by ${id} limit $2`,
-    /** Evaluates the filter for the ids in $1. */
-    ask: `select count(case when (${table.filter ?? 'true'}\n) then 1 end) from ${from} where ${id} = any($1::${idType}[])`,
+async function searchFailing(table: OpenTable): Promise<string[]> {
+  const { from, mayWait, id, idType, idText } = table.rows
+  const until = performance.now() + searchMaxMs
+  const found: string[] = []
+  for (let after: string | null = null; found.length <= unfilterableMax && performance.now() < until; ) {
+    const { rows }: { rows: { id: string }[] } = await table.db.query<{ id: string }>(
+      `select ${idText} as id from ${from} where ${mayWait} and ($1::${idType} is null or ${id} > $1::${idType})
+       order by ${id} limit $2`,
+      [after, pageRows],
+    )
+    const ids = rows.map((row) => row.id)
+    found.push(...(await findFailing(table, ids)))
+    after = ids.at(-1) ?? null
+    if (ids.length < pageRows) break
   }
+  return found
+}
+
+/** Evaluates the filter for these ids. */
+function findFailing({ db, table, rows: { from, id, idType } }: OpenTable, ids: readonly string[]): Promise<string[]> {
+  const ask = `select count(case when (${table.filter ?? 'true'}\n) then 1 end) from ${from} where ${id} = any($1::${idType}[])`
+  return findFailingIds(ids, (those) => db.query(ask, [those]), unfilterableMax)
 }
 
 interface FailingParts<E> {

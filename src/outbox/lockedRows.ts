@@ -1,17 +1,11 @@
 import { readProblemSubjects, replaceProblems, shortenProblemSubject } from '../ledger/problems.ts'
-import { beginTransaction, type DatabasePool } from '../postgres/database.ts'
-import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 
+/** A row that another session has locked. Leaves out the session's query, because it may contain the client's data. */
 interface LockedRow {
   outboxId: string
-  /** Null if several sessions hold it, or the table is a view. */
-  holder: LockHolder | null
-}
-
-/** Leaves out the session's query, because the query may contain the client's data. */
-interface LockHolder {
-  pid: number
+  /** Null if several sessions hold the row, or the table is a view. */
+  pid: number | null
   application: string | null
   state: string | null
 }
@@ -20,61 +14,37 @@ interface LockHolder {
 const lookedAtMax = 2_000
 const markedMax = 100
 
-/** Selects the session that locks a row. If several sessions lock the row, xmax names no transaction. */
-const lockHolderSql = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
-
-export function lockedRowStatements({ rows, shape: { hasSystemColumns } }: OpenTable) {
-  const { from, uncaptured, id, idType, idText, order } = rows
-  // A lock writes its transaction's number into xmax, where the number stays after the lock ends.
-  const marked = hasSystemColumns ? `o.xmax::text <> '0'` : 'true'
-  const these = `from ${from} where ${uncaptured} and ${id} = any($1::${idType}[])`
-  return {
-    marked: `select "outboxId" from (
-        select ${idText} as "outboxId", ${marked} as marked from ${from} where ${uncaptured} order by ${order} limit ${lookedAtMax}
-      ) first where marked limit ${markedMax}`,
-    free: `select ${idText} as "outboxId" ${these} for no key update of o skip locked`,
-    /** The waiting rows of the ids in $1, with the session that locks each row. */
-    held: `select waiting."outboxId", waiting.pid, a.application_name as application, a.state from (
-        select ${idText} as "outboxId", ${hasSystemColumns ? lockHolderSql : 'null::int'} as pid ${these}
-      ) waiting left join pg_stat_activity a on a.pid = waiting.pid`,
-  }
-}
-
+/** A lock writes its transaction's number into xmax, where the number stays after the lock ends. */
 function readMarked(outbox: Outbox): Promise<string[]> {
-  return outbox.queryTable(async (table) => {
-    if (!table.locksRows) return []
-    const { rows } = await table.db.query<{ outboxId: string }>(lockedRowStatements(table).marked)
+  return outbox.queryTable(async ({ db, locksRows, shape, rows: { from, uncaptured, idText, order } }) => {
+    if (!locksRows) return []
+    const { rows } = await db.query<{ outboxId: string }>(
+      `select "outboxId" from (
+         select ${idText} as "outboxId", ${shape.hasSystemColumns ? `o.xmax::text <> '0'` : 'true'} as marked
+         from ${from} where ${uncaptured} order by ${order} limit ${lookedAtMax}
+       ) first where marked limit ${markedMax}`,
+    )
     return rows.map(({ outboxId }) => outboxId)
   })
 }
 
+/** Selects the session that locks a row. If several sessions lock the row, xmax names no transaction. */
+const lockHolderSql = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
+
 /** Tries to lock the rows, because a foreign key that refers to a row also sets xmax, but does not stop capture. */
 function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<LockedRow[]> {
-  return outbox.queryTable(async (table) => {
-    const rows = await readHeld(table, outboxIds)
-    return rows.flatMap(({ outboxId, pid, application, state }) =>
-      isOurs(application) ? [] : [{ outboxId, holder: pid === null ? null : { pid, application, state } }],
+  return outbox.queryTable(async ({ db, shape, rows: { from, uncaptured, id, idType, idText } }) => {
+    const these = `from ${from} where ${uncaptured} and ${id} = any($1::${idType}[])`
+    const { rows } = await db.query<LockedRow>(
+      `with free as materialized (select ${id} as id ${these} for no key update of o skip locked)
+       select waiting."outboxId", waiting.pid, a.application_name as application, a.state from (
+         select ${idText} as "outboxId", ${shape.hasSystemColumns ? lockHolderSql : 'null::int'} as pid ${these}
+           and ${id} <> all(array(select free.id from free))
+       ) waiting left join pg_stat_activity a on a.pid = waiting.pid`,
+      [outboxIds],
     )
+    return rows.filter(({ application }) => !application?.startsWith('outboxd'))
   })
-}
-
-const isOurs = (application: string | null) => application?.startsWith('outboxd') ?? false
-
-type HeldRow = Omit<LockHolder, 'pid'> & { outboxId: string; pid: number | null }
-
-async function readHeld(table: OpenTable, outboxIds: readonly string[]): Promise<HeldRow[]> {
-  const { free, held } = lockedRowStatements(table)
-  const freeIds = await readFree(table.db, free, outboxIds)
-  const others = outboxIds.filter((id) => !freeIds.has(id))
-  if (others.length === 0) return []
-  const { rows } = await table.db.query<HeldRow>(held, [others])
-  return rows
-}
-
-async function readFree(db: DatabasePool, free: string, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
-  await using transaction = await beginTransaction(db)
-  const { rows } = await transaction.db.query<{ outboxId: string }>(free, [outboxIds])
-  return new Set(rows.map(({ outboxId }) => outboxId))
 }
 
 /** A longer lock is a problem, because saving a form takes a moment. */
@@ -107,15 +77,14 @@ export class LockedRowWatch {
   }
 }
 
-const problemOf = ({ outboxId, holder }: LockedRow) => ({
-  subject: outboxId,
-  detail: `locked for longer than ${longLockMs / 1000} s ${heldBy(holder)}; the daemon captures the row when the lock is released, and later rows of its key wait until then`,
+const problemOf = (row: LockedRow) => ({
+  subject: row.outboxId,
+  detail: `locked for longer than ${longLockMs / 1000} s ${heldBy(row)}; the daemon captures the row when the lock is released, and later rows of its key wait until then`,
   retryInMs: null,
 })
 
-function heldBy(holder: LockHolder | null): string {
-  if (holder === null) return 'by several sessions, or by one that our user may not see'
-  const { pid, application, state } = holder
+function heldBy({ pid, application, state }: LockedRow): string {
+  if (pid === null) return 'by several sessions, or by one that our user may not see'
   const known = [application, state].filter((part) => part !== null && part !== '')
   return `by pid ${pid}${known.length > 0 ? ` (${known.join(', ')})` : ''}`
 }

@@ -34,8 +34,6 @@ export interface OpenTable extends TableShapeAndIdentity {
   readonly table: OutboxTable
   readonly served: ServedOutbox
   readonly rows: RowExpressions
-  /** The expressions without exceptions for rows whose filter fails. */
-  readonly rowsIncludingFailing: RowExpressions
   /** The table's name for messages. */
   readonly name: string
   readonly form: TableForm
@@ -69,7 +67,6 @@ export function openTable(
     form,
     name: describeOutboxIdentity(identity),
     rows: rowExpressions(table, shape, served.start, failingIds),
-    rowsIncludingFailing: rowExpressions(table, shape, served.start),
     locksRows: form !== 'append-only' && writeBackAssignments(table, shape).length > 0,
     stablePosition:
       form === 'append-only' && table.sequence !== null ? new StablePositionReader(db, shape, table.sequence) : null,

@@ -5,7 +5,7 @@ import { endStates, type State, states } from '../model/submission.ts'
 import { beginTransaction, type Database, quoteIdentifier } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { columnOf, type TableShape } from './columns.ts'
-import { type OpenTable, withSearchPathIfNeeded } from './openTable.ts'
+import { withSearchPathIfNeeded } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { stateExpressions } from './stateForms.ts'
@@ -32,7 +32,10 @@ export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTryResult> 
   await using transaction = await beginTransaction(table.db) // never committed
   const { db } = transaction
   await db.query(`set local lock_timeout = '1s'; set local statement_timeout = '5s'`)
-  const { rows } = await db.query<TriedRow>(lockOneWaitingRowSql(table))
+  const { from, waits, idText, created } = table.rows
+  const { rows } = await db.query<TriedRow>(
+    `select ${idText} as "outboxId", ${created} as created from ${from} where ${waits} limit 1 for no key update of o skip locked`,
+  )
   const [row] = rows
   if (row === undefined) return { kind: 'no-row' }
   // If rows are not marked on capture, reports write all states.
@@ -47,9 +50,6 @@ export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTryResult> 
   }
   return { kind: 'tried', outboxId: row.outboxId, refusals }
 }
-
-export const lockOneWaitingRowSql = ({ rows: { from, waits, idText, created } }: OpenTable): string =>
-  `select ${idText} as "outboxId", ${created} as created from ${from} where ${waits} limit 1 for no key update of o skip locked`
 
 interface TriedRow {
   outboxId: string
