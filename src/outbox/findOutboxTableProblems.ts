@@ -6,8 +6,8 @@ import { claimStatements } from './claimRows.ts'
 import { type OpenTable, openTable, readTableShapeAndIdentity } from './openTable.ts'
 import { findPermissionProblems } from './outboxGrants.ts'
 import { type OutboxTable, qualifiedNameSql } from './outboxTable.ts'
-import { positionStatements } from './position.ts'
-import { rowReadStatements } from './readRows.ts'
+import { advancePositionSql } from './position.ts'
+import { waitingRowsSql } from './readRows.ts'
 import { addTableSchemaIfFound } from './readTableShape.ts'
 import { findWriteBackProblemClauses } from './tryWriteBack.ts'
 import { writeBackStatements } from './writeBack.ts'
@@ -60,9 +60,9 @@ function statementsOf(table: OpenTable): NamedStatements {
       filter: `select 1 from ${from} where true${filtered} union all select 1 from ${from} where ${filter}`,
     }),
     lock: claimStatements(table).lock,
-    read: rowReadStatements(table).waiting,
+    read: waitingRowsSql(table),
     ...(writing !== null && { mark: writing.mark, report: writing.report }),
-    ...(table.form === 'append-only' && { advance: positionStatements(table).advance }),
+    ...(table.form === 'append-only' && { advance: advancePositionSql(table) }),
   }
 }
 

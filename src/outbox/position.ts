@@ -10,20 +10,19 @@ import type { StablePosition } from './stablePosition.ts'
  * the record was deleted.
  */
 
-export function positionStatements({ shape, table, rows }: OpenTable) {
-  const { from, uncaptured, number } = rows
+/** Moves the position to $1, or to just before the first row that is not captured. $2 is the sequence's file. */
+export const advancePositionSql = ({ rows: { from, uncaptured, number } }: OpenTable): string =>
+  `insert into outboxd.outbox_cursor as c (position, sequence_file)
+   select coalesce((select ${number} - 1 from ${from} where ${uncaptured} and ${number} <= $1::bigint order by ${number} limit 1), $1::bigint), $2
+   on conflict (is_only) do update set position = greatest(c.position, excluded.position), sequence_file = excluded.sequence_file
+   where c.position is null or excluded.position > c.position or c.sequence_file is null`
+
+/** Finds out whether a row waits. If the sequence was set back, new rows lie behind the position. */
+export function anyRowOrSetBackSql({ shape, table, rows: { from, uncaptured } }: OpenTable): string {
   const own = `pg_get_serial_sequence(${literalSql(shape.qualified)}, ${literalSql(table.sequence ?? table.id)})::regclass`
-  return {
-    /** Moves the position to $1, or to just before the first row that is not captured. $2 is the sequence's file. */
-    advance: `insert into outboxd.outbox_cursor as c (position, sequence_file)
-      select coalesce((select ${number} - 1 from ${from} where ${uncaptured} and ${number} <= $1::bigint order by ${number} limit 1), $1::bigint), $2
-      on conflict (is_only) do update set position = greatest(c.position, excluded.position), sequence_file = excluded.sequence_file
-      where c.position is null or excluded.position > c.position or c.sequence_file is null`,
-    /** Finds out whether a row waits. If the sequence was set back, new rows lie behind the position. */
-    any: `select where exists (select from ${from} where ${uncaptured}) or exists (
-        select from outboxd.outbox_cursor c
-        where pg_sequence_last_value(${own}) < c.position or pg_relation_filenode(${own})::text <> c.sequence_file)`,
-  }
+  return `select where exists (select from ${from} where ${uncaptured}) or exists (
+    select from outboxd.outbox_cursor c
+    where pg_sequence_last_value(${own}) < c.position or pg_relation_filenode(${own})::text <> c.sequence_file)`
 }
 
 /** Null unless the table is append-only. @throws OutboxMismatch if the sequence's numbers started again */
@@ -44,7 +43,7 @@ export async function advancePosition(
   table: OpenTable,
   { upTo, sequenceFile }: StablePosition,
 ): Promise<void> {
-  if (upTo !== null) await db.query(positionStatements(table).advance, [upTo, sequenceFile])
+  if (upTo !== null) await db.query(advancePositionSql(table), [upTo, sequenceFile])
 }
 
 function assertSequenceWentOn(

@@ -4,36 +4,18 @@ import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import type { OutboxTable } from './outboxTable.ts'
-import { positionStatements } from './position.ts'
-
-/** Statements that read rows. If a statement reads payloads, $1 is the most bytes of a payload. */
-export function rowReadStatements(table: OpenTable) {
-  const { from, waits, uncaptured, hasNoRecord, needsWork, record, id, idType, idText, order } = table.rows
-  const waitingOf = (parameter: number) => `${id} = any($${parameter}::${idType}[]) and ${waits} order by ${order}`
-  const any = {
-    marked: `select from ${from} where ${waits} limit 1`,
-    'end only': `select from ${from} where ${needsWork} limit 1`,
-    'append-only': positionStatements(table).any,
-  }
-  return {
-    sizes: `select ${idText} as "outboxId", octet_length(${table.rows.payload}) as bytes from ${from} where ${waitingOf(1)}`,
-    byIds: `select ${record} from ${from} where ${waitingOf(2)}`,
-    byId: `select ${record} from ${from} where ${id} = $2::${idType}`,
-    waiting: `select ${record} from ${from} where ${uncaptured} order by ${order} limit $2`,
-    waitingIds: `select ${idText} as "outboxId" from ${from} where ${uncaptured} order by ${order} limit $1`,
-    waitsById: `select from ${from} where ${hasNoRecord} and ${id} = $1::${idType}`,
-    /** Finds out, at little cost, whether the daemon has to look at the table's rows. */
-    any: any[table.form],
-  }
-}
+import { anyRowOrSetBackSql } from './position.ts'
 
 /** Reads a row in any state. If a query reads the row's content, use `readRecordWithContent`. */
 export async function readRecordWithoutQueriedContent(outbox: Outbox, outboxId: string): Promise<OutboxRecord | null> {
-  const table = await outbox.open()
+  const { db, rows } = await outbox.open()
+  const { from, record, id, idType } = rows
   try {
-    const { rows } = await table.db.query<RawRow>(rowReadStatements(table).byId, [outbox.bytesMax, outboxId])
-    return rows[0] ? toRecord(outbox.described, outbox.bytesMax, rows[0]) : null
+    const { rows: found } = await db.query<RawRow>(`select ${record} from ${from} where ${id} = $2::${idType}`, [
+      outbox.bytesMax,
+      outboxId,
+    ])
+    return found[0] ? toRecord(outbox, found[0]) : null
   } catch (error) {
     if (isInvalidValueError(error)) return null
     throw error
@@ -41,16 +23,21 @@ export async function readRecordWithoutQueriedContent(outbox: Outbox, outboxId: 
 }
 
 export async function isRowWaiting(outbox: Outbox, outboxId: string): Promise<boolean> {
-  const table = await outbox.open()
-  return ((await table.db.query(rowReadStatements(table).waitsById, [outboxId])).rowCount ?? 0) > 0
+  const { db, rows } = await outbox.open()
+  const { from, hasNoRecord, id, idType } = rows
+  const { rowCount } = await db.query(`select from ${from} where ${hasNoRecord} and ${id} = $1::${idType}`, [outboxId])
+  return (rowCount ?? 0) > 0
 }
+
+/** $1 is the most bytes of a payload that are read, $2 the most rows. */
+export const waitingRowsSql = ({ rows: { from, record, uncaptured, order } }: OpenTable): string =>
+  `select ${record} from ${from} where ${uncaptured} order by ${order} limit $2`
 
 /** Reads waiting rows in the order of capture, without locking them. */
 export async function readWaitingRows(outbox: Outbox, limit: number): Promise<OutboxRecord[]> {
-  const { described, bytesMax } = outbox
   return outbox.queryTable(async (table) => {
-    const { rows } = await table.db.query<RawRow>(rowReadStatements(table).waiting, [bytesMax, limit])
-    return rows.map((row) => toRecord(described, bytesMax, row))
+    const { rows } = await table.db.query<RawRow>(waitingRowsSql(table), [outbox.bytesMax, limit])
+    return rows.map((row) => toRecord(outbox, row))
   })
 }
 
@@ -59,7 +46,11 @@ export async function readFirstWaitingRowsThatFit(
   limit: number,
 ): Promise<{ rows: OutboxRecord[]; isCut: boolean }> {
   return outbox.queryTable(async (table) => {
-    const { rows: found } = await table.db.query<{ outboxId: string }>(rowReadStatements(table).waitingIds, [limit])
+    const { from, uncaptured, idText, order } = table.rows
+    const { rows: found } = await table.db.query<{ outboxId: string }>(
+      `select ${idText} as "outboxId" from ${from} where ${uncaptured} order by ${order} limit $1`,
+      [limit],
+    )
     const outboxIds = found.map(({ outboxId }) => outboxId)
     const rows = await readWaitingRowsThatFit(outbox, table.db, table, outboxIds)
     return { rows, isCut: outboxIds.length === limit || rows.length < outboxIds.length }
@@ -69,9 +60,16 @@ export async function readFirstWaitingRowsThatFit(
 /** Costs little. */
 export function mayHaveWaitingRows(outbox: Outbox, served?: ServedOutbox): Promise<boolean> {
   return outbox.queryTable(async (table) => {
-    const { rowCount } = await table.db.query(rowReadStatements(table).any)
+    const { rowCount } = await table.db.query(anyWorkSql(table))
     return (rowCount ?? 0) > 0
   }, served)
+}
+
+/** Finds out, at little cost, whether the daemon has to look at the table's rows. */
+function anyWorkSql(table: OpenTable): string {
+  const { from, waits, needsWork } = table.rows
+  if (table.form === 'append-only') return anyRowOrSetBackSql(table)
+  return `select from ${from} where ${table.form === 'marked' ? waits : needsWork} limit 1`
 }
 
 /** The most bytes of payloads in memory at once. Mapping and writing take a few times as much. */
@@ -79,16 +77,22 @@ export const batchBytesMax = 16_000_000
 
 /** Reads the first rows: up to `batchBytesMax` bytes, and at least one. */
 export async function readWaitingRowsThatFit(
-  { described, bytesMax }: Outbox,
+  outbox: Outbox,
   db: Database,
-  table: OpenTable,
+  { rows: { from, record, payload, waits, id, idType, idText, order } }: OpenTable,
   outboxIds: readonly string[],
 ): Promise<OutboxRecord[]> {
   if (outboxIds.length === 0) return []
-  const { sizes, byIds } = rowReadStatements(table)
-  const { rows } = await db.query<{ outboxId: string; bytes: number | null }>(sizes, [outboxIds])
-  const read = await db.query<RawRow>(byIds, [bytesMax, firstThatFit(rows, bytesMax)])
-  return read.rows.map((row) => toRecord(described, bytesMax, row))
+  const waiting = (ids: string) => `${id} = any(${ids}::${idType}[]) and ${waits} order by ${order}`
+  const { rows } = await db.query<{ outboxId: string; bytes: number | null }>(
+    `select ${idText} as "outboxId", octet_length(${payload}) as bytes from ${from} where ${waiting('$1')}`,
+    [outboxIds],
+  )
+  const read = await db.query<RawRow>(`select ${record} from ${from} where ${waiting('$2')}`, [
+    outbox.bytesMax,
+    firstThatFit(rows, outbox.bytesMax),
+  ])
+  return read.rows.map((row) => toRecord(outbox, row))
 }
 
 function firstThatFit(rows: readonly { outboxId: string; bytes: number | null }[], bytesMax: number): string[] {
@@ -110,8 +114,8 @@ export interface RawRow {
   bytes: number | null
 }
 
-function toRecord(table: OutboxTable, bytesMax: number, { raw, bytes, ...row }: RawRow): OutboxRecord {
-  const { encoding } = table.payload.kind === 'column' ? table.payload : { encoding: 'utf-8' }
+function toRecord({ described, bytesMax }: Outbox, { raw, bytes, ...row }: RawRow): OutboxRecord {
+  const { encoding } = described.payload.kind === 'column' ? described.payload : { encoding: 'utf-8' }
   const { outboxId, type, createdAt, created } = row
   const { key, unreadable } = readKey(row.key)
   const payload =
