@@ -217,7 +217,7 @@ export class Claims {
     if (submissionIds.length === 0) return []
     const { rows } = await db.query<Submission>(
       `select ${submissionColumnsSql} from outboxd.submission s
-       where id = any($1::uuid[]) and (state = 'accepted' or state = 'sending' and probing)`,
+       where id = any($1::uuid[]) and state in ('accepted', 'uncertain') and ended_at is null`,
       [submissionIds],
     )
     const polled = new Set(rows.map(({ id }) => id))
@@ -357,7 +357,7 @@ const requeueSendingSql = `
 const requeueUncertainSql = `
   update outboxd.submission s set state = 'queued', revision = revision + 1, due_at = now(), ended_at = null,
     ${resetColumnsByLifetimeSql('step')}, report_due = true
-  where state = 'uncertain' and exists (
+  where state = 'uncertain' and ended_at is not null and exists (
     select from outboxd.submission_event e where e.submission_id = s.id and e.attempt = s.attempt
       and e.to_state = 'uncertain' and e.detail ->> 'claim' = $1::text
   ) returning id, 'uncertain' as from_state, attempt`

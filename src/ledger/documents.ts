@@ -298,10 +298,8 @@ export async function supersedeOlderVersions<T extends Transition>(
   })
 }
 
-const isEndingOrSubmittedAgain = ({ submission, change }: Transition): boolean =>
-  change.state === 'failed' ||
-  change.state === 'rejected' ||
-  (change.state === 'queued' && (submission.state === 'accepted' || submission.probing))
+const isEndingOrSubmittedAgain = ({ change, poll }: Transition): boolean =>
+  change.state === 'failed' || change.state === 'rejected' || (change.state === 'queued' && poll !== null)
 
 function toSuperseded<T extends Transition>(transition: T, by: string): T {
   const { submission, change, message } = transition
@@ -317,7 +315,7 @@ function toSuperseded<T extends Transition>(transition: T, by: string): T {
       ...(polls !== undefined && { polls }),
       ...(openedTimes !== undefined && { openedTimes }),
       // The service does not know the id that it was asked for.
-      ...(submission.probing && { transactionId: null }),
+      ...(submission.state === 'uncertain' && { transactionId: null }),
     },
     cause: 'superseded',
     message: error,
