@@ -1,7 +1,10 @@
 # syntax=docker/dockerfile:1
 
+# Pinned by the digest of its index, so that two builds have one base. A new digest brings Debian's fixes.
+ARG BASE=node:26.10.0-slim@sha256:ec7758ee051e457b468b32bde57b0879010b325bb9862718e9615225ce4aaae1
+
 # Makes the package. No package's scripts are needed: they would fetch a second Node.
-FROM node:26-slim AS build
+FROM $BASE AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
@@ -9,7 +12,7 @@ COPY . .
 RUN npm run build
 
 # Without PostgreSQL, so `outboxd demo` and `outboxd sandbox --embedded` do not work in this image.
-FROM node:26-slim
+FROM $BASE
 LABEL org.opencontainers.image.title=outboxd org.opencontainers.image.version=1.0.0 org.opencontainers.image.licenses=Apache-2.0
 WORKDIR /app
 ENV NODE_ENV=production
