@@ -241,7 +241,7 @@ function submit(status: number, resource: Resource, more: { repeatedAfter401?: b
     history: {
       serverErrors: 0,
       renewedKeys: 0,
-      earlierInDoubt: false,
+      inDoubt: false,
       repeatedAfter401: false,
       answeredUnavailable: false,
       ...more,
@@ -264,7 +264,7 @@ function track(status: number, resource: Resource, more: { repeatedAfter401?: bo
       resubmissions: 0,
       fruitless: 0,
       repeatedAfter401: false,
-      earlierInDoubt: false,
+      inDoubt: false,
       idByPerson: false,
       answeredUnavailable: false,
       ...more,

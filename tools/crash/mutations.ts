@@ -31,7 +31,7 @@ export const mutations = {
     patches: [
       {
         file: 'src/daemon/submit/decideSubmit.ts',
-        from: 'if (earlierInDoubt || serverErrors > 0 || isTakenByUs)',
+        from: 'if (inDoubt || serverErrors > 0 || isTakenByUs)',
         to: 'if (false && isTakenByUs)',
       },
     ],

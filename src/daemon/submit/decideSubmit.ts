@@ -16,8 +16,8 @@ export interface SubmitCircumstances {
   hasTokenExpired: boolean
 }
 
-export interface SubmitHistory extends Pick<Submission, 'serverErrors' | 'renewedKeys' | 'answeredUnavailable'> {
-  earlierInDoubt: boolean
+export interface SubmitHistory
+  extends Pick<Submission, 'inDoubt' | 'serverErrors' | 'renewedKeys' | 'answeredUnavailable'> {
   /** True if the token of this request was fetched after a 401 to this or another record. */
   repeatedAfter401: boolean
 }
@@ -150,9 +150,9 @@ function inDoubt(summary: string, { policy, attempt }: SubmitCircumstances): Sub
  * twice. So does E002 after a 503.
  */
 function duplicate(summary: string, history: SubmitHistory, code = 'E002'): SubmitVerdict {
-  const { earlierInDoubt, serverErrors, renewedKeys } = history
+  const { inDoubt, serverErrors, renewedKeys } = history
   const isTakenByUs = code === 'E002' && history.answeredUnavailable
-  if (earlierInDoubt || serverErrors > 0 || isTakenByUs)
+  if (inDoubt || serverErrors > 0 || isTakenByUs)
     return {
       kind: 'uncertain',
       code,
@@ -174,7 +174,7 @@ function refused(
 ): SubmitVerdict {
   const { post } = meaningOfHttpStatus(status)
   const judgesData = post === 'invalid' || code === 'E001'
-  if (history.earlierInDoubt && !judgesData)
+  if (history.inDoubt && !judgesData)
     return { kind: 'uncertain', code, reason: `${summary}; an earlier attempt may have arrived`, breach: null }
   return hasTransactionId || post === 'refused-in-doubt' || (!judgesData && history.answeredUnavailable)
     ? { kind: 'rejected', code, reason: `${summary}; the service may have the record nevertheless`, leftTrace: true }
@@ -186,10 +186,10 @@ function paused(
   { status, code }: Answer & { kind: 'response' },
   summary: string,
   pause: PauseToRaise,
-  { history: { earlierInDoubt }, policy }: SubmitCircumstances,
+  { history: { inDoubt }, policy }: SubmitCircumstances,
 ): SubmitVerdict {
   const mayHaveArrived = meaningOfHttpStatus(status).post === 'moved'
-  if (!mayHaveArrived || !earlierInDoubt || policy === 'resend') return { kind: 'pause', pause, mayHaveArrived }
+  if (!mayHaveArrived || !inDoubt || policy === 'resend') return { kind: 'pause', pause, mayHaveArrived }
   return { kind: 'uncertain', code, reason: `${summary}; an earlier attempt may have arrived`, breach: null, pause }
 }
 

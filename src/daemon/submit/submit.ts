@@ -58,7 +58,7 @@ export class Submit {
   ): AttemptResult {
     const { uncertainPolicy, serverErrorPolicy } = this.#context.config
     const verdict = decideSubmit(answer, readSubmitAnswer(answer, submission.resource), {
-      history: { ...submission, earlierInDoubt: submission.inDoubt, repeatedAfter401: token.refusedAgain },
+      history: { ...submission, repeatedAfter401: token.refusedAgain },
       // `probe` asks for the submission's own id, which the service knows only if the mapping sends that id.
       policy: uncertainPolicy === 'probe' && !submission.sendsOwnId ? 'hold' : uncertainPolicy,
       serverErrorPolicy,

@@ -20,13 +20,10 @@ export interface TrackCircumstances {
   unavailableMs: number
 }
 
-export interface TrackHistory
-  extends Pick<
-    Submission,
-    'unknownForMs' | 'resubmissions' | 'fruitless' | 'repeatedAfter401' | 'idByPerson' | 'answeredUnavailable'
-  > {
-  earlierInDoubt: boolean
-}
+export type TrackHistory = Pick<
+  Submission,
+  'inDoubt' | 'unknownForMs' | 'resubmissions' | 'fruitless' | 'repeatedAfter401' | 'idByPerson' | 'answeredUnavailable'
+>
 
 export type TrackVerdict =
   | { kind: 'completed'; result: string | null }
@@ -110,7 +107,7 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
 function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdict {
   const { history, unavailableMs } = now
   const reason = `the service processed the transaction, and it failed ${code === null ? 'without a code' : `with ${code}`}`
-  if (code === 'E002' && (history.earlierInDoubt || history.answeredUnavailable))
+  if (code === 'E002' && (history.inDoubt || history.answeredUnavailable))
     return { kind: 'uncertain', code, reason: `${reason}; an earlier attempt may have arrived` }
   if (history.idByPerson)
     return {
@@ -119,7 +116,7 @@ function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdic
       reason: `${reason}; an operator said that ${now.transactionId} is the record’s transaction`,
     }
   if (code !== 'E003' && code !== 'E002') return { kind: 'failed', code, reason }
-  if (history.resubmissions >= resubmissionsMax && history.earlierInDoubt)
+  if (history.resubmissions >= resubmissionsMax && history.inDoubt)
     return { kind: 'uncertain', code, reason: `${reason}; the record may have been submitted again already` }
   if (history.resubmissions >= resubmissionsMax)
     return {

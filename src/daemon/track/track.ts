@@ -49,7 +49,6 @@ export class Track {
       history: {
         ...submission,
         repeatedAfter401: this.#tokens.isRefusedAgain(accessToken, answer, 'GET', submission.id),
-        earlierInDoubt: submission.inDoubt,
       },
       hasTokenExpired: this.#tokens.isRefusedForAge(accessToken, answer),
       unavailableMs: unavailablePauseMs,

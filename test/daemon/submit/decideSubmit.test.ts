@@ -48,7 +48,7 @@ describe('2xx with an id and a failed status (it was completed if its mapping sa
     const answer = failed({ status: 'failed', errorCode: 'E003' })
     expect(decide(answer, untracked)).toMatchObject({ kind: 'renew-key', pause: { reason: 'unavailable' } })
     expect(decide(answer, { history: { renewedKeys: 3 } })).toMatchObject({ kind: 'failed', code: 'E003' })
-    expect(kind(decide(answer, { history: { earlierInDoubt: true } }))).toBe('uncertain')
+    expect(kind(decide(answer, { history: { inDoubt: true } }))).toBe('uncertain')
   })
 
   test('failed with E002: a new key, without a pause', () => {
@@ -109,7 +109,7 @@ describe('E002, whatever the status', () => {
   test.each(
     duplicates,
   )('$status with an earlier attempt in doubt: uncertain, because that attempt has probably arrived', (answer) => {
-    expect(decide(answer, { history: { earlierInDoubt: true } })).toMatchObject({
+    expect(decide(answer, { history: { inDoubt: true } })).toMatchObject({
       kind: 'uncertain',
       code: 'E002',
       reason: expect.stringContaining('an earlier attempt has probably arrived'),
@@ -165,7 +165,7 @@ describe('other 400, and any other 4xx', () => {
     { answer: response(409), is: 'uncertain' },
     { answer: response(422, 'seen before'), is: 'uncertain' },
   ])('after an attempt in doubt $answer.status $answer.excerpt: $is', ({ answer, is }) => {
-    expect(kind(decide(answer, { history: { earlierInDoubt: true } }))).toBe(is)
+    expect(kind(decide(answer, { history: { inDoubt: true } }))).toBe(is)
   })
 })
 
@@ -177,7 +177,7 @@ describe('404, 405 and 410', () => {
     response(405),
     response(410, 'gone'),
   ])('%j: a pause that says where to look, and no verdict on the record (each was rejected for good)', (answer) => {
-    const verdict = decide(answer, { history: { earlierInDoubt: true } })
+    const verdict = decide(answer, { history: { inDoubt: true } })
     expect(verdict).toMatchObject({
       kind: 'pause',
       pause: { reason: 'unreachable', detail: expect.stringMatching(/40[45]|410.*SERVICE_BASE_URL/) },
@@ -196,8 +196,8 @@ describe('401', () => {
   ])('with %s: still about the token, not the record (E002 failed records within a second)', (code) => {
     const answer = response(401, { code })
     expect(kind(decide(answer))).toBe('new-token')
-    for (const earlierInDoubt of [false, true])
-      expect(decide(answer, { history: { repeatedAfter401: true, earlierInDoubt } })).toMatchObject({
+    for (const inDoubt of [false, true])
+      expect(decide(answer, { history: { repeatedAfter401: true, inDoubt } })).toMatchObject({
         kind: 'pause',
         pause: { reason: 'unauthorized' },
       })
@@ -240,7 +240,7 @@ describe('403, 407 and redirects', () => {
   })
 
   test('a second redirect: uncertain but under `resend`, so that no copy follows each pause', () => {
-    const history = { earlierInDoubt: true }
+    const history = { inDoubt: true }
     for (const policy of ['hold', 'probe'] as const)
       expect(decide(response(302), { history, policy })).toMatchObject({
         kind: 'uncertain',
@@ -286,7 +286,7 @@ describe('a pause', () => {
   })
 
   test('after a redirect: may have arrived; after an attempt in doubt: uncertain, unless it may be resent', () => {
-    const history = { earlierInDoubt: true }
+    const history = { inDoubt: true }
     expect(decide(response(302))).toMatchObject({ kind: 'pause', mayHaveArrived: true })
     expect(decide(response(302), { history })).toMatchObject({ kind: 'uncertain', pause: { reason: 'unauthorized' } })
     expect(decide(response(302), { history, policy: 'resend' })).toMatchObject({ kind: 'pause', mayHaveArrived: true })
@@ -378,7 +378,7 @@ describe('whatever the answer and the history', () => {
   const history = fc.record({
     serverErrors: fc.nat(5),
     renewedKeys: fc.nat(5),
-    earlierInDoubt: fc.boolean(),
+    inDoubt: fc.boolean(),
     repeatedAfter401: fc.boolean(),
     met: fc.option(
       fc.record({
@@ -418,7 +418,7 @@ describe('whatever the answer and the history', () => {
 
   test('the key is never renewed when an earlier attempt may have arrived', () => {
     always((verdict, _answer, { history }) => {
-      if (history?.earlierInDoubt || (history?.serverErrors ?? 0) > 0) expect(verdict.kind).not.toBe('renew-key')
+      if (history?.inDoubt || (history?.serverErrors ?? 0) > 0) expect(verdict.kind).not.toBe('renew-key')
     })
   })
 
@@ -474,7 +474,7 @@ function decide(
   const clean = {
     serverErrors: 0,
     renewedKeys: 0,
-    earlierInDoubt: false,
+    inDoubt: false,
     repeatedAfter401: false,
     answeredUnavailable: false,
   }

@@ -72,9 +72,9 @@ describe('failed', () => {
   })
 
   test('with E002 after an attempt in doubt: uncertain, because the duplicate may be our own', () => {
-    const history = { earlierInDoubt: true, resubmissions: 3 }
+    const history = { inDoubt: true, resubmissions: 3 }
     expect(decide(failed('E002'), { history })).toMatchObject({ kind: 'uncertain', code: 'E002' })
-    expect(decide(failed('E003'), { history: { earlierInDoubt: true } }).kind).toBe('resubmit')
+    expect(decide(failed('E003'), { history: { inDoubt: true } }).kind).toBe('resubmit')
   })
 
   test.each([
@@ -198,7 +198,7 @@ describe('whatever the answer and the history', () => {
       resubmissions: fc.nat(5),
       fruitless: fc.nat(100_000),
       repeatedAfter401: fc.boolean(),
-      earlierInDoubt: fc.boolean(),
+      inDoubt: fc.boolean(),
       idByPerson: fc.boolean(),
       answeredUnavailable: fc.boolean(),
     }),
@@ -250,7 +250,7 @@ function decide(
     resubmissions: 0,
     fruitless: 0,
     repeatedAfter401: false,
-    earlierInDoubt: false,
+    inDoubt: false,
     idByPerson: false,
   }
   const now = { transactionId, ageMs, history: { ...clean, ...history }, hasTokenExpired, unavailableMs: 300_000 }
