@@ -2,8 +2,8 @@ import type { Clock } from '../clock.ts'
 import { lostTrialAnswer } from '../model/breaker.ts'
 import type { Claim, ClaimedRequest, ClaimedSubmission, ClaimRequest, RequestPurpose } from '../model/dispatch.ts'
 import type { Submission } from '../model/submission.ts'
-import { beginTransaction, type Database } from '../postgres/database.ts'
-import { errorCodeOf } from '../postgres/sqlState.ts'
+import { beginTransaction, type Database, inTransaction } from '../postgres/database.ts'
+import { isLockTimeout } from '../postgres/sqlState.ts'
 import { sendDeadlineMs } from '../requestDurations.ts'
 import {
   applyAnswers,
@@ -18,7 +18,7 @@ import {
 import { beginClaimSql, countFreeForSubmissions, insertRequests, lockBudget, type NewRequest } from './budget.ts'
 import type { LedgerHistory } from './history/history.ts'
 import type { InstanceLedger } from './outcomes.ts'
-import { resetColumnsByLifetimeSql, submissionColumnsSql } from './submissions.ts'
+import { submissionColumnsSql } from './submissions.ts'
 
 /**
  * Claims records, polls and requests. Each claim is one transaction. It takes its locks in this order:
@@ -34,8 +34,6 @@ import { resetColumnsByLifetimeSql, submissionColumnsSql } from './submissions.t
 export class Claims {
   readonly #on: ClaimLedger
   readonly #clock: Pick<Clock, 'stopwatch'>
-  /** Postgres transaction ids by claim id, while the COMMIT is unanswered. */
-  readonly #committing = new Map<string, string>()
 
   constructor(on: ClaimLedger, clock: Pick<Clock, 'stopwatch'>) {
     this.#on = on
@@ -63,8 +61,6 @@ export class Claims {
     const claimed = await this.#take(async (db) => {
       const taken = await take(db)
       if (taken === null) return null
-      const xid = taken.submissions[0]?.xid
-      if (xid !== undefined) this.#committing.set(id, xid)
       onCommit(taken.submissions)
       return taken
     })
@@ -73,18 +69,28 @@ export class Claims {
     for (const { poll } of claimed.polls) this.#on.history.rememberRequest(poll.requestId)
     if (claimed.question !== null) this.#on.history.rememberRequest(claimed.question.requestId)
     if (claimed.submissions.length > 0) await this.#on.history.assertCommitIsCertain()
-    const submissions = await withBodies(this.#on.ledger, id, claimed.submissions)
-    this.#committing.delete(id)
-    return { ...claimed, submissions }
+    return { ...claimed, submissions: await withBodies(this.#on.ledger, id, claimed.submissions) }
   }
 
-  /** @returns false if the COMMIT may still take effect, so that the caller must try again */
-  async requeueUnsentClaim(claimId: string): Promise<boolean> {
-    const xid = this.#committing.get(claimId)
-    if (xid !== undefined && !(await isPostgresTransactionOver(this.#on.ledger, xid))) return false
-    await requeueUnsentClaim(this.#on.ledger, claimId, this.#on.instance.who)
-    this.#committing.delete(claimId)
-    return true
+  /**
+   * Queues the records of a claim again whose COMMIT was answered too late or not at all, so that none was sent.
+   *
+   * @returns false if the COMMIT may still take effect, so that the caller must try again
+   */
+  async requeueUnsentClaim(claimId: string, submissionIds: readonly string[]): Promise<boolean> {
+    try {
+      await inTransaction(this.#on.ledger, async (db) => {
+        // The claim's transaction has locked them until it ends.
+        await db.query('select from outboxd.submission where id = any($1::uuid[]) for no key update nowait', [
+          submissionIds,
+        ])
+        await requeueUnsentClaim(db, claimId, this.#on.instance.who)
+      })
+      return true
+    } catch (error) {
+      if (isLockTimeout(error)) return false
+      throw error
+    }
   }
 
   /** @returns null if fewer than `freeMin` requests are free */
@@ -264,10 +270,7 @@ export type OnCommit = (submissions: readonly (Submission & { requestId: string 
 
 type QueuedSubmission = Omit<CommittedSubmission, 'requestId'>
 
-interface CommittedSubmission extends Omit<ClaimedSubmission, 'body'> {
-  /** Postgres transaction id for `isPostgresTransactionOver`, in case the answer to the COMMIT is lost. */
-  xid: string
-}
+type CommittedSubmission = Omit<ClaimedSubmission, 'body'>
 
 /**
  * Makes up to `limit` due submissions `sending`. The caller sends them only after the COMMIT.
@@ -292,7 +295,7 @@ export async function claimQueuedSubmissions(
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, actor, who)
        select id, 'queued', 'sending', attempt, 'claimed', 'outboxd', $4 from s order by seq
      )
-     select ${submissionColumnsSql}, s.waited_ms as "waitedMs", pg_current_xact_id()::text as xid from s order by s.seq`,
+     select ${submissionColumnsSql}, s.waited_ms as "waitedMs" from s order by s.seq`,
     [claim.id, claim.instanceId, claim.limit, claim.who, claim.only ?? null],
   )
   return rows
@@ -317,47 +320,16 @@ async function withBodies(
   })
 }
 
-/**
- * True if the transaction was committed or rolled back. Also true if the server does not know the transaction, because
- * it is old or was lost in a failover.
- */
-export async function isPostgresTransactionOver(db: Database, xid: string): Promise<boolean> {
-  try {
-    const { rows } = await db.query<{ status: string | null }>('select pg_xact_status($1::xid8) as status', [xid])
-    return rows[0]?.status !== 'in progress'
-  } catch (error) {
-    if (errorCodeOf(error) === transactionInFuture) return true
-    throw error
-  }
-}
-
-/** invalid_parameter_value: "transaction ID … is in the future". */
-const transactionInFuture = '22023'
-
-/**
- * Queues the records of a claim again that were never sent, because the COMMIT was answered too late or not at all.
- * Includes records that another instance has made uncertain: a second statement, because the first one may wait until
- * that instance commits.
- */
+/** Queues the records again that the claim has made `sending`. */
 export async function requeueUnsentClaim(db: Database, claimId: string, who: string): Promise<void> {
-  for (const requeueSql of [requeueSendingSql, requeueUncertainSql])
-    await db.query(
-      `with given as (${requeueSql})
-       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who)
-       select id, from_state, 'queued', attempt, 'never_sent', 'never sent: the claim was lost', 'outboxd', $2 from given`,
-      [claimId, who],
-    )
+  await db.query(
+    `with given as (
+       update outboxd.submission set state = 'queued', revision = revision + 1, due_at = now(), claim_id = null,
+         instance_id = null
+       where claim_id = $1 and state = 'sending' returning id, attempt
+     )
+     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who)
+     select id, 'sending', 'queued', attempt, 'never_sent', 'never sent: the claim was lost', 'outboxd', $2 from given`,
+    [claimId, who],
+  )
 }
-
-const requeueSendingSql = `
-  update outboxd.submission set state = 'queued', revision = revision + 1, due_at = now(), claim_id = null,
-    instance_id = null
-  where claim_id = $1 and state = 'sending' returning id, 'sending' as from_state, attempt`
-
-const requeueUncertainSql = `
-  update outboxd.submission s set state = 'queued', revision = revision + 1, due_at = now(), ended_at = null,
-    ${resetColumnsByLifetimeSql('step')}, report_due = true
-  where state = 'uncertain' and ended_at is not null and exists (
-    select from outboxd.submission_event e where e.submission_id = s.id and e.attempt = s.attempt
-      and e.to_state = 'uncertain' and e.detail ->> 'claim' = $1::text
-  ) returning id, 'uncertain' as from_state, attempt`

@@ -178,15 +178,13 @@ export async function writeTransitions(
        from step t
        where s.id = t.id and s.state = t."fromState" and s.revision = t.revision
          and s.claim_id is not distinct from t."claimId"
-       returning s.id, s.type, s.state, s.ended_at, s.attempt, s.polls, s.fruitless, t."fromState", t.cause, t.message, t."errorCode", t.error, t."transactionId", t."claimId",
+       returning s.id, s.type, s.state, s.ended_at, s.attempt, s.polls, s.fruitless, t."fromState", t.cause, t.message, t."errorCode", t.error, t."transactionId",
          extract(epoch from clock_timestamp() - s.recorded_at)::float8 * 1000 as lifetime_ms
      ), event as (
        -- Leaves out polls that found no change, so that the log stays readable.
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who, detail)
        select id, "fromState", state, attempt, cause, message, 'outboxd', $2,
-         nullif(jsonb_strip_nulls(jsonb_build_object('transactionId', "transactionId", 'code', "errorCode", 'error', error,
-           -- lets the claim's owner queue it again if nothing was sent
-           'claim', case when "fromState" = 'sending' and state = 'uncertain' then "claimId" end)), '{}')
+         nullif(jsonb_strip_nulls(jsonb_build_object('transactionId', "transactionId", 'code', "errorCode", 'error', error)), '{}')
        from written where not ("fromState" = state and (cause = 'pending' or fruitless > 1))
      )
      select id as "submissionId", type, case when ended_at is not null then state end as "endState", lifetime_ms as "lifetimeMs", polls from written`,

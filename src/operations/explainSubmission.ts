@@ -165,9 +165,8 @@ function uncertain(detail: SubmissionDetail): Explained {
 
 /** After E002 only an earlier attempt may have arrived. */
 function timesSentSuffix({ events, sentMs, code }: SubmissionDetail): string {
-  const isGivenBack = ({ cause }: LoggedEvent) => cause === 'never_sent'
   const isSent = ({ from, to }: LoggedEvent, i: number) =>
-    from === 'queued' && to === 'sending' && !events.slice(i + 1, i + 3).some(isGivenBack)
+    from === 'queued' && to === 'sending' && events[i + 1]?.cause !== 'never_sent'
   const all = events.filter(isSent).map(({ atMs }) => atMs)
   const doubtful = code === 'E002' && all.length > 1 ? all.slice(0, -1) : all
   const [first, second] = doubtful

@@ -1,11 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { claimQueuedSubmissions, isPostgresTransactionOver, requeueUnsentClaim } from '../../src/ledger/claims.ts'
-import { writeTransitions } from '../../src/ledger/outcomes.ts'
-import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
+import { claimQueuedSubmissions, requeueUnsentClaim } from '../../src/ledger/claims.ts'
 import type { Submission } from '../../src/model/submission.ts'
 import { type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
-import { until } from '../support/until.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -64,67 +61,28 @@ test('a claimed record says how long it has waited since it was due', async () =
   expect(claimed?.waitedMs).toBeLessThan(40_000)
 })
 
-test('a record of a lost claim is queued again, even if another instance has made it uncertain', async () => {
-  const [id = '', other = ''] = await ledger.capture([{}, {}])
-  const lost = randomUUID()
-  const claimed = [...(await claimUpTo(1, lost)), ...(await claimUpTo(1))]
-  const inDoubt = claimed.map((each) => transition(each, { state: 'uncertain', error: 'died' }))
-  await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions: inDoubt }))
-  await requeueUnsentClaim(ledger.pool, lost, 'test')
-  expect(await ledger.row(id)).toMatchObject({ state: 'queued', error: null, ended_at: null, report_due: true })
-  expect(await ledger.events(id)).toContain('uncertain -> queued: never sent: the claim was lost')
-  expect(await ledger.row(other)).toMatchObject({ state: 'uncertain' })
-  expect((await readLedgerSnapshot(ledger.pool)).submissions).toMatchObject({ queued: 1, sending: 0, uncertain: 1 })
-})
-
-test('a record of a lost claim is queued again, even if another instance is just committing it as uncertain', async () => {
+test('a record of a lost claim that another instance has made uncertain stays uncertain', async () => {
   const [id = ''] = await ledger.capture([{}])
   const lost = randomUUID()
   const [claimed] = await claimUpTo(1, lost)
-  if (claimed === undefined) throw new Error('nothing was claimed')
-  const doubting = await ledger.pool.connect()
-  try {
-    await doubting.query('begin')
-    const inDoubt = transition(claimed, { state: 'uncertain', error: 'died' })
-    await writeTransitions(doubting, [inDoubt], 'another instance')
-    const requeued = requeueUnsentClaim(ledger.pool, lost, 'test')
-    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-    await until(
-      async () => (await ledger.pool.query(waiting)).rowCount,
-      (count) => count === 1,
-    )
-    await doubting.query('commit')
-    await requeued
-  } finally {
-    doubting.release()
-  }
-  expect(await ledger.row(id)).toMatchObject({ state: 'queued', error: null })
+  const inDoubt = transition(claimed as Submission, { state: 'uncertain', error: 'died' })
+  await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions: [inDoubt] }))
+  await requeueUnsentClaim(ledger.pool, lost, 'test')
+  expect(await ledger.row(id)).toMatchObject({ state: 'uncertain' })
 })
 
-test('a record of a lost claim that was sent again since keeps its later state', async () => {
+test('a claim is not given back while its COMMIT may still take effect', async () => {
   const [id = ''] = await ledger.capture([{}])
   const lost = randomUUID()
-  const [first] = await claimUpTo(1, lost)
-  const doubt = (each: Submission) =>
-    ledger
-      .dispatch()
-      .writeOutcomes(outcomeBatch({ transitions: [transition(each, { state: 'uncertain', error: 'died' })] }))
-  await doubt(first as Submission)
-  await ledger.pool.query(`update outboxd.submission set state = 'queued', ended_at = null, due_at = now()`)
-  const [second] = await claimUpTo(1)
-  await doubt(second as Submission)
-  await requeueUnsentClaim(ledger.pool, lost, 'test')
-  expect(await ledger.row(id)).toMatchObject({ state: 'uncertain', attempt: 2 })
-})
-
-test('a Postgres transaction is over if it has ended, or if the server does not know it', async () => {
   const client = await ledger.pool.connect()
-  await client.query('begin')
-  const { rows } = await client.query<{ xid: string }>('select pg_current_xact_id()::text as xid')
-  const xid = rows[0]?.xid ?? ''
-  expect(await isPostgresTransactionOver(ledger.pool, xid)).toBe(false)
-  await client.query('commit')
-  client.release()
-  expect(await isPostgresTransactionOver(ledger.pool, xid)).toBe(true)
-  expect(await isPostgresTransactionOver(ledger.pool, '999999999999')).toBe(true)
+  try {
+    await client.query('begin')
+    await claimQueuedSubmissions(client, { id: lost, instanceId: randomUUID(), limit: 1, who: 'test' })
+    expect(await ledger.dispatch().requeueUnsentClaim(lost, [id])).toBe(false)
+    await client.query('commit')
+  } finally {
+    client.release()
+  }
+  expect(await ledger.dispatch().requeueUnsentClaim(lost, [id])).toBe(true)
+  expect(await ledger.row(id)).toMatchObject({ state: 'queued' })
 })

@@ -219,10 +219,10 @@ describe('a claim', () => {
   })
 
   test('whose answer was lost is given back, and its record can be claimed again', async () => {
-    await ledger.capture([{}])
+    const captured = await ledger.capture([{}])
     const id = randomUUID()
     await dispatch.claim({ id, submissions: 1, polls: 0, rarePolls: 0 }, () => {})
-    await dispatch.requeueUnsentClaim(id)
+    await dispatch.requeueUnsentClaim(id, captured)
     expect((await claim(dispatch, { submissions: 1 })).submissions).toHaveLength(1)
   })
 })

@@ -144,15 +144,6 @@ test('the advice for an uncertain record names the times of its attempts in doub
   expect(next({ events: sent(0, 1, 2) })).toContain('12:00:00Z and 2026-11-03 12:02:00Z (3 attempts), then')
   const neverSent = { ...event, from: 'sending', to: 'queued', cause: 'never_sent' } as const
   expect(next({ events: [...sent(0), neverSent, ...sent(1)] })).toContain('whether it arrived at 2026-11-03 12:01:00Z,')
-  const doubted = {
-    ...event,
-    from: 'sending',
-    to: 'uncertain',
-    cause: 'uncertain',
-    message: 'its daemon died',
-  } as const
-  const givenBack = { ...event, from: 'uncertain', to: 'queued', cause: 'never_sent' } as const
-  expect(next({ events: [...sent(0), doubted, givenBack, ...sent(1)] })).toContain('arrived at 2026-11-03 12:01:00Z,')
 })
 
 test('of several pauses, the explanation names the one that ends last', () => {

@@ -92,7 +92,8 @@ export class LostClaims {
   async recover(): Promise<LostClaim[]> {
     const recovered: LostClaim[] = []
     for (const claim of this.list()) {
-      if (!(await this.#claims.requeueUnsentClaim(claim.id))) continue
+      const ids = claim.submissions.map(({ id }) => id)
+      if (!(await this.#claims.requeueUnsentClaim(claim.id, ids))) continue
       this.#lost.delete(claim.id)
       recovered.push(claim)
     }

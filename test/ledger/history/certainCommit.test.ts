@@ -83,7 +83,7 @@ async function claimAndLetGo(letGo: (pid: number) => Promise<unknown>): Promise<
   expect(taken).toBe(1)
   expect((await ledger.read(id as string)).state).toBe('sending')
   await waitFor('')
-  expect(await dispatch.requeueUnsentClaim(claimId)).toBe(true)
+  expect(await dispatch.requeueUnsentClaim(claimId, [id as string])).toBe(true)
   expect((await ledger.read(id as string)).state).toBe('queued')
 }
 
