@@ -225,18 +225,17 @@ create trigger count_updated after update on outboxd.submission
 create trigger count_deleted after delete on outboxd.submission
   referencing old table as old_rows for each statement execute function outboxd.count_states();
 
--- What was completed or discarded goes when its time is over (docs/run/retention.md, "The ledger's size"); everything else waits
--- for a person, and is refused here, whoever asks.
-create function outboxd.refuse_delete() returns trigger language plpgsql as $$
+-- What a trigger refuses whoever asks; its argument says why.
+create function outboxd.refuse() returns trigger language plpgsql as $$
 begin
-  if old.state in ('completed', 'discarded') and not old.report_due then
-    return old;
-  end if;
-  raise exception 'submission % is % and is not deleted: only what is completed or discarded, and told to its row, goes',
-    old.id, old.state;
+  raise exception '%', tg_argv[0];
 end $$;
+
+-- What was completed or discarded goes when its time is over (docs/run/retention.md, "The ledger's size"); everything else waits
+-- for a person.
 create trigger only_ended before delete on outboxd.submission
-  for each row execute function outboxd.refuse_delete();
+  for each row when (old.state not in ('completed', 'discarded') or old.report_due)
+  execute function outboxd.refuse('only records that are completed or discarded, and written back, are deleted');
 
 -- What happened, when, why and by whose hand. Rows are only ever added, and go with their submission.
 create table outboxd.submission_event (
@@ -275,33 +274,15 @@ create index submission_event_submission on outboxd.submission_event (submission
 -- What persons did, among all the steps that the daemons wrote.
 create index submission_event_person on outboxd.submission_event (id) where actor = 'operator';
 
--- What a replay has kept of what was sent before goes as the submission's own does.
-create function outboxd.without_contents(detail jsonb) returns jsonb language sql immutable
-  return detail #- '{former,body}' #- '{former,payload}';
-create function outboxd.refuse_change() returns trigger language plpgsql as $$
-begin
-  if tg_op = 'DELETE' and not exists (select from outboxd.submission where id = old.submission_id) then
-    return old;
-  end if;
-  if tg_op = 'UPDATE' and exists (select from outboxd.submission where id = old.submission_id and erased_at is not null) then
-    -- Erased.
-    old.message := null;
-    old.detail := null;
-    if new is not distinct from old then
-      return new;
-    end if;
-  elsif tg_op = 'UPDATE' then
-    -- Emptied: what a replay has noted of contents goes.
-    old.detail := outboxd.without_contents(old.detail);
-    if new is not distinct from old
-      and exists (select from outboxd.submission where id = old.submission_id and emptied_at is not null) then
-      return new;
-    end if;
-  end if;
-  raise exception 'the event log is append-only';
-end $$;
-create trigger append_only before update or delete on outboxd.submission_event
-  for each row execute function outboxd.refuse_change();
+-- Retention and `erase` take texts out of entries. Nothing else of an entry changes, and no text becomes another.
+create trigger append_only before update of id, submission_id, at, from_state, to_state, attempt, cause, actor, who, amounts
+  on outboxd.submission_event for each row execute function outboxd.refuse('the event log is append-only');
+create trigger append_only_texts before update of message, detail on outboxd.submission_event for each row
+  when (new.message <> coalesce(old.message, '') or not coalesce(old.detail, '{}') @> coalesce(new.detail, '{}'))
+  execute function outboxd.refuse('the event log is append-only');
+-- Entries go with their submission only.
+create trigger append_only_rows before delete on outboxd.submission_event for each row when (pg_trigger_depth() = 0)
+  execute function outboxd.refuse('the event log is append-only');
 
 -- What operators did that is no step of one submission: who, when, why, and until when. Rows are only ever added; what was done to a
 -- submission stands in its events.
@@ -319,12 +300,8 @@ create table outboxd.operator_act (
   detail  jsonb
 );
 
-create function outboxd.refuse_change_of_act() returns trigger language plpgsql as $$
-begin
-  raise exception 'the log of operators'' acts is append-only';
-end $$;
 create trigger append_only before update or delete on outboxd.operator_act
-  for each row execute function outboxd.refuse_change_of_act();
+  for each row execute function outboxd.refuse('the log of operators'' acts is append-only');
 
 create table outboxd.instance (
   id              uuid        primary key,

@@ -80,22 +80,21 @@ export async function removeContentsOfOldSubmissions(
   db: Database,
   { olderThanDays, limit }: PruneLimits,
 ): Promise<number> {
-  const { rows } = await db.query<{ id: string }>(
+  const { rows } = await db.query<{ n: number }>(
     `with due as (
        select id from outboxd.submission where ${mayBeEmptiedSql} and ${isOldSql} order by ended_at limit $2 for update skip locked
+     ), emptied as (
+       update outboxd.submission s set payload = null, body = null, result = null, emptied_at = clock_timestamp()
+       from due where s.id = due.id returning s.id
+     ), event as (
+       -- what replays have kept of what was sent before
+       update outboxd.submission_event e set detail = e.detail #- '{former,body}' #- '{former,payload}'
+       from emptied where e.submission_id = emptied.id and e.detail -> 'former' ?| array['body', 'payload']
      )
-     update outboxd.submission s set payload = null, body = null, result = null, emptied_at = clock_timestamp()
-     from due where s.id = due.id returning s.id`,
+     select count(*)::int as n from emptied`,
     [olderThanDays, limit],
   )
-  // A second statement, because the log's trigger allows the change only after the submission is emptied.
-  if (rows.length > 0)
-    await db.query(
-      `update outboxd.submission_event set detail = outboxd.without_contents(detail)
-       where submission_id = any($1::uuid[]) and detail is distinct from outboxd.without_contents(detail)`,
-      [rows.map(({ id }) => id)],
-    )
-  return rows.length
+  return rows[0]?.n ?? 0
 }
 
 export interface PrunableCount {

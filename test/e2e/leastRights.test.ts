@@ -157,7 +157,8 @@ test('the role can neither change nor delete an entry of the log', async () => {
   const ofErased = 'where submission_id in (select id from outboxd.submission where erased_at is not null)'
   const refusedByTrigger = [
     `update outboxd.submission_event set who = 'another'`,
-    `update outboxd.submission_event set message = null, detail = null`,
+    `update outboxd.submission_event set message = 'ordered'`,
+    `update outboxd.submission_event set detail = detail || '{"reason": "ordered"}'`,
     `update outboxd.submission_event set at = at - interval '1 day' ${ofErased}`,
     `update outboxd.submission_event set detail = '{"reason": "ordered"}' ${ofErased}`,
   ]
@@ -170,7 +171,7 @@ test('the role can neither change nor delete an entry of the log', async () => {
     'truncate outboxd.operator_act',
     'alter table outboxd.submission_event disable trigger append_only',
     'alter table outboxd.operator_act disable trigger append_only',
-    'create or replace function outboxd.refuse_change() returns trigger language plpgsql as $$ begin return new; end $$',
+    'create or replace function outboxd.refuse() returns trigger language plpgsql as $$ begin return new; end $$',
     'set session_replication_role = replica',
   ]
   expect(await refusals(runs, refusedByGrant)).toEqual(refusedByGrant.map(() => insufficientPrivilege))

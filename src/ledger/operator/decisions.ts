@@ -146,20 +146,19 @@ export function eraseRecords(
       `with due as (
          select s.id from outboxd.submission s join unnest($1::uuid[], $2::int[]) r(id, revision) using (id)
          where s.revision = r.revision and ${mayBePrunedSql} and s.erased_at is null order by s.id for update of s
+       ), erased as (
+         update outboxd.submission s set key = null, payload = null, body = null, result = null, error = null,
+           emptied_at = coalesce(emptied_at, clock_timestamp()), erased_at = clock_timestamp()
+         from due where s.id = due.id returning s.id
+       ), event as (
+         update outboxd.submission_event e set message = null, detail = null
+         from erased where e.submission_id = erased.id
        )
-       update outboxd.submission s set key = null, payload = null, body = null, result = null, error = null,
-         emptied_at = coalesce(emptied_at, clock_timestamp()), erased_at = clock_timestamp()
-       from due where s.id = due.id returning s.id`,
+       select id from erased`,
       [records.map(({ id }) => id), records.map(({ revision }) => revision)],
     )
     const ids = rows.map(({ id }) => id)
     if (ids.length === 0) return []
-    // A second statement, because the log's trigger allows this change only after the submission is erased.
-    await db.query(
-      `update outboxd.submission_event set message = null, detail = null
-       where submission_id = any($1::uuid[])`,
-      [ids],
-    )
     await logOperatorAct(db, actor, 'erase', { submissions: ids })
     return ids
   })
