@@ -28,14 +28,12 @@ create unique index skipped_row_id on outboxd.skipped_row (hashtextextended(outb
 -- document (docs/start/change-capture.md). The row here is locked first, so versions are in the order of capture. It stays when the
 -- document's records are deleted, and then has what was sent last.
 create table outboxd.document (
-  id           text   collate "C" primary key,   -- outboxd.document_id: a hash, since keys may be long, and personal
+  id           text   collate "C" primary key,   -- a hash of type and key, since keys may be long, and personal
   sent_seq     bigint,                           -- of the newest version that was sent and whose record was deleted: its place,
   sent_outbox_id text collate "C",               -- its row of the outbox,
   sent_digest  text,                             -- and its digest; null: nobody knows what was sent
   check ((sent_seq is null) = (sent_outbox_id is null) and (sent_digest is null or sent_seq is not null))
 );
-create function outboxd.document_id(type text, key text) returns text language sql immutable
-  return encode(sha256(convert_to(type, 'UTF8') || '\x00' || convert_to(key, 'UTF8')), 'hex');
 
 -- The ledger: one row a submission (docs/why/states.md draws the state machine).
 create table outboxd.submission (
@@ -358,13 +356,6 @@ create table outboxd.pause (
   check (trial is null or state = 'half_open'),
   check (not has_get_worked or state = 'half_open')
 );
-create function outboxd.note_set_at() returns trigger language plpgsql as $$
-begin
-  new.set_at := clock_timestamp();
-  return new;
-end $$;
-create trigger note_set_at before insert or update of until, trial_until on outboxd.pause
-  for each row execute function outboxd.note_set_at();
 
 -- The pauses that stand. An operator's ends by itself. The breaker's ends when its trial has worked; if only a submission is missing,
 -- it holds nothing up.

@@ -81,7 +81,7 @@ async function writeOpening(db: Database, { pause, level, forMs, ...opening }: O
      on conflict (reason) do update set state = excluded.state, cause = excluded.cause, detail = excluded.detail,
        level = excluded.level, until = excluded.until, opened_by = excluded.opened_by,
        is_of_submission = excluded.is_of_submission, is_in_doubt = excluded.is_in_doubt, doubts = excluded.doubts,
-       has_get_worked = excluded.has_get_worked, trial = null, trial_until = null,
+       has_get_worked = excluded.has_get_worked, trial = null, trial_until = null, set_at = excluded.set_at,
        since = case when p.state = 'closed' then excluded.since else p.since end`,
     [
       pause.reason,
@@ -164,7 +164,7 @@ export async function letNextRecordBeTrial(db: Database): Promise<void> {
 /** Makes a request the trial, until it is over at the latest. */
 export async function beginTrial(db: Database, requestId: string): Promise<void> {
   await db.query(
-    `update outboxd.pause set state = 'half_open', trial = r.id, trial_until = r.over_at
+    `update outboxd.pause set state = 'half_open', trial = r.id, trial_until = r.over_at, set_at = clock_timestamp()
      from outboxd.request r where reason = 'breaker' and r.id = $1`,
     [requestId],
   )
@@ -218,8 +218,8 @@ export async function lockTrialSubmission(db: Database, openedBy: string | null)
 export async function makeTrialDue({ ledger, actor: { who, account, reason } }: Operator): Promise<PauseReason | null> {
   const { rows } = await ledger.query<{ cause: PauseReason }>(
     `with shortened as (
-       update outboxd.pause set until = least(until, clock_timestamp()), trial = null, trial_until = null, doubts = 0,
-         state = 'open', has_get_worked = false, is_of_submission = false, is_in_doubt = false, level = level + 1 - level % 2
+       update outboxd.pause set until = least(until, clock_timestamp()), set_at = clock_timestamp(), trial = null,
+         trial_until = null, doubts = 0, state = 'open', has_get_worked = false, is_of_submission = false, is_in_doubt = false, level = level + 1 - level % 2
        where reason = 'breaker' and state <> 'closed' returning cause, opened_by
      ), opener as (
        update outboxd.submission s set due_at = least(s.due_at, clock_timestamp())

@@ -5,7 +5,14 @@ import { beginTransaction, type Database, type DatabasePool, inTransaction } fro
 import { committedToDiskSql } from '../postgres/sessionPool.ts'
 import { readCurrency } from './audit/currency.ts'
 import { readServedOutbox, type ServedOutbox } from './binding.ts'
-import { decideVersions, lockDocuments, lockEndedVersions, readDocuments, supersede } from './documents.ts'
+import {
+  decideVersions,
+  documentIdOf,
+  lockDocuments,
+  lockEndedVersions,
+  readDocuments,
+  supersede,
+} from './documents.ts'
 import type { LedgerHistory } from './history/history.ts'
 import { blocksKeySql, withKeysLockedThenReleased } from './keyOrder.ts'
 import { type Actor, reasonAndAccountJsonSql } from './operator/operator.ts'
@@ -232,7 +239,7 @@ export async function insertCapturedRecords(
          ends, case when ends is not null then clock_timestamp() end,
          discarded is null and error is null and (doubt is not null or $3),
          discarded is null and error is not null and (doubt is not null or "changedAfterSent"), $3 or ends is not null,
-         outboxd.document_id(type, document), digest, "changedAfterSent"
+         document, digest, "changedAfterSent"
        from record r cross join lateral (select coalesce(discarded, error, doubt) as ends) why order by ord
        on conflict (outbox_id) do nothing
        returning s.id, s.state
@@ -266,6 +273,7 @@ function stored({ fieldErrors: _, ...record }: CapturedRecord, ord: number) {
   return {
     ord,
     ...escapeNonAsciiFields(record),
+    document: documentIdOf(record),
     error: record.error === null ? null : boundText(record.error, textCharsMax.errors),
     changedAfterSent: record.changedAfterSent ?? false,
     currency: readCurrency(record.body, record.amounts ?? null),

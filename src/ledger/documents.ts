@@ -39,44 +39,31 @@ export interface KnownDocument {
 }
 
 export interface KnownDocuments {
-  /** By `documentName`. */
+  /** By id. */
   documents: ReadonlyMap<string, KnownDocument>
   /** Rows that have a record already. */
   knownRows: ReadonlySet<string>
 }
 
-const noDocuments: KnownDocuments = { documents: new Map(), knownRows: new Set() }
-
 type DocumentRow = Pick<CapturedRecord, 'outboxId' | 'type' | 'document'>
 
-const documentName = ({ type, document }: Omit<DocumentRow, 'outboxId'>): string => JSON.stringify([type, document])
+/** @returns a hash, because keys may be long, and personal; null if the row does not stand for a document */
+export const documentIdOf = ({ type, document = null }: Pick<DocumentRow, 'type' | 'document'>): string | null =>
+  document === null ? null : createHash('sha256').update(`${type}\0${document}`).digest('hex')
 
-/** The ids of the documents in $1, a list as `listOf` makes it. */
-const documentIdsSql = `array(select outboxd.document_id(type, document) from json_to_recordset($1) as r(type text, document text))`
+const documentIdsOf = (rows: readonly DocumentRow[]): string[] => [
+  ...new Set(rows.flatMap((row) => documentIdOf(row) ?? [])),
+]
 
 /** Locks the documents of these rows until the end of the transaction. */
 export async function lockDocuments(db: Database, rows: readonly DocumentRow[]): Promise<void> {
-  const list = listOf(rows)
-  if (list === null) return
+  const ids = documentIdsOf(rows)
+  if (ids.length === 0) return
   await db.query(
-    `insert into outboxd.document (id)
-     select distinct outboxd.document_id(type, document) as id from json_to_recordset($1) as r(type text, document text) order by id
-     on conflict do nothing`,
-    [list],
+    'insert into outboxd.document (id) select id from unnest($1::text[]) id order by id on conflict do nothing',
+    [ids],
   )
-  await db.query(
-    `select from outboxd.document
-     where id = any(${documentIdsSql})
-     order by id for update`,
-    [list],
-  )
-}
-
-/** Null if no row stands for a document. */
-function listOf(rows: readonly DocumentRow[]): string | null {
-  const named = rows.filter(({ document }) => (document ?? null) !== null)
-  if (named.length === 0) return null
-  return JSON.stringify(named.map(({ outboxId, type, document }) => ({ outboxId, type, document })))
+  await db.query('select from outboxd.document where id = any($1::text[]) order by id for update', [ids])
 }
 
 /**
@@ -89,36 +76,31 @@ export async function lockEndedVersions(
   db: Database,
   records: readonly DocumentRow[],
 ): Promise<{ key: string | null }[]> {
-  const list = listOf(records)
-  if (list === null) return []
+  const ids = documentIdsOf(records)
+  if (ids.length === 0) return []
   await db.query(
-    `select from outboxd.submission
-     where document = any(${documentIdsSql})
-       and state in ('failed', 'rejected') order by id for update`,
-    [list],
+    `select from outboxd.submission where document = any($1::text[]) and state in ('failed', 'rejected')
+     order by id for update`,
+    [ids],
   )
   const { rows } = await db.query<{ key: string | null }>(
     `select distinct key from outboxd.submission
-     where document = any(${documentIdsSql})
-       and state in ('queued', 'failed', 'rejected')`,
-    [list],
+     where document = any($1::text[]) and state in ('queued', 'failed', 'rejected')`,
+    [ids],
   )
   return rows
 }
 
 /** Locks the versions that wait. The caller has locked their keys. */
 export async function readDocuments(db: Database, records: readonly DocumentRow[]): Promise<KnownDocuments> {
-  const list = listOf(records)
-  if (list === null) return noDocuments
+  const ids = documentIdsOf(records)
+  if (ids.length === 0) return { documents: new Map(), knownRows: new Set() }
   await db.query(
-    `select from outboxd.submission
-     where document = any(${documentIdsSql})
-       and state = 'queued' order by id for update`,
-    [list],
+    `select from outboxd.submission where document = any($1::text[]) and state = 'queued' order by id for update`,
+    [ids],
   )
-  const { rows } = await db.query<DocumentRow & KnownDocument & { isKnown: boolean }>(
-    `select r."outboxId", r.type, r.document,
-       exists (select from outboxd.submission t where t.outbox_id = r."outboxId") as "isKnown",
+  const { rows } = await db.query<KnownDocument & { id: string }>(
+    `select d.id,
        (select json_build_object('outboxId', sent.outbox_id, 'digest', sent.request_digest) from (
           (select s.outbox_id, s.request_digest, s.seq from outboxd.submission s
            where s.document = d.id and s.was_sent order by s.seq desc limit 1)
@@ -128,13 +110,16 @@ export async function readDocuments(db: Database, records: readonly DocumentRow[
           'digest', s.request_digest, 'changedAfterSent', s.changed_after_sent) order by s.seq desc), '[]')
         from outboxd.submission s
         where s.document = d.id and s.state in ('queued', 'failed', 'rejected') and not s.was_sent) as unsent
-     from json_to_recordset($1) as r("outboxId" text, type text, document text)
-       join outboxd.document d on d.id = outboxd.document_id(r.type, r.document)`,
-    [list],
+     from outboxd.document d where d.id = any($1::text[])`,
+    [ids],
+  )
+  const known = await db.query<{ outboxId: string }>(
+    'select outbox_id as "outboxId" from outboxd.submission where outbox_id = any($1::text[])',
+    [records.map(({ outboxId }) => outboxId)],
   )
   return {
-    documents: new Map(rows.map(({ sent, unsent, ...row }) => [documentName(row), { sent, unsent }])),
-    knownRows: new Set(rows.flatMap(({ outboxId, isKnown }) => (isKnown ? [outboxId] : []))),
+    documents: new Map(rows.map(({ id, ...document }) => [id, document])),
+    knownRows: new Set(known.rows.map(({ outboxId }) => outboxId)),
   }
 }
 
@@ -201,15 +186,15 @@ export function decideVersions(
   const firsts = new Map<string, { outboxId: string; dropped: string | null }>()
   const superseded: { id: string; by: string }[] = []
   const decided = records.map((record): CapturedRecord => {
-    const name = documentName(record)
-    const known = documents.get(name)
-    if (known === undefined || knownRows.has(record.outboxId)) return record
-    const first = firsts.get(name)
+    const id = documentIdOf(record)
+    const known = id === null ? undefined : documents.get(id)
+    if (id === null || known === undefined || knownRows.has(record.outboxId)) return record
+    const first = firsts.get(id)
     if (first !== undefined) return dropped(record, first.dropped ?? `unchanged since outbox:${first.outboxId}`)
     const digest = computeVersionDigest(record)
     const { kind, why, supersedes } = decideVersion(known, { digest, noRecord: record.discarded ?? null }, changes)
-    superseded.push(...supersedes.map(({ id }) => ({ id, by: record.outboxId })))
-    firsts.set(name, { outboxId: record.outboxId, dropped: kind === 'drop' ? why : null })
+    superseded.push(...supersedes.map((version) => ({ id: version.id, by: record.outboxId })))
+    firsts.set(id, { outboxId: record.outboxId, dropped: kind === 'drop' ? why : null })
     switch (kind) {
       case 'send':
         return { ...record, digest }

@@ -18,7 +18,7 @@ export async function raiseOperatorPause({ ledger, actor }: Operator, durationMs
     `with pause as (
        insert into outboxd.pause (reason, until, detail)
        values ('operator', clock_timestamp() + $2::float8 * interval '1 ms', $1)
-       on conflict (reason) do update set since = excluded.since, until = excluded.until, detail = excluded.detail
+       on conflict (reason) do update set since = excluded.since, until = excluded.until, detail = excluded.detail, set_at = excluded.set_at
        returning since, until
      )
      insert into outboxd.operator_act (at, act, who, account, reason, until)

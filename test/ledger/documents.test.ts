@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { computeRequestDigest, decideVersion, decideVersions, type KnownDocument } from '../../src/ledger/documents.ts'
+import {
+  computeRequestDigest,
+  decideVersion,
+  decideVersions,
+  documentIdOf,
+  type KnownDocument,
+} from '../../src/ledger/documents.ts'
 import type { CapturedRecord } from '../../src/model/outbox.ts'
 import { record } from '../support/record.ts'
 
@@ -130,7 +136,7 @@ describe('decideVersion', () => {
 describe('decideVersions', () => {
   const row = (outboxId: string, given: Partial<CapturedRecord> = {}) =>
     record({ outboxId, type: 'order', document: '5', body: '{}', ...given })
-  const documents = new Map([['["order","5"]', { sent: null, unsent: [] }]])
+  const documents = new Map([[documentIdOf({ type: 'order', document: '5' }) ?? '', { sent: null, unsent: [] }]])
 
   test('of the rows of a document in a batch, the first is its version', () => {
     const rows = [row('1'), row('2'), row('3', { document: null })]

@@ -77,7 +77,9 @@ describe('records', () => {
 
   test('the database refuses to delete a live record or an event by hand', async () => {
     await ended({ state: 'uncertain', errorCode: null, error: 'nobody knows' }, 100)
-    await expect(ledger.pool.query('delete from outboxd.submission')).rejects.toThrow('only records that are completed or discarded')
+    await expect(ledger.pool.query('delete from outboxd.submission')).rejects.toThrow(
+      'only records that are completed or discarded',
+    )
     await ended(completed(), 100)
     await expect(ledger.pool.query('delete from outboxd.submission_event')).rejects.toThrow('append-only')
   })
@@ -100,7 +102,9 @@ describe('contents', () => {
     ])
     expect(rows).toEqual([{ detail: { former: { code: 'E1' } } }])
     expect(await pruneAll(ledger.pool, { days: 90, payloadDays: 30 })).toMatchObject({ emptied: 0 })
-    await expect(ledger.pool.query(`update outboxd.submission_event set detail = '{"former":{"code":"E2"}}'`)).rejects.toThrow('append-only')
+    await expect(
+      ledger.pool.query(`update outboxd.submission_event set detail = '{"former":{"code":"E2"}}'`),
+    ).rejects.toThrow('append-only')
   })
 
   test('stay if an operator named the transaction, because that can be taken back and the record sent again', async () => {
