@@ -67,6 +67,7 @@ create table outboxd.submission (
   repeated_after_401 boolean     not null default false,
 
   transaction_id     text collate "C",
+  probing            boolean     not null default false,  -- sending: its id is asked for, since no answer came
   accepted_at        timestamptz,
   polls              integer     not null default 0,
   fruitless          integer     not null default 0,      -- polls in a row without a usable answer
@@ -116,12 +117,11 @@ create table outboxd.submission (
   check (state not in ('queued', 'sending', 'accepted') or body is not null),
   check (not held or state = 'queued'),
   check ((state = 'queued') = (due_at is not null)),
-  check ((state = 'sending') = (claim_id is not null and instance_id is not null)),
-  check (foreign_status is null or state in ('accepted', 'uncertain')),
+  check ((state = 'sending' and not probing) = (claim_id is not null and instance_id is not null)),
+  check (not probing or state = 'sending'),
+  check (foreign_status is null or state in ('accepted', 'sending')),
   check (state <> 'accepted' or (transaction_id is not null and accepted_at is not null)),
-  -- While the service is asked for it, an uncertain record has not ended.
-  check (case state when 'uncertain' then ended_at is not null or transaction_id is not null
-    else (state in ('completed', 'failed', 'rejected', 'discarded')) = (ended_at is not null) end),
+  check ((state in ('completed', 'failed', 'rejected', 'uncertain', 'discarded')) = (ended_at is not null)),
   check (not may_have_arrived or state in ('failed', 'rejected', 'discarded')),
   check (not changed_after_sent or (state = 'rejected' and may_have_arrived)),
   check (not id_by_person or transaction_id is not null),

@@ -11,7 +11,7 @@ const done = { doneMs: 900, errorCode: null, error: 'no' }
 const legal: Change[] = [
   { state: 'queued', dueInMs: 0 },
   { state: 'queued', dueInMs: 0, errorCode: 'E003', error: 'its transaction failed' },
-  { state: 'uncertain', transactionId: 'own', ...poll },
+  { state: 'sending', transactionId: 'own', ...poll },
   { state: 'accepted', transactionId: 'tx', ...poll },
   { state: 'completed', doneMs: null, result: null },
   { state: 'failed', ...done, mayHaveArrived: true },
@@ -26,8 +26,8 @@ const illegal = [
   { state: 'accepted', ...poll } satisfies Change,
   // @ts-expect-error accepted under no id
   { state: 'accepted', transactionId: null, ...poll } satisfies Change,
-  // @ts-expect-error asked for without a poll
-  { state: 'uncertain', transactionId: 'own' } satisfies Change,
+  // @ts-expect-error probing without a poll
+  { state: 'sending', transactionId: 'own' } satisfies Change,
   // @ts-expect-error queued, and never due
   { state: 'queued' } satisfies Change,
   // @ts-expect-error queued with a poll
@@ -47,6 +47,6 @@ const illegal = [
 ]
 
 test('the types allow a step to each state, and refuse twelve illegal steps', () => {
-  expect(new Set(legal.map(({ state }) => state)).size).toBe(6)
+  expect(new Set(legal.map(({ state }) => state)).size).toBe(7)
   expect(illegal).toHaveLength(12)
 })

@@ -100,7 +100,7 @@ function statusJson(report: StatusReport) {
     well: first.isWell,
     headlines: report.diagnoses.map(({ message }) => message),
     submissions: Object.fromEntries(states.map((state) => [state, report.submissions[state]])),
-    asked: report.asked,
+    probing: report.probing,
     outboxWaiting: outbox.kind === 'read' ? outbox.outbox.waiting : null,
     outboxProblem: outbox.kind === 'unreadable' ? outbox.problem : null,
     outboxLockedBy: outbox.kind === 'locked' ? outbox.by.map(lockingSession) : [],

@@ -105,7 +105,6 @@ export function toMetricsSnapshot(ledger: LedgerSnapshot, outbox: OutboxBacklog 
   const unsent = [ledger.oldestUnsentMs, outbox?.oldestMs ?? null].filter((ms) => ms !== null)
   return {
     ...ledger,
-    submissions: { ...ledger.submissions, accepted: ledger.submissions.accepted + ledger.asked },
     pauses: ledger.pauses.map(({ reason }) => reason),
     outboxWaiting: outbox?.waiting ?? 0,
     oldestUnsentMs: unsent.length > 0 ? Math.min(...unsent) : null,

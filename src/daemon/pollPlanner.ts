@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { type PollQueue, readPlannedPolls } from '../ledger/queue.ts'
 import { type ProcessingTime, readProcessingTimes } from '../ledger/snapshot.ts'
 import type { PollLoad, RequestDemand, WrittenStep } from '../model/dispatch.ts'
-import type { MovedPoll, PlannedPoll } from '../model/submission.ts'
+import { endStates, type MovedPoll, type PlannedPoll } from '../model/submission.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { makePerResource, type Resource } from '../resources.ts'
 import type { LoopPart } from './loop.ts'
@@ -116,8 +116,9 @@ export class PollPlanUpdates implements LoopPart {
     this.#onMoved = onMoved
   }
 
-  onWritten(written: readonly Pick<WrittenStep, 'endState' | 'polls'>[]): void {
-    if (written.some(({ endState, polls }) => polls > 0 && endState !== null)) this.#haveTransactionsEnded = true
+  onWritten(written: readonly Pick<WrittenStep, 'state' | 'polls'>[]): void {
+    if (written.some(({ state, polls }) => polls > 0 && endStates.some((end) => end === state)))
+      this.#haveTransactionsEnded = true
   }
 
   async runOnce(): Promise<number> {

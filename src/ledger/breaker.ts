@@ -118,7 +118,7 @@ async function readOpenerHistory(db: Database, submissionId: string): Promise<Op
     `select s.opened_times as "openedTimes", s.opened_times > 0 and exists (
        select from outboxd.submission_event e where e.id > s.opened_event and e.submission_id <> s.id
          and e.from_state = 'sending' and e.to_state in ('accepted', 'completed')
-         and e.actor = 'outboxd'
+         and e.actor = 'outboxd' and e.cause <> 'had_arrived'
      ) as "othersGotThrough"
      from outboxd.submission s where s.id = $1`,
     [submissionId],

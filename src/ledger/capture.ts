@@ -181,7 +181,7 @@ async function readStanding(client: Database, ownSettings: Settings | null): Pro
   const { rows } = await client.query<Standing>(
     `with line as (
        select held.key, held.length, held."isOfDocuments", (
-         select s.ended_at is not null from outboxd.submission s
+         select s.state not in ('queued', 'sending') from outboxd.submission s
          where s.key = held.key and ${blocksKeySql('s')} order by s.seq limit 1
        ) as stuck
        from (

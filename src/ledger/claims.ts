@@ -223,7 +223,7 @@ export class Claims {
     if (submissionIds.length === 0) return []
     const { rows } = await db.query<Submission>(
       `select ${submissionColumnsSql} from outboxd.submission s
-       where id = any($1::uuid[]) and state in ('accepted', 'uncertain') and ended_at is null`,
+       where id = any($1::uuid[]) and (state = 'accepted' or state = 'sending' and probing)`,
       [submissionIds],
     )
     const polled = new Set(rows.map(({ id }) => id))

@@ -283,8 +283,10 @@ export async function supersedeOlderVersions<T extends Transition>(
   })
 }
 
-const isEndingOrSubmittedAgain = ({ change, poll }: Transition): boolean =>
-  change.state === 'failed' || change.state === 'rejected' || (change.state === 'queued' && poll !== null)
+const isEndingOrSubmittedAgain = ({ submission, change }: Transition): boolean =>
+  change.state === 'failed' ||
+  change.state === 'rejected' ||
+  (change.state === 'queued' && (submission.state === 'accepted' || submission.probing))
 
 function toSuperseded<T extends Transition>(transition: T, by: string): T {
   const { submission, change, message } = transition
@@ -300,7 +302,7 @@ function toSuperseded<T extends Transition>(transition: T, by: string): T {
       ...(polls !== undefined && { polls }),
       ...(openedTimes !== undefined && { openedTimes }),
       // The service does not know the id that it was asked for.
-      ...(submission.state === 'uncertain' && { transactionId: null }),
+      ...(submission.probing && { transactionId: null }),
     },
     cause: 'superseded',
     message: error,

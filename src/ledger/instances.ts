@@ -83,7 +83,7 @@ export async function writeHeartbeat(
      select beat.beats::float8 as beats,
        beat.lived > $4 * interval '1 ms' and (exists (
          select from outboxd.submission s
-         where s.state = 'sending' and s.instance_id <> $1 and not exists (
+         where s.state = 'sending' and not s.probing and s.instance_id <> $1 and not exists (
            select from outboxd.instance other where other.id = s.instance_id and ${isInstanceAliveSql('other')}
          )
        ) or exists (
@@ -131,7 +131,7 @@ export async function noteInstanceStopped(db: Database, instanceId: string): Pro
 export async function readOrphanedSubmissions(db: Database, instanceId: string): Promise<Submission[]> {
   const { rows } = await db.query<Submission>(
     `select ${submissionColumnsSql} from outboxd.submission s
-     where s.state = 'sending' and s.instance_id <> $1 and exists (
+     where s.state = 'sending' and not s.probing and s.instance_id <> $1 and exists (
        select from outboxd.instance me
        where me.id = $1 and me.beat_at - me.unbroken_since > $2 * interval '1 ms' and ${isInstanceAliveSql('me')}
      ) and not exists (
@@ -154,7 +154,7 @@ export async function readOwnOrphanedSubmissions(
 ): Promise<Submission[]> {
   const { rows } = await db.query<Submission>(
     `select ${submissionColumnsSql} from outboxd.submission s
-     where s.state = 'sending' and s.instance_id = $1 limit 1000`,
+     where s.state = 'sending' and not s.probing and s.instance_id = $1 limit 1000`,
     [instanceId],
   )
   return rows.filter((each) => !isClaimHeld(each))

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { boundText, escapeNonAscii, textCharsMax } from '../boundText.ts'
 import type { PauseBackoff } from '../model/breaker.ts'
 import type { OutcomeBatch, WrittenStep } from '../model/dispatch.ts'
-import { endsRecord, type Transition } from '../model/submission.ts'
+import { endStates, type Transition } from '../model/submission.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { applyAnswers, lastEventIdSql, moveOpenersBehind } from './breaker.ts'
 import { beginClaimSql, countRequestsOfOtherClient, endAnsweredRequests, endUnsentRequests } from './budget.ts'
@@ -164,10 +164,12 @@ export async function writeTransitions(
          state = t.state, revision = s.revision + 1, claim_id = null, instance_id = null,
          due_at = clock_timestamp() + t."dueInMs" * interval '1 ms',
          ${assignColumnsSql('t')},
+         -- still on the wire: asks whether it arrived
+         probing = t.state = 'sending',
          accepted_at = case when t.state = 'queued' then null
                             when t.state in ('accepted', 'completed')
-                              -- the service has had an uncertain record since it was sent
-                              then coalesce(s.accepted_at, case when s.state = 'uncertain' then s.sent_at end, clock_timestamp())
+                              -- the service has had a probed record since it was sent
+                              then coalesce(s.accepted_at, case when s.probing then s.sent_at end, clock_timestamp())
                             else s.accepted_at end,
          opened_times = coalesce(t."openedTimes", s.opened_times),
          opened_event = case when t."openedTimes" > 0 then ${lastEventIdSql} else s.opened_event end,
@@ -178,7 +180,7 @@ export async function writeTransitions(
        from step t
        where s.id = t.id and s.state = t."fromState" and s.revision = t.revision
          and s.claim_id is not distinct from t."claimId"
-       returning s.id, s.type, s.state, s.ended_at, s.attempt, s.polls, s.fruitless, t."fromState", t.cause, t.message, t."errorCode", t.error, t."transactionId",
+       returning s.id, s.type, s.state, s.attempt, s.polls, s.fruitless, t."fromState", t.cause, t.message, t."errorCode", t.error, t."transactionId",
          extract(epoch from clock_timestamp() - s.recorded_at)::float8 * 1000 as lifetime_ms
      ), event as (
        -- Leaves out polls that found no change, so that the log stays readable.
@@ -187,13 +189,14 @@ export async function writeTransitions(
          nullif(jsonb_strip_nulls(jsonb_build_object('transactionId', "transactionId", 'code', "errorCode", 'error', error)), '{}')
        from written where not ("fromState" = state and (cause = 'pending' or fruitless > 1))
      )
-     select id as "submissionId", type, case when ended_at is not null then state end as "endState", lifetime_ms as "lifetimeMs", polls from written`,
+     select id as "submissionId", type, state, lifetime_ms as "lifetimeMs", polls from written`,
     [JSON.stringify(transitions.map(toStep)), who],
   )
   return rows
 }
 
 function toStep({ submission, change, cause, message }: WritableTransition) {
+  const { state } = change
   return {
     // Columns that a change leaves out keep the values that were read, because the fence guarantees these values.
     ...Object.fromEntries(columnsKeptAcrossSteps.map((name) => [name, submission[name]])),
@@ -204,8 +207,8 @@ function toStep({ submission, change, cause, message }: WritableTransition) {
     fromState: submission.state,
     revision: submission.revision,
     claimId: submission.claimId,
-    ended: endsRecord(change),
-    report: change.state !== submission.state,
+    ended: endStates.some((end) => end === state),
+    report: state !== submission.state,
   }
 }
 

@@ -130,7 +130,7 @@ export class PollQueue {
   async makeDue(db: Database, submissionIds: readonly string[]): Promise<number> {
     // All are locked, because a record that is not polled yet may just be accepted: its poll must not be removed.
     const { rows } = await db.query<{ submissionId: string; isPolled: boolean }>(
-      `select id as "submissionId", state in ('accepted', 'uncertain') and ended_at is null as "isPolled"
+      `select id as "submissionId", state = 'accepted' or state = 'sending' and probing as "isPolled"
        from outboxd.submission where id = any($1::uuid[]) order by id for no key update`,
       [submissionIds],
     )
@@ -220,7 +220,7 @@ const insertedAtOnceMax = 5_000
 async function readPolledWithoutPoll(db: Database, among: readonly string[] | null): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `select s.id from outboxd.submission s
-     where s.ended_at is null and s.state in ('accepted', 'uncertain')
+     where s.ended_at is null and (s.state = 'accepted' or s.state = 'sending' and s.probing)
        and ($1::uuid[] is null or s.id = any($1)) and not exists (
          select from outboxd.poll p where p.submission_id = s.id and (not p.is_under_way or exists (
            select from outboxd.request r where r.submission_id = s.id and r.claim_id is not null

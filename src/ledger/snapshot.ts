@@ -11,10 +11,9 @@ import { blocksKeySql } from './keyOrder.ts'
 export interface LedgerSnapshot {
   /** The database's clock. */
   nowMs: number
-  /** Leaves out the uncertain ones that the service is asked for. */
   submissions: Record<State, number>
-  /** Uncertain records that the service is asked for. */
-  asked: number
+  /** Records in `sending` for which the service is asked whether they arrived. */
+  probing: number
   /** The creation time of the oldest captured record that is not sent yet. */
   oldestUnsentMs: number | null
   /** The time when the service got the oldest record that is polled. */
@@ -59,10 +58,10 @@ export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> 
        (select coalesce(json_object_agg(state, n), '{}') from
           (select state, sum(delta) as n from outboxd.state_delta group by state) counted) as counts,
        (select extract(epoch from min(recorded_at))::float8 * 1000 from outboxd.submission
-          where state in ('queued', 'sending')) as "oldestUnsentMs",
-       (select count(*)::int from outboxd.submission where state = 'uncertain' and ended_at is null) as asked,
+          where state in ('queued', 'sending') and not probing) as "oldestUnsentMs",
+       (select count(*)::int from outboxd.submission where state = 'sending' and probing) as probing,
        (select extract(epoch from min(coalesce(accepted_at, sent_at)))::float8 * 1000 from outboxd.submission
-          where ended_at is null and state in ('accepted', 'uncertain')) as "oldestAcceptedMs",
+          where ended_at is null and (state = 'accepted' or state = 'sending' and probing)) as "oldestAcceptedMs",
        (select count(*)::int from outboxd.submission where changed_after_sent) as "changedAfterSent",
        (select extract(epoch from min(ended_at))::float8 * 1000 from outboxd.submission
           where state in ('failed', 'rejected')) as "oldestForPersonMs",
@@ -96,7 +95,6 @@ export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> 
     State,
     number
   >
-  submissions.uncertain -= rest.asked
   return { ...rest, submissions }
 }
 
@@ -224,7 +222,7 @@ export async function readDaemonActivity(db: Database): Promise<DaemonActivity> 
           ) last order by last.ended_at desc limit $1) last) as "pollsPerRecord",
        (select coalesce(sum(n), 0)::int from (
           select key, min(seq) as seq from outboxd.submission s
-          where key is not null and ended_at is not null and ${blocksKeySql('s')} group by key
+          where key is not null and state not in ('queued', 'sending') and ${blocksKeySql('s')} group by key
         ) stop, lateral (
           select count(*) as n from outboxd.submission s
           where s.key = stop.key and s.seq > stop.seq and s.state = 'queued' and s.held

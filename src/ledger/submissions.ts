@@ -30,7 +30,7 @@ export const submissionColumnsSql = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.tracked, s.sends_own_id as "sendsOwnId",
   extract(epoch from s.recorded_at)::float8 * 1000 as "recordedMs", s.state, s.revision, s.attempt, s.claim_id as "claimId",
   ${selectColumnsSql('s', columnsKeptAcrossSteps)},
-  s.id_by_person as "idByPerson",
+  s.id_by_person as "idByPerson", s.probing,
   coalesce(extract(epoch from clock_timestamp() - coalesce(s.accepted_at, s.sent_at)), 0)::float8 * 1000 as "ageMs",
   extract(epoch from clock_timestamp() - s.unknown_since)::float8 * 1000 as "unknownForMs"`
 

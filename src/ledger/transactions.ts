@@ -65,9 +65,9 @@ export async function readOtherTransactionHolder(
 
 /** Returns the id that the service has just given; null if the step brings no id. */
 export function findNewTransaction({ submission, change }: Transition): TransactionRef | null {
-  // An uncertain record is asked for by its own id, or by one from Location.
-  const isOwn = change.state === 'uncertain' && change.transactionId === submission.id
-  const isGiven = submission.state === 'sending' && !isOwn
+  // A probe asks for the submission's own id, or for an id from Location.
+  const isOwn = change.state === 'sending' && change.transactionId === submission.id
+  const isGiven = submission.state === 'sending' && !submission.probing && !isOwn
   return isGiven && change.transactionId ? { resource: submission.resource, transactionId: change.transactionId } : null
 }
 
@@ -100,28 +100,27 @@ function duplicate<T extends Transition>(transition: T, ownersOutboxId: string):
 
 /**
  * Finds up to two problems. Subject '' is for records that were accepted more than `stuckAfterMs` ago and have not
- * ended, subject 'uncertain' for records that were sent as long ago and may not have arrived.
+ * ended, subject 'sending' for records that were sent as long ago and may not have arrived.
  */
 export async function findStuckSubmissionProblems(
   db: Database,
   stuckAfterMs: number,
 ): Promise<Omit<RaisedProblem, 'kind'>[]> {
-  const { rows } = await db.query<{ state: 'accepted' | 'uncertain'; count: number; oldest: string; since: string }>(
-    `select state, count(*)::int as count, (array_agg(outbox_id order by at))[1] as oldest,
+  const { rows } = await db.query<{ probing: boolean; count: number; oldest: string; since: string }>(
+    `select probing, count(*)::int as count, (array_agg(outbox_id order by at))[1] as oldest,
        to_char(min(at) at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS"Z"') as since
      from outboxd.submission, lateral (select coalesce(accepted_at, sent_at) as at) asked
-     where ended_at is null and state in ('accepted', 'uncertain') and at < clock_timestamp() - $1 * interval '1 ms'
-     group by state order by state`,
+     where ended_at is null and (state = 'accepted' or probing) and at < clock_timestamp() - $1 * interval '1 ms'
+     group by probing order by probing`,
     [stuckAfterMs],
   )
-  return rows.map(({ state, count, oldest, since }) => {
+  return rows.map(({ probing, count, oldest, since }) => {
     const records = count === 1 ? 'record' : 'records'
-    const what =
-      state === 'accepted'
-        ? `the service has not ended ${count} accepted ${records}`
-        : `the service has not said what became of ${count} ${records} sent to it`
+    const what = probing
+      ? `the service has not said what became of ${count} ${records} sent to it`
+      : `the service has not ended ${count} accepted ${records}`
     const detail = `${what}, the oldest outbox:${oldest} since ${since}`
-    return { subject: state === 'accepted' ? '' : state, detail, retryInMs: null }
+    return { subject: probing ? 'sending' : '', detail, retryInMs: null }
   })
 }
 

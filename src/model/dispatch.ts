@@ -1,6 +1,6 @@
 import type { Resource } from '../resources.ts'
 import type { Breach, PauseReason, PauseToRaise } from './service.ts'
-import type { EndState, PollClaim, Submission, Transition } from './submission.ts'
+import type { PollClaim, State, Submission, Transition } from './submission.ts'
 
 /** What a request is made for. A question is a GET that is no poll: a trial of the breaker, or a request of a command. */
 export type RequestPurpose = 'submission' | 'poll' | 'token' | 'question'
@@ -136,8 +136,7 @@ export interface ClaimedRequest {
 export interface WrittenStep {
   submissionId: string
   type: string
-  /** Null if the record has not ended. */
-  endState: EndState | null
+  state: State
   lifetimeMs: number
   polls: number
   breach: Breach | null

@@ -55,7 +55,7 @@ interface Column {
 export const submissionColumns = {
   idempotencyKey: { holds: 'uuid', lasts: 'submission' },
   inDoubt: { holds: 'flag', lasts: 'submission' },
-  /** While the record is uncertain and asked for, the id in its body or in Location. */
+  /** While probing, this is the id in the record's body or in Location. */
   transactionId: { holds: 'text', lasts: 'submission' },
   serverErrors: { holds: 'count', lasts: 'start' },
   renewedKeys: { holds: 'count', lasts: 'start' },
@@ -109,7 +109,8 @@ export interface Submission extends KeptColumnValues {
   claimId: string | null
   /** True if an operator gave the transaction id. */
   idByPerson: boolean
-  /** Time since acceptance, or since the record was sent, by the database's clock. */
+  probing: boolean
+  /** Time since acceptance, or since probing began, by the database's clock. */
   ageMs: number
   /** Time since the service first said that it does not know the transaction. */
   unknownForMs: number | null
@@ -123,7 +124,7 @@ export type ServerErrorPolicy = 'retry' | 'hold'
  * The columns that a step writes: one member for each state, as the ledger's CHECKs require. Besides an operator, only a
  * newer version of a document discards a record.
  */
-export type Change = Queued | Resubmitted | Polled | Completed | Failed | Rejected | Uncertain | Superseded
+export type Change = Queued | Resubmitted | Probing | Accepted | Completed | Failed | Rejected | Uncertain | Superseded
 
 /** Omitted values stay. */
 interface Progress extends Partial<KeptColumnValues> {
@@ -141,14 +142,21 @@ interface Resubmitted extends Queued, Pick<StepColumnValues, 'errorCode'> {
   error: string
 }
 
-/** The service is asked for the transaction. If uncertain, for the id in the record's body or in Location. */
-export interface Polled extends Progress, Partial<Pick<StepColumnValues, 'foreignStatus'>> {
-  state: 'accepted' | 'uncertain'
+interface Asked extends Progress, Partial<Pick<StepColumnValues, 'foreignStatus'>> {
   transactionId: string
   pollInMs: number
   /** True if polls of the transaction get only a small share of the requests. */
   polledRarely: boolean
   unknown: boolean
+}
+
+/** The service is asked for the id in the record's body or in Location. */
+interface Probing extends Asked {
+  state: 'sending'
+}
+
+interface Accepted extends Asked {
+  state: 'accepted'
 }
 
 interface Completed extends Progress, Pick<StepColumnValues, 'doneMs' | 'result'> {
@@ -165,7 +173,6 @@ interface Rejected extends Progress, Pick<StepColumnValues, 'errorCode' | 'mayHa
   error: string
 }
 
-/** It may have arrived, and waits for a person. */
 interface Uncertain extends Progress, Pick<StepColumnValues, 'doneMs' | 'errorCode'> {
   state: 'uncertain'
   error: string
@@ -175,10 +182,6 @@ interface Superseded extends Progress, Pick<StepColumnValues, 'errorCode' | 'may
   state: 'discarded'
   error: string
 }
-
-/** False for a record that the service is asked for, although it is uncertain. */
-export const endsRecord = (change: Change): change is Change & { state: EndState } =>
-  !('pollInMs' in change) && endStates.some((state) => state === change.state)
 
 export interface SubmissionStep {
   change: Change

@@ -27,7 +27,6 @@ export type LoopName = (typeof loopNames)[number]
  */
 export interface MetricsSnapshot {
   nowMs: number
-  /** Uncertain records that the service is asked for count as accepted. */
   submissions: Record<State, number>
   changedAfterSent: number
   outboxWaiting: number
@@ -142,7 +141,7 @@ export const metricRows = {
   submissions: {
     kind: 'shown',
     name: 'outboxd_submissions',
-    help: 'Submissions in the ledger. Uncertain ones that outboxd asks the service about count as accepted.',
+    help: 'Submissions in the ledger.',
     labels: { state: states },
     of: (snapshot) => snapshot.submissions,
   },

@@ -2,7 +2,7 @@ import type { Contract } from '../config.ts'
 import type { ClaimedSubmission, WrittenStep } from '../model/dispatch.ts'
 import type { CapturedRecord, ReportResult } from '../model/outbox.ts'
 import { type Answer, type Breach, isSuccessStatus, type Outcome } from '../model/service.ts'
-import { type AttemptResult, type EndState, endsRecord, type Submission } from '../model/submission.ts'
+import { type AttemptResult, type EndState, endStates, type State, type Submission } from '../model/submission.ts'
 import { type Endpoint, type ResourceEndpoint, serviceResources } from '../resources.ts'
 import type { Log, LogFields } from './log.ts'
 import { countedErrorCodes } from './metricRows.ts'
@@ -30,6 +30,7 @@ export interface TelemetryDeps {
 }
 
 const serviceCodes: readonly string[] = countedErrorCodes.filter((code) => code !== 'other')
+const isEnd = (state: State): state is EndState => endStates.some((end) => end === state)
 
 export type Telemetry = ReturnType<typeof createTelemetry>
 
@@ -100,17 +101,17 @@ export function createTelemetry({ log, metrics, outcomeOf, contract, tracing }: 
       }
       if (answer) tracing?.answered(submission, endpoint, answer, fields)
       if (state === submission.state && !step.pause) return
-      const level = endsRecord(step.change) && state !== 'completed' ? 'warn' : 'info'
+      const level = isEnd(state) && state !== 'completed' ? 'warn' : 'info'
       log[level](submission.state === 'sending' ? 'submitted' : 'tracked', fields)
     },
     outcomesWritten({ written, heldBack }: { written: readonly WrittenStep[]; heldBack: number }) {
-      for (const { submissionId, type, endState, lifetimeMs, polls, breach } of written) {
+      for (const { submissionId, type, state, lifetimeMs, polls, breach } of written) {
         if (breach) {
           countBreach(breach)
-          log.warn('service gave a transaction id that belongs to another record', { submissionId, state: endState })
+          log.warn('service gave a transaction id that belongs to another record', { submissionId, state })
         }
-        if (endState === null) continue
-        finished(endState, lifetimeMs, type)
+        if (!isEnd(state)) continue
+        finished(state, lifetimeMs, type)
         if (polls > 0) metrics.pollsPerTransaction.observe(polls)
       }
       if (heldBack > 0) {
@@ -149,8 +150,8 @@ export function createTelemetry({ log, metrics, outcomeOf, contract, tracing }: 
 }
 
 /** Where the next request of a record goes. */
-export function endpointOf({ state, resource }: Submission): ResourceEndpoint {
-  return serviceResources[resource][state === 'sending' ? 'submit' : 'ask']
+export function endpointOf({ state, probing, resource }: Submission): ResourceEndpoint {
+  return serviceResources[resource][state === 'accepted' || probing ? 'ask' : 'submit']
 }
 
 export function findContractBreaches(contract: Contract | null, endpoint: Endpoint, answer: Answer): Breach[] {

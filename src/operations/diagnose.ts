@@ -221,7 +221,7 @@ function late(status: CombinedStatus): string | null {
   if (oldestMs !== null && nowMs - oldestMs > lateMs)
     return `The oldest record has waited for ${formatDuration(nowMs - oldestMs)}${readOutbox(status).oldestMs === oldestMs ? ', as a row of the outbox that is not captured yet. `outboxd check` says whether something prevents that.' : '. `outboxd list --state queued` shows it.'}`
   if (oldestAcceptedMs === null || nowMs - oldestAcceptedMs <= lateMs) return null
-  return `The service has not said for ${formatDuration(nowMs - oldestAcceptedMs)} what became of a record. \`outboxd list --state accepted,uncertain\` shows it.`
+  return `The service has not said for ${formatDuration(nowMs - oldestAcceptedMs)} what became of a record. \`outboxd list --state sending,accepted\` shows it.`
 }
 
 function notTaken(status: CombinedStatus): string | null {
@@ -249,19 +249,20 @@ function leftBehind({ outbox }: CombinedStatus): string | null {
 }
 
 function allIsWell(status: CombinedStatus): string {
-  const { submissions, asked } = status
+  const { submissions, probing } = status
   const left = readOutbox(status).waiting + submissions.queued
+  const onTheWire = submissions.sending - probing
   const tracked = submissions.accepted
   const behind = leftBehind(status)
-  if (left + submissions.sending + tracked + asked === 0)
+  if (left + submissions.sending + tracked === 0)
     return behind === null
       ? 'All is well: everything is sent.'
       : `All is well: everything from the start position on is sent; ${behind}.`
   const parts = [
     left > 0 ? `${pluralize(left, 'record')} to send` : null,
-    submissions.sending > 0 ? `${submissions.sending} on the wire` : null,
+    onTheWire > 0 ? `${onTheWire} on the wire` : null,
     tracked > 0 ? `${tracked} being processed by the service` : null,
-    asked > 0 ? `${asked} uncertain (outboxd asks the service)` : null,
+    probing > 0 ? `${probing} uncertain (outboxd asks the service)` : null,
   ].filter((part) => part !== null)
   return `All is well: ${parts.join(', ')}${behind === null ? '' : `; ${behind}`}.`
 }

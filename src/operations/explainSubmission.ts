@@ -27,8 +27,8 @@ export function explainSubmission(detail: SubmissionDetail): Explanation {
   return { why, adviceText: lines.join('\n'), advice }
 }
 
-function noDaemon({ endedMs, reportDue, daemonLives }: SubmissionDetail): Advice[] {
-  const needsDaemon = reportDue || endedMs === null
+function noDaemon({ state, reportDue, daemonLives }: SubmissionDetail): Advice[] {
+  const needsDaemon = reportDue || state === 'queued' || state === 'sending' || state === 'accepted'
   return needsDaemon && !daemonLives ? [advise('no daemon is running: start one with `outboxd run`')] : []
 }
 
@@ -46,7 +46,7 @@ interface Explained {
 
 const explained: Record<State, (detail: SubmissionDetail) => Explained> = {
   queued,
-  sending,
+  sending: (detail) => (detail.probing ? probing(detail) : sending(detail)),
   accepted,
   completed: (detail) => ({
     why: detail.tracked ? 'the service finished it' : 'the service accepted it, and its mapping says track: false',
@@ -57,7 +57,7 @@ const explained: Record<State, (detail: SubmissionDetail) => Explained> = {
     next: [...replayOrDiscard(detail), ...correctable(detail)],
   }),
   rejected: (detail) => ({ why: lastMessage(detail, 'its data is invalid'), next: replayOrDiscard(detail) }),
-  uncertain: (detail) => (detail.endedMs === null ? askedFor(detail) : uncertain(detail)),
+  uncertain: (detail) => ({ why: lastMessage(detail, 'it may or may not have arrived'), next: uncertainNext(detail) }),
   discarded: (detail) => ({
     why: lastEventText(detail) || 'an operator gave it up',
     next: [advise(reported(detail)), ...sentAgainAnyway(detail)],
@@ -69,11 +69,12 @@ function queued(detail: SubmissionDetail): Explained {
   const explain = (why: string, next: string): Explained => ({ why, next: [advise(next)] })
   if (held && blocker) {
     const front = `outbox:${blocker.outboxId}`
+    const endsByItself = blocker.state === 'queued' || blocker.state === 'sending'
     return explain(
       `held behind ${front}, which is ${blocker.state} and has the same key`,
-      blocker.hasEnded
-        ? `settle that record first: \`outboxd show ${quoteForShell(front)}\` says how`
-        : `sent when ${front} is accepted or has ended`,
+      endsByItself
+        ? `sent when ${front} is accepted or has ended`
+        : `settle that record first: \`outboxd show ${quoteForShell(front)}\` says how`,
     )
   }
   const pause = longestPause(pauses)
@@ -99,7 +100,7 @@ function sending({ attempt, sentMs, nowMs }: SubmissionDetail): Explained {
   }
 }
 
-function askedFor(detail: SubmissionDetail): Explained {
+function probing(detail: SubmissionDetail): Explained {
   const { transactionId, pollMs, nowMs } = detail
   const why = `the answer did not say whether it arrived, so the daemon asks the service for ${transactionId}`
   const next =
@@ -140,18 +141,17 @@ function accepted(detail: SubmissionDetail): Explained {
   return { why: why.join('; '), next: pollNext(detail, next) }
 }
 
-function pollNext({ id, state, polledRarely, answered, idByPerson }: SubmissionDetail, next: string): Advice[] {
+function pollNext({ id, probing, polledRarely, answered, idByPerson }: SubmissionDetail, next: string): Advice[] {
   if (!polledRarely) return [advise(next)]
   const words = `${next}, now rarely, because it takes unusually long. Ask the operator of the service what became of it, then`
-  if (state === 'uncertain') return [advise(words, arrived(id, itDid), notArrived(id, itDidNot))]
+  if (probing) return [advise(words, arrived(id, itDid), notArrived(id, itDidNot))]
   const correct = [arrived(id, 'it has another id'), notArrived(id, 'it is not there: it is sent again')]
   return [advise(words, ...(idByPerson || !answered ? correct : []), discard(id, 'stop asking'))]
 }
 
-function uncertain(detail: SubmissionDetail): Explained {
+function uncertainNext(detail: SubmissionDetail): Advice[] {
   const { id } = detail
-  const why = lastMessage(detail, 'it may or may not have arrived')
-  const next = [
+  return [
     advise(
       `needs attention: ask the operator of the service whether it arrived${timesSentSuffix(detail)}, then`,
       arrived(id, itDid),
@@ -160,7 +160,6 @@ function uncertain(detail: SubmissionDetail): Explained {
     ),
     ...holdsBack(detail),
   ]
-  return { why, next }
 }
 
 /** After E002 only an earlier attempt may have arrived. */

@@ -118,8 +118,8 @@ export function combineStatuses(ledger: LedgerStatus, outboxStatus: OutboxStatus
     outbox === null || capacity === 0
       ? null
       : estimateBacklog({
-          toSend: outbox.waiting + submissions.queued + submissions.sending - ledger.heldForPerson,
-          tracked: submissions.accepted + ledger.asked,
+          toSend: outbox.waiting + submissions.queued + submissions.sending - ledger.probing - ledger.heldForPerson,
+          tracked: submissions.accepted + ledger.probing,
           pollsPerRecord: ledger.pollsPerRecord,
           capacity: capacity > ledger.rateHeldBack ? capacity - ledger.rateHeldBack : capacity,
           windowMs: ledger.rateWindowMs,

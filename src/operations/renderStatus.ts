@@ -37,7 +37,7 @@ export function renderStatusLine({
   const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : '?'
   const figures = [
     `to send ${waiting} in the outbox and ${submissions.queued} captured`,
-    `at the service ${submissions.accepted + submissions.sending + report.asked}`,
+    `at the service ${submissions.accepted + submissions.sending}`,
     `need attention ${submissions.uncertain + submissions.failed + submissions.rejected}`,
     budgetClause(report),
   ].join(', ')
@@ -51,17 +51,17 @@ const installationRows = ({ installation }: StatusReport): Row[] =>
 
 /** Leaves out what has nothing to say, so that all is well in twelve lines. */
 function recordRows(report: StatusReport): Row[] {
-  const { submissions, asked, outbox, oldestMs, reportsDue, backlog, heldForPerson, nowMs } = report
+  const { submissions, probing, outbox, oldestMs, reportsDue, backlog, heldForPerson, nowMs } = report
   const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : 'unknown'
-  const inDoubt =
-    asked > 0 ? `, ${asked} uncertain (outboxd asks the service about ${asked === 1 ? 'it' : 'them'})` : ''
-  const onTheWire = submissions.sending > 0 ? `${submissions.sending} on the wire, ` : ''
+  const asked =
+    probing > 0 ? `, ${probing} uncertain (outboxd asks the service about ${probing === 1 ? 'it' : 'them'})` : ''
+  const onTheWire = submissions.sending > probing ? `${submissions.sending - probing} on the wire, ` : ''
   const { uncertain, failed, rejected } = submissions
   const start = startPositionMessage(report.start)
   const hidden = outbox.kind === 'read' ? rowsBeforeStartMessage(outbox.rowsBeforeStart) : null
   const rows: Row[] = [
     ['to send', `${waiting} in the outbox, ${submissions.queued} captured`],
-    ['at the service', `${onTheWire}${submissions.accepted} being processed${inDoubt}`],
+    ['at the service', `${onTheWire}${submissions.accepted} being processed${asked}`],
     ['needs attention', `${uncertain} uncertain, ${failed} failed, ${rejected} rejected`],
     ['ended', `${submissions.completed} completed, ${submissions.discarded} discarded`],
   ]

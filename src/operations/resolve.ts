@@ -126,6 +126,7 @@ export const mayStillArriveClause = (untilMs: number) =>
   `may still arrive until ${formatInstant(untilMs)}, because its last request may be on the way. Look at the service again after that`
 
 function insteadOfSending({ state }: SubmissionDetail): string {
+  if (state === 'sending') return 'Wait until the daemon no longer asks the service for it'
   return state === 'completed' ? 'Give --take-back, then discard it' : 'Discard it instead'
 }
 
@@ -318,6 +319,7 @@ const changed = (name: string) =>
 
 export function whyCannotBeSettledSuffix({
   state,
+  probing,
   mayHaveArrived,
   answered,
   idByPerson,
@@ -326,7 +328,7 @@ export function whyCannotBeSettledSuffix({
   if (state === 'rejected' && mayHaveArrived && body === null)
     return ' and cannot be mapped. If it has arrived, discard it. If not, fix the mapping and replay it'
   if (idByPerson && (state === 'completed' || state === 'failed')) return null
-  if (state === 'uncertain' || (mayHaveArrived && (state === 'failed' || state === 'rejected'))) return null
+  if (probing || state === 'uncertain' || (mayHaveArrived && (state === 'failed' || state === 'rejected'))) return null
   if (state === 'accepted')
     return idByPerson || !answered
       ? null

@@ -259,7 +259,7 @@ describe('--not-arrived', () => {
 
   test.each<[string, GivenChange]>([
     ['uncertain', uncertain],
-    ['polled for its id', { state: 'uncertain', transactionId: 'tx-1', pollInMs: 60_000 }],
+    ['polled for its id', { state: 'sending', transactionId: 'tx-1', pollInMs: 60_000 }],
     ['accepted, and no answer was usable', { state: 'accepted', transactionId: 'tx-1', pollInMs: 0 }],
     ['failed, and may have arrived', { state: 'failed', error: '500', mayHaveArrived: true }],
     ['rejected, and may have arrived', { state: 'rejected', error: '408', mayHaveArrived: true }],
@@ -477,13 +477,13 @@ test.each<OptionsOf<typeof resolve>>([
 })
 
 test('an operator can settle a record whose id is still being polled, and a record that is sent again keeps no poll', async () => {
-  const asked = { state: 'uncertain', transactionId: 'tx-1', pollInMs: 60_000 } as const
+  const asked = { state: 'sending', transactionId: 'tx-1', pollInMs: 60_000 } as const
   const arrived = await fixture.end(asked, { outboxId: '1' })
   expect((await run('outbox:1', { arrived: 'tx-1', ...unchecked })).code).toBe(0)
-  expect(await fixture.ledger.row(arrived)).toMatchObject({ state: 'accepted', transaction_id: 'tx-1' })
+  expect(await fixture.ledger.row(arrived)).toMatchObject({ state: 'accepted', probing: false, transaction_id: 'tx-1' })
   const notArrived = await fixture.end({ ...asked, transactionId: 'tx-2' }, { outboxId: '2' })
   expect((await run('outbox:2', { notArrived: true, yes: true })).code).toBe(0)
-  const queued = { state: 'queued', transaction_id: null, in_doubt: true }
+  const queued = { state: 'queued', probing: false, transaction_id: null, in_doubt: true }
   expect(await fixture.ledger.row(notArrived)).toMatchObject(queued)
 })
 

@@ -230,7 +230,7 @@ describe('each command that show advises does what it says:', () => {
     'completed under an operator’s id': () => resolved('completed'),
     'failed under an operator’s id': () => resolved('failed'),
     discarded,
-    'asked for, for long': () => fixture.end({ state: 'uncertain', ...rarely }),
+    'asked for, for long': () => fixture.end({ state: 'sending', ...rarely }),
     'accepted, and without a usable answer for long': () => fixture.end({ state: 'accepted', ...rarely }),
   }
 

@@ -414,7 +414,7 @@ test('status compares the last hour and day with the service’s targets, and JS
 })
 
 describe('an uncertain record that outboxd asks the service about', () => {
-  const probed = (transactionId: string) => fixture.end({ state: 'uncertain', transactionId, pollInMs: 60_000 })
+  const probed = (transactionId: string) => fixture.end({ state: 'sending', transactionId, pollInMs: 60_000 })
   const sentAgo = (ago: string) =>
     fixture.ledger.pool.query(`update outboxd.submission set sent_at = now() - $1::interval`, [ago])
 
@@ -432,8 +432,8 @@ describe('an uncertain record that outboxd asks the service about', () => {
     expect(printed).toMatch(/at the service +0 being processed, 1 uncertain \(outboxd asks the service about it\)\n/)
     expect(printed).not.toContain('oldest unsent')
     expect(JSON.parse((await run(true)).printed)).toMatchObject({
-      submissions: { uncertain: 0, accepted: 0 },
-      asked: 1,
+      submissions: { sending: 1, accepted: 0 },
+      probing: 1,
       oldestUnsent: null,
       oldestAccepted: expect.any(String),
     })
@@ -444,7 +444,7 @@ describe('an uncertain record that outboxd asks the service about', () => {
     const id = await probed('tx-1')
     await sentAgo('2 hours')
     const late = await run()
-    expect(late.printed).toMatch(/^The service has not said for 2 h .*`outboxd list --state accepted,uncertain`/)
+    expect(late.printed).toMatch(/^The service has not said for 2 h .*`outboxd list --state sending,accepted`/)
     const stuck = async () => {
       await replaceProblems(
         fixture.ledger.pool,
@@ -458,16 +458,14 @@ describe('an uncertain record that outboxd asks the service about', () => {
     const printed = await stuck()
     expect(printed).not.toContain('All is well')
     expect(printed).toMatch(
-      /what became of 1 record sent to it, the oldest outbox:\S+ since .*\. `outboxd list --state uncertain/,
+      /what became of 1 record sent to it, the oldest outbox:\S+ since .*\. `outboxd list --state sending/,
     )
     await fixture.end({ state: 'accepted', transactionId: 'tx-2', pollInMs: 60_000 })
     await fixture.ledger.pool.query(
       `update outboxd.submission set accepted_at = now() - interval '2 days' where id <> $1`,
       [id],
     )
-    expect(await stuck()).toMatch(
-      /1 record sent to it, .*1 accepted record, .*`outboxd list --state uncertain,accepted`/,
-    )
+    expect(await stuck()).toMatch(/1 record sent to it, .*1 accepted record, .*`outboxd list --state sending,accepted`/)
   })
 })
 

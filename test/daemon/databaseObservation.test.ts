@@ -169,7 +169,7 @@ test('the daemon begins anew also while the ledger’s numbers cannot be read', 
 const ledger = (oldestUnsentMs: number | null): LedgerSnapshot => ({
   submissions: Object.fromEntries(states.map((state) => [state, 0])) as Record<State, number>,
   nowMs: 10,
-  asked: 0,
+  probing: 0,
   oldestUnsentMs,
   oldestAcceptedMs: null,
   changedAfterSent: 0,

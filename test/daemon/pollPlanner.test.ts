@@ -180,12 +180,12 @@ describe('PollPlanUpdates', () => {
     await endFive()
     await updates.runOnce()
     updates.onWritten([
-      { endState: null, polls: 3 },
-      { endState: 'rejected', polls: 0 },
+      { state: 'accepted', polls: 3 },
+      { state: 'rejected', polls: 0 },
     ])
     await updates.runOnce()
     expect(made.nextPollDelayMs('data', 0)).toBe(before)
-    updates.onWritten([{ endState: 'completed', polls: 2 }])
+    updates.onWritten([{ state: 'completed', polls: 2 }])
     await updates.runOnce()
     expect(made.nextPollDelayMs('data', 0)).toBe(12_000)
   })

@@ -246,7 +246,7 @@ describe('a batch of outcomes', () => {
     const { written } = await dispatch.writeOutcomes(
       outcomeBatch({ transitions: [transition(submission, { state: 'completed', polls: 1 }, poll)] }),
     )
-    expect(written).toMatchObject([{ submissionId: submission.id, endState: 'completed', polls: 1 }])
+    expect(written).toMatchObject([{ submissionId: submission.id, state: 'completed', polls: 1 }])
     expect(written[0]?.lifetimeMs).toBeGreaterThan(0)
     expect(await ledger.polled()).toEqual([])
   })
@@ -315,7 +315,7 @@ describe('a batch of outcomes', () => {
     const { written } = await dispatch.writeOutcomes(
       outcomeBatch({ transitions: [{ submission, poll: null, request: null, ...torn }] }),
     )
-    expect(written).toMatchObject([{ endState: 'rejected' }])
+    expect(written).toMatchObject([{ state: 'rejected' }])
   })
 
   test('counts requests of another client if the service reports fewer requests left than the ledger counts', async () => {
@@ -337,7 +337,7 @@ describe('maintenance', () => {
 
   test('writes a rescue with its next poll, and the outcome of the former owner comes too late', async () => {
     const submission = await sending()
-    const probe: GivenChange = { state: 'uncertain', transactionId: submission.id, pollInMs: 0 }
+    const probe: GivenChange = { state: 'sending', transactionId: submission.id, pollInMs: 0 }
     expect(
       await writeStepsAndReleaseKeys({ ...on(), instance: { ...instance, who: 'test' } }, [
         transition(submission, probe),
@@ -348,7 +348,7 @@ describe('maintenance', () => {
       (await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, accepted())] }))).written,
     ).toEqual([])
     expect((await claim(dispatch, { polls: 1 })).polls).toMatchObject([
-      { submission: { id: submission.id, state: 'uncertain' } },
+      { submission: { id: submission.id, probing: true } },
     ])
   })
 

@@ -131,15 +131,14 @@ test('a record whose id is asked for counts as at the service since it was sent,
   await ledger.capture([{ createdAt: '2026-01-01T00:00:00Z' }])
   const work = ledger.dispatch()
   const { submissions } = await claim(work, { submissions: 1 })
-  expect((await readLedgerSnapshot(ledger.pool)).asked).toBe(0)
-  const asked = { state: 'uncertain', transactionId: 'tx', pollInMs: 1_000 } as const
+  expect((await readLedgerSnapshot(ledger.pool)).probing).toBe(0)
+  const asked = { state: 'sending', transactionId: 'tx', pollInMs: 1_000 } as const
   await work.writeOutcomes(outcomeBatch({ transitions: submissions.map((each) => transition(each, asked)) }))
   const { rows } = await ledger.pool.query(
     'select extract(epoch from sent_at)::float8 * 1000 as ms from outboxd.submission',
   )
   expect(await readLedgerSnapshot(ledger.pool)).toMatchObject({
-    asked: 1,
-    submissions: { sending: 0, uncertain: 0 },
+    probing: 1,
     oldestUnsentMs: null,
     oldestAcceptedMs: rows[0].ms,
   })

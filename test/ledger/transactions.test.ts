@@ -32,7 +32,7 @@ describe('an id that another record has already', () => {
     const [first, second] = (await sending(2)) as [Submission, Submission]
     await write(accepted(first))
     const { written } = await write(accepted(second))
-    expect(written).toMatchObject([{ submissionId: second.id, endState: 'uncertain', breach: 'duplicate_id' }])
+    expect(written).toMatchObject([{ submissionId: second.id, state: 'uncertain', breach: 'duplicate_id' }])
     const row = await ledger.row(second.id)
     expect(row).toMatchObject({ state: 'uncertain', transaction_id: null, report_due: true })
     expect(row.error).toContain(`the id tx, which outbox:${first.outboxId} already has`)
@@ -66,7 +66,7 @@ describe('an id that another record has already', () => {
     const [first, second] = (await sending(2)) as [Submission, Submission]
     await write(accepted(first))
     await write(
-      transition(second, { state: 'uncertain', transactionId: 'tx', pollInMs: 0 }) as ReturnType<typeof accepted>,
+      transition(second, { state: 'sending', transactionId: 'tx', pollInMs: 0 }) as ReturnType<typeof accepted>,
     )
     expect(await states([first, second])).toEqual(['accepted', 'uncertain'])
   })

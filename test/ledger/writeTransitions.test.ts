@@ -43,7 +43,7 @@ async function accepted(): Promise<Submission> {
 test('a step is written with its event and a new revision, and makes a report due', async () => {
   const submission = await sending()
   const written = await write(submission, acceptance, 'accepted')
-  expect(written).toMatchObject([{ submissionId: submission.id, endState: null, polls: 0 }])
+  expect(written).toMatchObject([{ submissionId: submission.id, state: 'accepted', polls: 0 }])
   expect(await ledger.row(submission.id)).toMatchObject({
     state: 'accepted',
     revision: 2,
@@ -180,13 +180,13 @@ test('the age counts from acceptance through all polls, and a submission that is
   expect(await ledger.row(submission.id)).toMatchObject({ accepted_at: null, transaction_id: null })
 })
 
-test('an uncertain transaction that a poll found pending is as old as its request', async () => {
+test('a transaction that a probe found pending is as old as its request', async () => {
   const submission = await sending()
-  await write(submission, { state: 'uncertain', transactionId: 'tx', pollInMs: 0 })
+  await write(submission, { state: 'sending', transactionId: 'tx', pollInMs: 0 })
   await ledger.pool.query(`update outboxd.submission set sent_at = sent_at - interval '20 s'`)
-  const askedFor = await ledger.read(submission.id)
-  expect(askedFor.ageMs).toBeGreaterThanOrEqual(20_000)
-  await write(askedFor, { state: 'accepted', pollInMs: 0, notDoneMs: 20_000 })
+  const probing = await ledger.read(submission.id)
+  expect(probing.ageMs).toBeGreaterThanOrEqual(20_000)
+  await write(probing, { state: 'accepted', pollInMs: 0, notDoneMs: 20_000 })
   expect((await ledger.read(submission.id)).ageMs).toBeGreaterThanOrEqual(20_000)
 })
 
@@ -237,7 +237,7 @@ describe('the database refuses impossible rows:', () => {
     ['one on the wire that is held', 'sending', 'held = true'],
     ['an accepted one without an id', 'accepted', 'transaction_id = null'],
     ['an accepted one with a claim', 'accepted', 'claim_id = id, instance_id = id'],
-    ['one without an id that is asked for', 'accepted', `state = 'uncertain', transaction_id = null`],
+    ['an accepted one that is being probed for', 'accepted', 'probing = true'],
     ['an ended one without an end', 'failed', 'ended_at = null'],
     ['an ended one that is held', 'failed', 'held = true'],
     ['a state that does not exist', 'failed', `state = 'lost'`],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../src/config.ts'
 import type { Answer, Breach } from '../../src/model/service.ts'
-import type { AttemptResult, EndState, Submission } from '../../src/model/submission.ts'
+import type { AttemptResult, Submission } from '../../src/model/submission.ts'
 import { createTelemetry, findContractBreaches } from '../../src/observe/telemetry.ts'
 import type { Endpoint } from '../../src/resources.ts'
 import { requestOutcomeOf } from '../../src/service/readAnswer.ts'
@@ -46,7 +46,7 @@ describe('requests', () => {
     ['order', { resource: 'orders' }],
     ['status', accepted],
     ['order_status', { ...accepted, resource: 'orders' }],
-    ['status', { state: 'uncertain' }],
+    ['status', { probing: true }],
   ])('are counted under %s for %o', (endpoint, of) => {
     const { telemetry, counted } = setup()
     telemetry.attempted(submission(of), worked({ state: 'failed' }, response(200)))
@@ -210,10 +210,10 @@ describe('log lines', () => {
 })
 
 describe('written outcomes:', () => {
-  const written = (endState: EndState | null, polls = 0, breach: Breach | null = null) => ({
+  const written = (state: Submission['state'], polls = 0, breach: Breach | null = null) => ({
     submissionId: 'a',
     type: 'data',
-    endState,
+    state,
     lifetimeMs: 1_500,
     polls,
     breach,
@@ -222,7 +222,7 @@ describe('written outcomes:', () => {
   test('each end is counted with its duration, and with its polls if it was tracked', () => {
     const { telemetry, counted } = setup()
     telemetry.outcomesWritten({
-      written: [written('completed', 2), written('rejected'), written(null, 1)],
+      written: [written('completed', 2), written('rejected'), written('accepted', 1)],
       heldBack: 0,
     })
     expect(counted).toEqual([

@@ -27,7 +27,7 @@ interface SystemStatus
   extends Pick<
     CombinedStatus,
     | 'submissions'
-    | 'asked'
+    | 'probing'
     | 'rateCapacity'
     | 'rateHeldBack'
     | 'firstDueMs'
@@ -87,7 +87,7 @@ const findBrokenConditions = (status: SystemStatus) => diagnosis.findUnmetHealth
 
 const calm: SystemStatus = {
   submissions: none,
-  asked: 0,
+  probing: 0,
   outboxWaiting: 0,
   isOutboxAwaited: false,
   outboxLockedBy: [],
@@ -239,8 +239,8 @@ test.each(
 })
 
 test('all is well while records are queued, on the wire or accepted, and rows wait', () => {
-  const submissions = { ...none, queued: 2, sending: 3, accepted: 3 }
-  const { isWell, message } = first({ submissions, asked: 1, outboxWaiting: 10 })
+  const submissions = { ...none, queued: 2, sending: 4, accepted: 3 }
+  const { isWell, message } = first({ submissions, probing: 1, outboxWaiting: 10 })
   expect(isWell).toBe(true)
   expect(message).toBe(
     'All is well: 12 records to send, 3 on the wire, 3 being processed by the service, 1 uncertain (outboxd asks the service).',
@@ -256,7 +256,7 @@ test.each([
   [{ submissions: { ...none, uncertain: 1, failed: 9 } }, '`outboxd list` shows them'],
   [{ submissions: { ...none, uncertain: 1, failed: 10 } }, 'outboxd list --by-cause'],
   [{ oldestUnsentMs: nowMs - 7_200_000 }, 'outboxd list --state queued'],
-  [{ oldestAcceptedMs: nowMs - 7_200_000 }, 'outboxd list --state accepted,uncertain'],
+  [{ oldestAcceptedMs: nowMs - 7_200_000 }, 'outboxd list --state sending,accepted'],
 ] as const satisfies [Partial<SystemStatus>, string][])('%j names the command that explains: %s', (status, command) => {
   expect(first(status).isWell).toBe(false)
   expect(first(status).message).toContain(command)

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { SubmissionDetail } from '../../src/ledger/operator/readSubmissionDetail.ts'
 import { pauseReasons } from '../../src/model/service.ts'
-import { endStates } from '../../src/model/submission.ts'
 import { explainSubmission } from '../../src/operations/explainSubmission.ts'
 
 const nowMs = Date.UTC(2026, 10, 3, 12)
@@ -27,6 +26,7 @@ const detail: SubmissionDetail = {
   idempotencyKey: 'key',
   attempt: 1,
   tracked: true,
+  probing: false,
   inDoubt: false,
   mayHaveArrived: false,
   changedAfterSent: false,
@@ -56,8 +56,7 @@ const detail: SubmissionDetail = {
 }
 
 const explain = (changed: Partial<SubmissionDetail>) => {
-  const endedMs = endStates.some((end) => end === changed.state) ? nowMs : null
-  const { why, adviceText: next } = explainSubmission({ ...detail, endedMs, ...changed })
+  const { why, adviceText: next } = explainSubmission({ ...detail, ...changed })
   return `${why} / ${next}`
 }
 const event = {
@@ -79,14 +78,8 @@ test.each<[Partial<SubmissionDetail>, string]>([
     { dueMs: nowMs + 2_000, events: [{ ...event, cause: 'asked_again', message: 'the service answered 500' }] },
     'it waits to be sent again. Cause: the service answered 500 / to be sent from 2026-11-03 12:00:02Z (in 2 s)',
   ],
-  [
-    { held: true, blocker: { id: 'b', outboxId: '12', state: 'uncertain', hasEnded: true } },
-    '`outboxd show outbox:12` says how',
-  ],
-  [
-    { held: true, blocker: { id: 'b', outboxId: '12', state: 'sending', hasEnded: false } },
-    'sent when outbox:12 is accepted',
-  ],
+  [{ held: true, blocker: { id: 'b', outboxId: '12', state: 'uncertain' } }, '`outboxd show outbox:12` says how'],
+  [{ held: true, blocker: { id: 'b', outboxId: '12', state: 'sending' } }, 'sent when outbox:12 is accepted'],
   [
     { pauses: [{ reason: 'operator', sinceMs: nowMs, untilMs: null, detail: 'closing' }] },
     'paused (operator): closing / sent after `outboxd resume`',
@@ -97,20 +90,20 @@ test.each<[Partial<SubmissionDetail>, string]>([
   ],
   [{ state: 'sending', dueMs: null }, 'attempt 1 is on the wire since 2026-11-03 11:59:00Z (1 min ago)'],
   [
-    { state: 'uncertain', endedMs: null, pollMs: nowMs + 5_000, dueMs: null },
+    { state: 'sending', probing: true, pollMs: nowMs + 5_000, dueMs: null },
     'the service is asked again at 2026-11-03 12:00:05Z',
   ],
   [
     {
-      state: 'uncertain',
-      endedMs: null,
+      state: 'sending',
+      probing: true,
       fruitless: 7,
       events: [{ ...event, cause: 'asked_again', message: 'the service answered 500' }],
     },
     'the last 7 polls brought no usable answer; the service answered 500 / ',
   ],
-  [{ state: 'uncertain', endedMs: null, polledRarely: true }, 'outboxd resolve abc --arrived TRANSACTION_ID'],
-  [{ state: 'uncertain', endedMs: null, polledRarely: true }, 'outboxd resolve abc --not-arrived'],
+  [{ state: 'sending', probing: true, polledRarely: true }, 'outboxd resolve abc --arrived TRANSACTION_ID'],
+  [{ state: 'sending', probing: true, polledRarely: true }, 'outboxd resolve abc --not-arrived'],
   [
     { state: 'accepted', transactionId: 't', acceptedMs: nowMs - 120_000, pollMs: nowMs + 9_000, polls: 2 },
     'accepted it as t 2 min ago and has not finished it (2 polls so far) / the service is asked again at 2026-11-03 12:00:09Z (in 9 s)',
@@ -172,7 +165,7 @@ const promises: readonly [string, Partial<SubmissionDetail>, readonly Partial<Su
     'sent within seconds',
     {},
     [
-      { held: true, blocker: { id: 'b', outboxId: '12', state: 'uncertain', hasEnded: true } },
+      { held: true, blocker: { id: 'b', outboxId: '12', state: 'uncertain' } },
       { dueMs: nowMs + 1_000 },
       { free: 0 },
       { daemonLives: false },

@@ -8,8 +8,8 @@ import { openLedger } from './ledger.ts'
 export interface AnyRow extends AsyncDisposable {
   /** Makes a submission that is being sent, with the given history. */
   sending(history: Partial<Submission>): Promise<Submission>
-  /** Makes a submission whose poll is in hand, with the given history. */
-  polled(state: 'accepted' | 'uncertain', history: Partial<Submission>): Promise<Submission>
+  /** Makes a submission whose poll is in hand, accepted or probing, with the given history. */
+  polled(history: Partial<Submission>, probing: boolean): Promise<Submission>
   /** Writes a step as the daemon does. @returns the state in the table */
   write(submission: Submission, step: Pick<SubmissionStep, 'change' | 'cause' | 'message'>): Promise<unknown>
 }
@@ -53,11 +53,13 @@ export async function openAnyRow(): Promise<AnyRow> {
   return {
     sending,
     write,
-    async polled(state, history) {
+    async polled(history, probing) {
       const sent = await sending(history)
       const poll = { pollInMs: 0, polledRarely: false, unknown: sent.unknownForMs !== null }
       await write(sent, {
-        change: { state, transactionId: state === 'uncertain' ? sent.id : 'tx', ...poll },
+        change: probing
+          ? { state: 'sending', transactionId: sent.id, ...poll }
+          : { state: 'accepted', transactionId: 'tx', ...poll },
         cause: 'asked_again',
         message: null,
       })

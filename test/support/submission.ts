@@ -29,6 +29,7 @@ export function submission(given: Partial<Sending> = {}): Sending {
     repeatedAfter401: false,
     transactionId: null,
     idByPerson: false,
+    probing: false,
     ageMs: 0,
     polls: 0,
     fruitless: 0,

@@ -148,10 +148,10 @@ const ways: Record<string, readonly string[]> = {
   // Discarded: a document that is unchanged or must not be sent.
   none: ['queued', 'rejected', 'uncertain', 'accepted', 'completed', 'discarded'],
   queued: ['sending', 'uncertain', 'accepted', 'completed'],
-  sending: ['queued', 'accepted', 'completed', 'failed', 'rejected', 'uncertain'],
+  sending: ['queued', 'sending', 'accepted', 'completed', 'failed', 'rejected', 'uncertain'],
   accepted: ['accepted', 'queued', 'completed', 'failed', 'uncertain'],
-  // Queued: its claim was lost, or `recover` or the service knows that it had not arrived.
-  uncertain: ['uncertain', 'discarded', 'accepted', 'completed', 'failed', 'queued'],
+  // Queued: its claim was lost, and `recover` knows that.
+  uncertain: ['discarded', 'accepted', 'completed', 'queued'],
   // An operator corrects a wrong transaction id.
   completed: ['accepted', 'uncertain', 'queued'],
   failed: ['accepted', 'completed', 'uncertain'],

@@ -187,24 +187,24 @@ export function attentionSection(
 }
 
 function recordsSection(report: StatusReport): HtmlPart {
-  const { submissions, outbox, asked, nowMs } = report
+  const { submissions, outbox, probing, nowMs } = report
   const waiting = outbox.kind === 'read' ? outbox.outbox : { waiting: null, oldestMs: null }
   const ended = (['completed', 'uncertain', 'failed', 'rejected', 'discarded'] as const).map((state) =>
     lineHtml({ name: state, icon: state, count: submissions[state], filter: state }, nowMs),
   )
   const held = heldRecordsSuffix(report.heldForPerson).replace(/^; /, '')
-  const all = Object.values(submissions).reduce((sum, count) => sum + count, asked)
+  const all = Object.values(submissions).reduce((sum, count) => sum + count, 0)
   return section(
     'records',
     html`Records <small>all ${all.toLocaleString('en')}</small>`,
     html`<ul class="counts">
 ${lineHtml({ name: 'in the outbox', icon: 'outbox', count: waiting.waiting, oldestMs: waiting.oldestMs }, nowMs)}
 ${lineHtml({ name: 'queued', icon: 'queued', count: submissions.queued, oldestMs: report.oldestUnsentMs, filter: 'queued' }, nowMs)}
-${lineHtml({ name: 'sending', icon: 'sending', count: submissions.sending, filter: 'sending' }, nowMs)}
+${lineHtml({ name: 'sending', icon: 'sending', count: submissions.sending - probing, filter: 'sending' }, nowMs)}
 ${lineHtml(
   {
-    ...{ name: 'at the service', icon: 'accepted', count: submissions.accepted + asked },
-    ...{ oldestMs: report.oldestAcceptedMs, filter: asked > 0 ? 'accepted,uncertain' : 'accepted' },
+    ...{ name: 'at the service', icon: 'accepted', count: submissions.accepted + probing },
+    ...{ oldestMs: report.oldestAcceptedMs, filter: probing > 0 ? 'sending,accepted' : 'accepted' },
   },
   nowMs,
 )}

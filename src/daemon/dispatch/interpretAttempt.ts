@@ -7,7 +7,7 @@ import {
   wasProcessSuspended,
 } from '../../model/service.ts'
 import { meaningOfHttpStatus, namesIdInLocation } from '../../model/statuses.ts'
-import { type AttemptResult, endsRecord, type PollClaim, type Submission } from '../../model/submission.ts'
+import type { AttemptResult, PollClaim, Submission } from '../../model/submission.ts'
 import { emptyOutcome, type OutcomeToWrite } from './outcomeWriter.ts'
 
 /** Requests of this instance in a row that got no usable answer. */
@@ -147,10 +147,9 @@ function signOf(
   const { silence, streaks, maxInFlight } = given
   if (answer === null || wasProcessSuspended(answer) || step.cause === 'new_token') return { kind: 'unknown' }
   const isGet = poll !== null
-  const endsUncertain = endsRecord(step.change) && step.change.state === 'uncertain'
   if (step.pause !== null) {
     // After a redirect the record may have arrived.
-    const isInDoubt = endsUncertain || step.change.inDoubt === true
+    const isInDoubt = step.change.state === 'uncertain' || step.change.inDoubt === true
     return fails(step.pause, { answer, isOfSubmission: !isGet, isInDoubt, isGet })
   }
   if (silence === null) return { kind: 'works' }
@@ -158,7 +157,7 @@ function signOf(
   // For a trial, one missing answer is enough.
   if (!isLong && !isTrial) return { kind: 'unknown' }
   // A poll may be the last of a streak in which submissions were left in doubt.
-  const isInDoubt = isGet ? streaks.submissions > 0 : endsUncertain
+  const isInDoubt = isGet ? streaks.submissions > 0 : step.change.state === 'uncertain'
   return fails(silence, { answer, isOfSubmission: streaks.submissions > 0, isInDoubt, isGet })
 }
 

@@ -208,7 +208,7 @@ function bareChange(change: Change, why: string): Change {
   if ('foreignStatus' in bare) bare.foreignStatus = null
   if (isPlain(bare.transactionId)) return bare
   delete bare.transactionId
-  if (!('pollInMs' in bare)) return bare
+  if (bare.state !== 'accepted' && bare.state !== 'sending') return bare
   const idWhy = `${why}, and so is the id that the service gave`
   const { pollInMs: _, unknown: __, polledRarely: ___, ...progress } = bare
   return { ...progress, state: 'uncertain', error: idWhy, errorCode: null, doneMs: null }

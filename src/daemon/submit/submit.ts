@@ -144,7 +144,7 @@ export function toSubmitStep(
       return step(
         {
           ...answered,
-          state: 'uncertain',
+          state: 'sending',
           transactionId: verdict.transactionId ?? submission.id,
           pollInMs: verdict.transactionId === null ? probeAfterMs : firstPollMs,
           polledRarely: false,

@@ -3,7 +3,7 @@ import type { Config } from '../../config.ts'
 import type { ClaimedQuestion } from '../../model/dispatch.ts'
 import type { EventCause } from '../../model/eventCauses.ts'
 import { type Answer, isHostFault } from '../../model/service.ts'
-import type { AttemptResult, Change, Polled, Submission, SubmissionStep } from '../../model/submission.ts'
+import type { AttemptResult, Change, Submission, SubmissionStep } from '../../model/submission.ts'
 import type { Telemetry } from '../../observe/telemetry.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
 import type { ServiceClient } from '../../service/client.ts'
@@ -101,7 +101,6 @@ export function toTrackStep(
 ): SubmissionStep {
   const polled = { polls: submission.polls + 1, fruitless: 0, repeatedAfter401: false }
   const stay = stayAsked(submission)
-  const isUncertain = submission.state === 'uncertain'
   const answered = { ...polled, openedTimes: 0 }
   const done = { ...answered, doneMs: Math.round(now.ageAnsweredMs) }
   const step = (change: Change, cause: EventCause, message: string | null = null): SubmissionStep => ({
@@ -127,7 +126,7 @@ export function toTrackStep(
         verdict.reason,
       )
     case 'lost': {
-      if (isUncertain) return notKnown(submission)
+      if (submission.probing) return notKnown(submission)
       const lost = { doneMs: null, errorCode: null, error: verdict.reason }
       return step(
         verdict.idByPerson
@@ -153,11 +152,11 @@ export function toTrackStep(
           pollInMs: now.nextPollDelayMs,
           notDoneMs: Math.round(now.ageAskedMs),
         },
-        isUncertain ? 'had_arrived' : 'pending',
-        isUncertain ? 'the service knows the record, so it had arrived' : null,
+        submission.probing ? 'had_arrived' : 'pending',
+        submission.probing ? 'the service knows the record, so it had arrived' : null,
       )
     case 'ask-again':
-      if (isUncertain && verdict.unknown && isLongUnknown(submission)) return notKnown(submission)
+      if (submission.probing && verdict.unknown && isLongUnknown(submission)) return notKnown(submission)
       return step(
         {
           ...polled,
@@ -216,7 +215,7 @@ const isLongUnknown = ({ unknownForMs, fruitless }: Submission) =>
   unknownForMs !== null && unknownForMs > probeUnknownMs && fruitless >= unknownPollsMin
 
 /**
- * Ends the questions for an unknown id. If the id is our own, the request never arrived. If the id is from Location, the
+ * Ends a probe for an unknown id. If the id is our own, the request never arrived. If the id is from Location, the
  * request was performed.
  */
 function notKnown(submission: Submission): SubmissionStep {
@@ -251,9 +250,9 @@ export function stepOfUnsentPoll(submission: Submission, why: string): Submissio
   }
 }
 
-function stayAsked(submission: Submission): Polled {
+function stayAsked(submission: Submission): Change & { state: 'accepted' | 'sending' } {
   return {
-    state: submission.state === 'uncertain' ? 'uncertain' : 'accepted',
+    state: submission.probing ? 'sending' : 'accepted',
     transactionId: submission.transactionId ?? submission.id,
     pollInMs: 0,
     polledRarely: false,

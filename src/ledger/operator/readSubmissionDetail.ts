@@ -23,7 +23,6 @@ interface Blocker {
   id: string
   outboxId: string
   state: State
-  hasEnded: boolean
 }
 
 export interface ActivePause {
@@ -45,6 +44,7 @@ export interface SubmissionDetail extends Omit<ListedSubmission, 'attempts' | 'r
   result: string | null
   attempt: number
   tracked: boolean
+  probing: boolean
   inDoubt: boolean
   /** True if it is a change of a document that was sent before, and waits for a person. */
   changedAfterSent: boolean
@@ -82,7 +82,7 @@ export interface SubmissionDetail extends Omit<ListedSubmission, 'attempts' | 'r
 
 export async function readSubmissionDetail(db: Database, id: string): Promise<SubmissionDetail | null> {
   const { rows } = await db.query<SubmissionDetail>(
-    `select ${listedColumnsSql}, s.error, s.resource, s.payload, s.body, s.result, s.attempt, s.tracked,
+    `select ${listedColumnsSql}, s.error, s.resource, s.payload, s.body, s.result, s.attempt, s.tracked, s.probing,
        s.in_doubt as "inDoubt", s.changed_after_sent as "changedAfterSent", s.id_by_person as "idByPerson",
        s.not_done_ms is not null as answered, coalesce(poll.is_rare, false) as "polledRarely", s.held,
        s.key is not null and ${blocksKeySql('s')} as blocks, s.polls, s.fruitless, s.opened_times as "openedTimes", s.report_due as "reportDue",
@@ -93,7 +93,7 @@ export async function readSubmissionDetail(db: Database, id: string): Promise<Su
        ${epochMsSql(`coalesce(s.ended_at, ${stateSinceSql})`)} as "sinceMs",
        ${epochMsSql('s.emptied_at')} as "emptiedMs", ${epochMsSql('s.erased_at')} as "erasedMs",
        ${epochMsSql('s.due_at')} as "dueMs", ${epochMsSql('poll.due_at')} as "pollMs", ${epochMsSql('s.unknown_since')} as "unknownSinceMs", ${epochMsSql('clock_timestamp()')} as "nowMs",
-       (select json_build_object('id', b.id, 'outboxId', b.outbox_id, 'state', b.state, 'hasEnded', b.ended_at is not null) from outboxd.submission b
+       (select json_build_object('id', b.id, 'outboxId', b.outbox_id, 'state', b.state) from outboxd.submission b
           where b.key = s.key and b.seq < s.seq and ${blocksKeySql('b')}
           order by b.seq limit 1) as blocker,
        (select coalesce(json_agg(json_build_object('reason', p.reason, 'detail', p.detail,

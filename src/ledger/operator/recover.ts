@@ -140,13 +140,13 @@ const doubt = 'the ledger lost data and had this record as unsent. The record ma
 export async function settleRecordsInDoubt(db: Database, actor: Actor): Promise<SettledRecords> {
   const counts = { queued: 0, sending: 0 }
   for (;;) {
-    const { rows } = await db.query<{ former: 'queued' | 'sending' | 'uncertain' }>(settleSql, [
+    const { rows } = await db.query<{ former: 'queued' | 'sending' }>(settleSql, [
       actor.who,
       actor.reason,
       actor.account,
       doubt,
     ])
-    for (const { former } of rows) counts[former === 'queued' ? 'queued' : 'sending'] += 1
+    for (const { former } of rows) counts[former] += 1
     if (rows.length < settledAtOnceMax) break
   }
   await db.query(`update outboxd.submission set in_doubt = true where state = 'uncertain' and not in_doubt`)
@@ -170,11 +170,11 @@ const settledAtOnceMax = 5_000
 
 const settleSql = `
   with doubtful as (
-    select s.id, s.state from outboxd.submission s where s.ended_at is null and s.state in ('queued', 'sending', 'uncertain')
+    select s.id, s.state from outboxd.submission s where s.state in ('queued', 'sending')
     order by s.id limit ${settledAtOnceMax} for update of s
   ), taken as (
     update outboxd.submission s set revision = s.revision + 1, state = 'uncertain', in_doubt = true, due_at = null,
-      held = false, error = $4, ended_at = clock_timestamp(),
+      held = false, error = $4, ended_at = clock_timestamp(), probing = false,
       claim_id = null, instance_id = null, report_due = true
     from doubtful where s.id = doubtful.id returning s.id, doubtful.state as former, s.attempt
   ), event as (

@@ -91,7 +91,7 @@ export function withdrawGivenTransactionId(operator: Operator, seen: SeenRecord)
  * the id may be another record's.
  */
 const settleableSql = `s.emptied_at is null and (
-  s.state = 'uncertain' or (s.may_have_arrived and s.state in ('failed', 'rejected') and s.body is not null)
+  s.state = 'uncertain' or s.probing or (s.may_have_arrived and s.state in ('failed', 'rejected') and s.body is not null)
   or (s.state = 'accepted' and s.not_done_ms is null) or (s.state in ('accepted', 'completed', 'failed') and s.id_by_person)
 )`
 
@@ -104,7 +104,7 @@ const arrived = {
   // processing is quick.
   set: `state = case when s.tracked then 'accepted' else 'completed' end,
     transaction_id = r."transactionId", id_by_person = true, in_doubt = true, ${resetColumnsByLifetimeSql('transaction')},
-    held = false, due_at = null, claim_id = null, instance_id = null, accepted_at = coalesce(s.sent_at, clock_timestamp()),
+    held = false, probing = false, due_at = null, claim_id = null, instance_id = null, accepted_at = coalesce(s.sent_at, clock_timestamp()),
     ended_at = case when not s.tracked then clock_timestamp() end`,
   detail: `'transactionId', w.transaction_id, ${former}`,
 }
@@ -143,7 +143,7 @@ const notArrivedSql = decisionSql({
   fields: '"newKey" boolean, "idempotencyKey" uuid, "overAfterMs" float8',
   allowed: `${settleableSql} and coalesce(${overAtSql('r."overAfterMs"')} <= clock_timestamp(), true)
     and outboxd.newer_version(s.document, s.seq, false) is null`,
-  set: `state = 'queued', held = s.key is not null, due_at = clock_timestamp(),
+  set: `state = 'queued', probing = false, held = s.key is not null, due_at = clock_timestamp(),
     idempotency_key = case when ${keepsIdempotencyKeySql('f')} and not r."newKey" then s.idempotency_key else r."idempotencyKey" end,
     in_doubt = true, transaction_id = null, id_by_person = false, ${resetColumnsByLifetimeSql('start')},
     accepted_at = null, ended_at = null`,

@@ -63,15 +63,15 @@ test('records that need attention are grouped by cause, each with a link to exac
 })
 
 test('a record that outboxd asks the service about counts as at the service, not as sending', async () => {
-  await fixture.end({ state: 'uncertain', transactionId: 'tx-1', pollInMs: 60_000 })
+  await fixture.end({ state: 'sending', transactionId: 'tx-1', pollInMs: 60_000 })
   await fixture.end({ state: 'accepted', transactionId: 'tx-2', pollInMs: 60_000 })
-  const text = await pageWith('href="/records?state=accepted,uncertain"')
+  const text = await pageWith('href="/records?state=sending,accepted"')
   const count = (filter: string) =>
     new RegExp(`state=${filter}">.*?class="step">([^<]*)<.*?class="number">([^<]*)<`)
       .exec(text)
       ?.slice(1)
       .map((part) => part.trim())
-  expect(count('accepted,uncertain')).toEqual(['at the service', '2'])
+  expect(count('sending,accepted')).toEqual(['at the service', '2'])
   expect(count('sending')).toEqual(['sending', '0'])
 })
 

@@ -651,6 +651,7 @@ describe('an older version of a document is not sent after a newer one:', () => 
   const polled = `transaction_id = 't-1', attempt = 1`
   const olderIs = {
     accepted: `state = 'accepted', accepted_at = now(), ${polled}`,
+    probing: `state = 'sending', probing = true, ${polled}`,
     uncertain: `state = 'uncertain', ended_at = now(), in_doubt = true, attempt = 1`,
   }
 
@@ -677,15 +678,16 @@ describe('an older version of a document is not sent after a newer one:', () => 
   const judge = async (
     { id, revision }: { id: string; revision: number },
     change: Transition['change'] = resubmitted,
-    state: 'accepted' | 'uncertain' = 'accepted',
+    probing = false,
   ) => {
-    const older = submission({ id, key: '5', state, transactionId: 't-1', revision })
+    const state = probing ? 'sending' : 'accepted'
+    const older = submission({ id, key: '5', state, probing, transactionId: 't-1', revision })
     const transition: Transition = {
       submission: older,
       change,
       cause: 'resubmitted',
       message: 'failed with E002',
-      poll: { requestId: '1', claimId: id },
+      poll: null,
       request: null,
     }
     const [judged] = await inTransaction(ledger.pool, (db) => supersedeOlderVersions(db, [transition]))
@@ -707,7 +709,7 @@ describe('an older version of a document is not sent after a newer one:', () => 
       mayHaveArrived: false,
     })
     expect(await judge(older, failed)).toMatchObject({ state: 'discarded', errorCode: 'X' })
-    expect(await judge(older, resubmitted, 'uncertain')).toMatchObject({ state: 'discarded', transactionId: null })
+    expect(await judge(older, resubmitted, true)).toMatchObject({ state: 'discarded', transactionId: null })
   })
 
   test('but it is submitted again if the newer version only waits for a person, or was given up', async () => {

@@ -58,12 +58,12 @@ test.each<[SubmitVerdict, Partial<Submission>, object]>([
   [
     { kind: 'probe', transactionId: null, reason: 'lost' },
     { id: 'me' },
-    { state: 'uncertain', transactionId: 'me', pollInMs: 5_000, inDoubt: true },
+    { state: 'sending', transactionId: 'me', pollInMs: 5_000, inDoubt: true },
   ],
   [
     { kind: 'probe', transactionId: 'tx-1', reason: '303' },
     { id: 'me' },
-    { state: 'uncertain', transactionId: 'tx-1', pollInMs: now.firstPollMs, inDoubt: true },
+    { state: 'sending', transactionId: 'tx-1', pollInMs: now.firstPollMs, inDoubt: true },
   ],
   // The service named our own id: a GET that does not know it fails the record, and sends nothing again.
   [{ kind: 'probe', transactionId: 'me', reason: '303' }, { id: 'me' }, { state: 'accepted', transactionId: 'me' }],

@@ -92,7 +92,7 @@ test('a rejection is no breach', async () => {
 test.each<[UncertainPolicy, boolean, object]>([
   ['hold', true, { state: 'uncertain' }],
   ['resend', true, { state: 'queued', inDoubt: true }],
-  ['probe', true, { state: 'uncertain' }],
+  ['probe', true, { state: 'sending' }],
   ['probe', false, { state: 'uncertain' }],
 ])('an attempt in doubt under policy %s (the mapping sends its own id: %s) becomes %o', (policy, sendsOwnId, change) => {
   const answer = noAnswer({ sent: true, cause: 'timeout' })

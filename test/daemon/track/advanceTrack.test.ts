@@ -16,9 +16,10 @@ const now = {
 }
 const pause: PauseToRaise = { reason: 'unavailable', askedMs: null, detail: 'E003' }
 const accepted: Partial<Submission> = { state: 'accepted', transactionId: 'tx', claimId: null, polls: 2 }
-const askedFor: Partial<Submission> = {
+const probing: Partial<Submission> = {
   ...accepted,
-  state: 'uncertain',
+  state: 'sending',
+  probing: true,
   id: 'me',
   transactionId: 'me',
   inDoubt: true,
@@ -35,7 +36,7 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
     accepted,
     { state: 'completed', result: '{"a":1.10}', doneMs: 5_013, polls: 3 },
   ],
-  ['completed, while uncertain', { kind: 'completed', result: null }, askedFor, { state: 'completed', doneMs: 5_013 }],
+  ['completed, from probing', { kind: 'completed', result: null }, probing, { state: 'completed', doneMs: 5_013 }],
   [
     'failed',
     { kind: 'failed', code: 'E009', reason: 'no' },
@@ -67,9 +68,9 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
     { state: 'uncertain', error: '404', transactionId: null },
   ],
   [
-    'unknown for ten minutes, while uncertain: it had not arrived',
+    'unknown for ten minutes, while probing: it had not arrived',
     { kind: 'lost', idByPerson: false, reason: '404' },
-    { ...askedFor, unknownForMs: 600_000 },
+    { ...probing, unknownForMs: 600_000 },
     { state: 'queued', dueInMs: 0, transactionId: null },
   ],
   [
@@ -84,29 +85,29 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
     { ...accepted, fruitless: 4 },
     { state: 'accepted', pollInMs: 9_000, polls: 3, fruitless: 0, notDoneMs: 5_000 },
   ],
-  ['pending, while uncertain: it had arrived', { kind: 'pending' }, askedFor, { state: 'accepted', pollInMs: 9_000 }],
+  ['pending, from probing: it had arrived', { kind: 'pending' }, probing, { state: 'accepted', pollInMs: 9_000 }],
   ['unknown', unknown, accepted, { state: 'accepted', pollInMs: 1_000, polls: 3, fruitless: 1, unknown: true }],
   ['lost', lost, { ...accepted, fruitless: 3 }, { state: 'accepted', pollInMs: 1_000, fruitless: 4, unknown: false }],
   ['unknown after timeouts', unknown, { ...accepted, fruitless: 5 }, { fruitless: 1, unknown: true }],
   ['unknown again', unknown, { ...accepted, fruitless: 1, unknownForMs: 5 }, { fruitless: 2, unknown: true }],
-  ['unknown, while uncertain', unknown, askedFor, { state: 'uncertain', pollInMs: 1_000, unknown: true }],
+  ['unknown, while probing', unknown, probing, { state: 'sending', pollInMs: 1_000, unknown: true }],
   [
-    'unknown for a minute, while uncertain: it had not arrived',
+    'unknown for a minute, while probing: it had not arrived',
     unknown,
-    { ...askedFor, unknownForMs: 60_001, fruitless: 5 },
+    { ...probing, unknownForMs: 60_001, fruitless: 5 },
     { state: 'queued', dueInMs: 0, transactionId: null, polls: 3 },
   ],
   [
     'the id of a Location, unknown for a minute: arrived under an unknown id (303 was sent again for ever)',
     unknown,
-    { ...askedFor, transactionId: 'tx-1', unknownForMs: 60_001, fruitless: 5 },
+    { ...probing, transactionId: 'tx-1', unknownForMs: 60_001, fruitless: 5 },
     { state: 'uncertain', transactionId: null, polls: 3, error: expect.stringContaining('tx-1') },
   ],
   [
     'a connection lost, after it was unknown for a minute',
     lost,
-    { ...askedFor, unknownForMs: 60_001, fruitless: 5 },
-    { state: 'uncertain', pollInMs: 1_000 },
+    { ...probing, unknownForMs: 60_001, fruitless: 5 },
+    { state: 'sending', pollInMs: 1_000 },
   ],
   [
     'to be submitted again',
@@ -141,7 +142,7 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
     { ...accepted, unknownForMs: 5 },
     { state: 'accepted', pollInMs: 0, repeatedAfter401: true, unknown: true },
   ],
-  ['a pause', { kind: 'pause', pause }, askedFor, { state: 'uncertain', pollInMs: 5_000, repeatedAfter401: false }],
+  ['a pause', { kind: 'pause', pause }, probing, { state: 'sending', pollInMs: 5_000, repeatedAfter401: false }],
 ])('%s', (_, verdict, given, change) => {
   const step = advance(verdict, given)
   expect(step.change).toMatchObject(change)
@@ -157,7 +158,7 @@ describe('what a step must not do:', () => {
 
   test('only a record that is submitted again gets a new idempotency key', () => {
     fc.assert(
-      fc.property(anyVerdict(), anyHistory, fc.constantFrom(accepted, askedFor), (verdict, history, state) => {
+      fc.property(anyVerdict(), anyHistory, fc.constantFrom(accepted, probing), (verdict, history, state) => {
         const { idempotencyKey } = advance(verdict, { ...history, ...state }).change
         expect(idempotencyKey).toBe(verdict.kind === 'resubmit' ? now.freshKey : undefined)
       }),
@@ -165,7 +166,7 @@ describe('what a step must not do:', () => {
   })
 
   test('a record that was not found stays in doubt, because its request may still be on its way', () => {
-    const { change } = advance(unknown, { ...askedFor, unknownForMs: 60_001, fruitless: 5 })
+    const { change } = advance(unknown, { ...probing, unknownForMs: 60_001, fruitless: 5 })
     expect(change.inDoubt).toBeUndefined()
     expect(change.idempotencyKey).toBeUndefined()
   })
@@ -182,8 +183,8 @@ describe('what a step must not do:', () => {
       message: 'never asked: stopped',
       pause: null,
     })
-    expect(stepOfUnsentPoll(submission(askedFor), 'stopped').change).toMatchObject({
-      state: 'uncertain',
+    expect(stepOfUnsentPoll(submission(probing), 'stopped').change).toMatchObject({
+      state: 'sending',
       unknown: false,
     })
   })
@@ -198,21 +199,16 @@ describe('in the ledger', () => {
 
   test('the database accepts the step of any verdict for any submission', async () => {
     await fc.assert(
-      fc.asyncProperty(
-        anyVerdict(),
-        anyHistory,
-        fc.constantFrom('accepted', 'uncertain'),
-        async (verdict, history, state) => {
-          const polled = await rows.polled(state, history)
-          const step = toTrackStep(polled, verdict, {
-            nextPollDelayMs: 1_000,
-            freshKey: randomUUID(),
-            ageAskedMs: polled.ageMs,
-            ageAnsweredMs: polled.ageMs + 10,
-          })
-          expect(await rows.write(polled, step)).toBe(step.change.state)
-        },
-      ),
+      fc.asyncProperty(anyVerdict(), anyHistory, fc.boolean(), async (verdict, history, isProbing) => {
+        const polled = await rows.polled(history, isProbing)
+        const step = toTrackStep(polled, verdict, {
+          nextPollDelayMs: 1_000,
+          freshKey: randomUUID(),
+          ageAskedMs: polled.ageMs,
+          ageAnsweredMs: polled.ageMs + 10,
+        })
+        expect(await rows.write(polled, step)).toBe(step.change.state)
+      }),
       { numRuns: process.env.LONG ? 1_000 : 60 },
     )
   })

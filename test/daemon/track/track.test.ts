@@ -60,7 +60,7 @@ test('an order is polled at the order endpoint', async () => {
 
 test('a probe asks for the submission’s own id', async () => {
   const { track, sent } = setup()
-  await track({ state: 'uncertain', transactionId: null, id: 'me' })
+  await track({ state: 'sending', probing: true, transactionId: null, id: 'me' })
   expect(sent[0]?.request.body).toBe('me')
 })
 
@@ -77,9 +77,9 @@ test('a stuck transaction is polled after an hour as a rare poll, and any other 
   expect(pending.change).toMatchObject({ state: 'accepted', pollInMs: 3_600_000, polledRarely: true })
   const useless = (await setup(response(410)).track({ ageMs: day, fruitless: 50 })).step
   expect(useless.change).toMatchObject({ pollInMs: 3_600_000, polledRarely: true })
-  const probed = { state: 'uncertain' } as const
+  const probed = { state: 'sending', probing: true } as const
   const unanswered = (await setup(response(500)).track({ ...probed, ageMs: day, fruitless: 50 })).step
-  expect(unanswered.change).toMatchObject({ state: 'uncertain', pollInMs: 3_600_000, polledRarely: true })
+  expect(unanswered.change).toMatchObject({ state: 'sending', pollInMs: 3_600_000, polledRarely: true })
   expect((await setup().track({ ageMs: day - 1 })).step.change).toMatchObject({ polledRarely: false })
   expect((await setup().track({ ageMs: day }, () => false)).step.change).toMatchObject({ pollInMs: 0 })
 })

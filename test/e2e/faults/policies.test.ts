@@ -56,10 +56,7 @@ test('`probe`, it had not arrived: sent again, one effect', async () => {
   await harness.fault({ kind: 'drop', when: 'before', endpoint: 'submit', times: 1 })
   await harness.insert('absent-')
   await until(
-    () =>
-      harness.pool.query(
-        `select from outboxd.submission where state = 'uncertain' and ended_at is null and unknown_since is not null`,
-      ),
+    () => harness.pool.query('select from outboxd.submission where probing and unknown_since is not null'),
     ({ rowCount }) => rowCount === 1,
   )
   // A minute passes.

@@ -74,7 +74,7 @@ test('a record whose 303 names an id that GET never confirms is stuck, and not s
   const aged = await until(
     () =>
       harness.pool.query(
-        `update outboxd.submission set sent_at = now() - interval '2 days' where state = 'uncertain' and fruitless > 0`,
+        `update outboxd.submission set sent_at = now() - interval '2 days' where probing and fruitless > 0`,
       ),
     ({ rowCount }) => rowCount === 1,
   )
@@ -86,6 +86,6 @@ test('a record whose 303 names an id that GET never confirms is stuck, and not s
   expect(printed).toMatch(/to send .*, 0 captured\n/)
   expect(printed).not.toContain('oldest unsent')
   expect(printed).not.toContain('All is well')
-  const { rows } = await harness.pool.query("select attempt from outboxd.submission where state = 'uncertain'")
+  const { rows } = await harness.pool.query('select attempt from outboxd.submission where probing')
   expect(rows).toEqual([{ attempt: 1 }])
 })
