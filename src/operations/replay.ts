@@ -113,7 +113,8 @@ async function prepare(
     const { type, key } = read
     if (mappings.get(type)?.document != null && !submission.isVersion) {
       const reason =
-        'is not a version of its document, so nobody would know that it was sent. Write a new row for the document'
+        'is not a version of its document, so nobody would know that it was sent. Write a new row for the document' +
+        (submission.mayHaveArrived ? ', unless this one arrived: ask the service first' : '')
       skipped.push({ submission: { id, outboxId }, reason })
       continue
     }

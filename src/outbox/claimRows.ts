@@ -157,7 +157,7 @@ export function claimStatements({ rows, locksRows }: OpenTable) {
         from ${from} where ${uncaptured} and ${keyHash} = any($1::bigint[]) and ${upToLast}
       ) "inOrder" where locked and "isBehind"`,
     reportAgain: `update outboxd.submission set report_due = true
-      where outbox_id = any(array(select ${idText} from ${from} where ${setBack} limit ${setBackMax}))`,
+      where outbox_id = any(array(select ${idText} collate "C" from ${from} where ${setBack} limit ${setBackMax}))`,
   }
 }
 

@@ -14,6 +14,8 @@ export class FailingRows {
   readonly #ledger: Database
   #known: readonly string[] = []
   #testedAt = 0
+  /** The id at which a search stopped for lack of time, and the next goes on. */
+  #after: string | null = null
 
   constructor(ledger: Database) {
     this.#ledger = ledger
@@ -26,7 +28,7 @@ export class FailingRows {
 
   /** Searches the waiting rows. @returns true if the known ids differ from those in `before` */
   async find(table: OpenTable, before: readonly string[]): Promise<boolean> {
-    const found = await searchFailing(table)
+    const found = await this.#search(table)
     const all = new Set([...this.#known, ...found])
     if (all.size > this.#known.length && all.size <= unfilterableMax) await this.#keep([...all])
     return this.#known !== before
@@ -42,6 +44,24 @@ export class FailingRows {
     await clearProblems(this.#ledger, 'row_skipped', over)
   }
 
+  async #search(table: OpenTable): Promise<string[]> {
+    const { from, mayWait, id, idType, idText } = table.rows
+    const until = performance.now() + searchMaxMs
+    const found: string[] = []
+    while (found.length <= unfilterableMax && performance.now() < until) {
+      const { rows } = await table.db.query<{ id: string }>(
+        `select ${idText} as id from ${from} where ${mayWait} and ($1::${idType} is null or ${id} > $1::${idType})
+         order by ${id} limit $2`,
+        [this.#after, pageRows],
+      )
+      const ids = rows.map((row) => row.id)
+      found.push(...(await findFailing(table, ids)))
+      this.#after = ids.length < pageRows ? null : (ids.at(-1) ?? null)
+      if (this.#after === null) break
+    }
+    return found
+  }
+
   async #keep(ids: readonly string[]): Promise<void> {
     this.#known = ids
     this.#testedAt = performance.now()
@@ -54,24 +74,6 @@ export class FailingRows {
 
 const detail =
   'the filter in outbox.yaml raises an error for this row, so the daemon cannot tell whether to send it. Later rows of its key wait, too. Fix the row or the filter'
-
-async function searchFailing(table: OpenTable): Promise<string[]> {
-  const { from, mayWait, id, idType, idText } = table.rows
-  const until = performance.now() + searchMaxMs
-  const found: string[] = []
-  for (let after: string | null = null; found.length <= unfilterableMax && performance.now() < until; ) {
-    const { rows }: { rows: { id: string }[] } = await table.db.query<{ id: string }>(
-      `select ${idText} as id from ${from} where ${mayWait} and ($1::${idType} is null or ${id} > $1::${idType})
-       order by ${id} limit $2`,
-      [after, pageRows],
-    )
-    const ids = rows.map((row) => row.id)
-    found.push(...(await findFailing(table, ids)))
-    after = ids.at(-1) ?? null
-    if (ids.length < pageRows) break
-  }
-  return found
-}
 
 /** Evaluates the filter for these ids. */
 function findFailing({ db, table, rows: { from, id, idType } }: OpenTable, ids: readonly string[]): Promise<string[]> {
@@ -127,8 +129,8 @@ export async function readRowsThatDoNotFail<Row extends object>(
   return rows
 }
 
-/** True for an invalid value, or an error that a function raises. */
-export const canBeCausedByRow = (error: unknown): boolean => /^(22|P0)/.test(String(errorCodeOf(error)))
+/** True for an invalid value, one that a domain refuses, or an error that a function raises. */
+export const canBeCausedByRow = (error: unknown): boolean => /^(22|23|P0)/.test(String(errorCodeOf(error)))
 
 /**
  * @param failedPartsMax if more parts fail, stops the search and returns all their ids

@@ -36,10 +36,10 @@ function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<Locke
   return outbox.queryTable(async ({ db, shape, rows: { from, uncaptured, id, idType, idText } }) => {
     const these = `from ${from} where ${uncaptured} and ${id} = any($1::${idType}[])`
     const { rows } = await db.query<LockedRow>(
-      `with free as materialized (select ${id} as id ${these} for no key update of o skip locked)
+      `with outboxd_free as materialized (select ${id} as id ${these} for no key update of o skip locked)
        select waiting."outboxId", waiting.pid, a.application_name as application, a.state from (
          select ${idText} as "outboxId", ${shape.hasSystemColumns ? lockHolderSql : 'null::int'} as pid ${these}
-           and ${id} <> all(array(select free.id from free))
+           and ${id} <> all(array(select id from outboxd_free))
        ) waiting left join pg_stat_activity a on a.pid = waiting.pid`,
       [outboxIds],
     )

@@ -145,7 +145,7 @@ function prunedRowStatements({ rows, table, form }: OpenTable) {
     /** The condition that the row of submission `s` waits. A query of one row, because Postgres makes a join of `exists`. */
     waits: `coalesce((select true from ${from} where ${id} = s.outbox_id::${idType} and ${waits} limit 1), false)`,
     /** Like `waits`, for ids that do not fit the column's type. Uses no index. */
-    waitsByText: `coalesce((select true from ${from} where ${idText} = s.outbox_id and ${waits} limit 1), false)`,
+    waitsByText: `coalesce((select true from ${from} where ${idText} collate "C" = s.outbox_id and ${waits} limit 1), false)`,
     /** Notes the rows of the submissions in $1, before these are deleted. */
     note: `with pruned as materialized (select * from outboxd.submission where id = any($1::uuid[]))
       insert into outboxd.outbox_cursor as c (pruned_number, pruned_recorded, pruned_ended)

@@ -92,7 +92,7 @@ export async function makeStaleReportsDue(outbox: Outbox): Promise<void> {
       `with stale as (
          select r.id from ${from} cross join lateral (
            select s.id, s.state from outboxd.submission s
-           where s.outbox_id = ${idText} and not s.report_due and s.row_created is not distinct from ${created}
+           where s.outbox_id = ${idText} collate "C" and not s.report_due and s.row_created is not distinct from ${created}
              and s.state in (${literalListSql(endStates)})
          ) r where ${underWay}${isInSliceSql(table.rows)} and ${written.castValueSql} is distinct from ${prefixedColumnSql(written.column)}
        ) update outboxd.submission s set report_due = true from stale where s.id = stale.id`,

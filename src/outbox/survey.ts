@@ -87,8 +87,9 @@ export class TableSurveys {
       await setTimeout(betweenSlicesMs)
       return mayGoOn() && performance.now() < until
     })
-    await updateProblems(this.#outbox.ledger, survey)
+    // First, so that a survey whose result cannot be written does not go on at the table's start.
     if (survey.isWhole) this.#survey = new TableSurvey(this.#outbox, this.#sliceRows)
+    await updateProblems(this.#outbox.ledger, survey)
     return survey.isWhole
   }
 }

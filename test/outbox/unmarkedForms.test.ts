@@ -216,8 +216,14 @@ describe('a table without a state', () => {
   })
 })
 
-test('end only: a row that is set back to waiting gets its outcome again, and is not sent', async () => {
-  const { pool, capture, outbox } = await setup(endOnly)
+test.each([
+  ['a number', endOnly.ddl],
+  [
+    'a text with a collation of its own',
+    endOnly.ddl.replace('id bigint generated always as identity', `id text collate "de-x-icu" default '1'`),
+  ],
+])('end only: a row that is set back to waiting gets its outcome again, and is not sent: the id is %s', async (_, ddl) => {
+  const { pool, capture, outbox } = await setup({ ...endOnly, ddl })
   await pool.query('insert into source default values')
   expect(await capture()).toEqual(['1'])
   await pool.query(

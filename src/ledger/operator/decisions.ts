@@ -97,7 +97,7 @@ export function withSubmissionsLocked<T>(
 const discardSql = decisionSql({
   allowed: `s.state in ('failed', 'rejected', 'uncertain', 'accepted')`,
   // A change that was not sent counts as sent from then on: the operator has told the service's owner.
-  set: `state = 'discarded', ended_at = clock_timestamp(), changed_after_sent = false,
+  set: `state = 'discarded', ended_at = clock_timestamp(), changed_after_sent = false, foreign_status = null,
     may_have_arrived = f.may_have_arrived or f.state in ('uncertain', 'accepted')`,
   cause: 'discarded',
   message: `'discarded: ' || $3::text`,

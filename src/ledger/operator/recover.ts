@@ -175,7 +175,7 @@ const settleSql = `
   ), taken as (
     update outboxd.submission s set revision = s.revision + 1, state = 'uncertain', in_doubt = true, due_at = null,
       held = false, error = $4, ended_at = clock_timestamp(), probing = false,
-      claim_id = null, instance_id = null, report_due = true
+      foreign_status = null, claim_id = null, instance_id = null, report_due = true
     from doubtful where s.id = doubtful.id returning s.id, doubtful.state as former, s.attempt
   ), event as (
     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who, detail)

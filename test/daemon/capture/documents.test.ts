@@ -280,6 +280,22 @@ test.each([
   for (const each of again) expect(each).toEqual(['discarded', null, expect.stringContaining('unchanged since')])
 })
 
+test('a key that the domain of its column refuses names no document, and others of its type are captured', async () => {
+  await ledger.pool.query(
+    `create domain paper_no as text check (value ~ '^[A-Z]-[0-9]+$'); create table numbered (no paper_no primary key, total numeric)`,
+  )
+  await ledger.pool.query(`insert into numbered values ('A-7', 1)`)
+  const source = 'select h.no as id, h.total from numbered h where h.no = any($1)'
+  const fields = 'fields: { total: { from: total, type: "decimal(12,2)", required: true } }'
+  const file = `type: order\nendpoint: orders\ndocument: { table: public.numbered, key: [no] }\nsource: ${source}\n${fields}\nbody: { total: "\${total}" }`
+  for (const id of ['A-7', 'x']) await note(id)
+  await captureAll({ mappings: new Map([['order', mappingFrom(file)]]) })
+  expect((await submissions()).map(([state, total]) => [state, total])).toEqual([
+    ['queued', '1.00'],
+    ['discarded', null],
+  ])
+})
+
 describe('the same document again, if its last record is', () => {
   const given: Record<State, string> = {
     queued: `error = null`,

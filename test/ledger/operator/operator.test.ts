@@ -109,6 +109,13 @@ test('the counts by state follow a replay and a discard', async () => {
   expect(submissions).toMatchObject({ queued: 1, discarded: 1, failed: 0, uncertain: 0 })
 })
 
+test('a record whose status the interface does not have can be discarded', async () => {
+  const asked = { state: 'accepted', transactionId: 'tx', pollInMs: 0, foreignStatus: 'archived' } as const
+  const submission = await seen(await fixture.end(asked))
+  expect(await discardSeenSubmissions(operator, [submission])).toEqual([submission.id])
+  expect(await fixture.ledger.countStates()).toEqual({ discarded: 1 })
+})
+
 test('a completed record can be neither replayed nor discarded', async () => {
   const submission = await seen(await fixture.end({ state: 'completed' }))
   expect(await queueReplays(operator, [replayOf(submission)], false)).toEqual([])
