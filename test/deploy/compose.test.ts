@@ -139,6 +139,15 @@ test('the steps of docs/start/install.md create every secret, and the daemon and
   })
 })
 
+test('the migration and the daemon get the ledger and the outbox table that the shell names', () => {
+  const shell: Record<string, string> = { LEDGER_SCHEMA: 'outboxd_production', OUTBOX_TABLE: 'erp.outbox' }
+  const named: Compose = parse(
+    text.replaceAll(/\$\{(\w+):-([^}]*)\}/g, (_, name, value) => shell[name] ?? value),
+    { merge: true },
+  )
+  for (const name of ['migrate', 'outboxd']) expect(named.services[name]?.environment).toMatchObject(shell)
+})
+
 test('the daemon reaches the sandbox on loopback, and the containers of our image are read-only', () => {
   expect(compose.services.sandbox?.network_mode).toBe('service:outboxd')
   expect(compose.services.outboxd?.environment?.SERVICE_BASE_URL).toBe('http://127.0.0.1:8080')
