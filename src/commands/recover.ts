@@ -26,11 +26,13 @@ export const command = defineCommand({
 until you run this command. docs/run/restore.md says what to do before and after it.
 
 The command shows what it would do, and asks. Then it does all of it in one transaction:
-  queued, being sent, or waiting in the outbox    uncertain, until you settle it with \`outboxd resolve\`
-  marked in the outbox, but not in the ledger     uncertain
-  any of these whose row names its transaction    polled, as an accepted record
+  queued, being sent or uncertain                 uncertain, until you settle it with \`outboxd resolve\`
+  waiting in the outbox, or marked there but      uncertain; rejected, and "may have arrived", if the row
+    not in the ledger                               cannot be mapped
   accepted                                        polled on; uncertain if the service says E002 or E003
   failed, rejected, discarded                     unchanged, but "may have arrived": only replayed by id
+A record whose row names a transaction that the ledger does not know is polled instead, unless it is completed or discarded, or
+cannot be mapped.
 Afterwards the whole limit counts as spent until no lost request can still arrive (about 100 s by default).
 
 --nothing-lost only ends the pause. Use it after an upgrade or a move for which the daemons were stopped, and after a failover
