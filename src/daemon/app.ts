@@ -63,6 +63,9 @@ export async function startApp(deps: AppDeps) {
   opened.defer(() => http.close())
   log.info('listening', { port: http.port })
 
+  const exporter = deps.config.tracing && createSpanExporter(deps.config.tracing, deps)
+  opened.defer(() => exporter?.close())
+
   const wakeups = createWakeups()
   const databases = await openPatiently(deps, wakeups, (why) => {
     waitsFor = why
@@ -95,8 +98,6 @@ export async function startApp(deps: AppDeps) {
     onCertificate: (expiresAtMs) => metrics.certificateExpiry.set(expiresAtMs, { certificate: 'service' }),
   })
   opened.defer(() => client.close())
-  const exporter = config.tracing && createSpanExporter(config.tracing, deps)
-  opened.defer(() => exporter?.close())
   const { baseUrl } = config.service
   const tracing = exporter && createTracing({ exporter, baseUrl, nowMs: clock.nowMs })
   const otherSettings = Promise.withResolvers<void>()

@@ -80,6 +80,7 @@ export class SpanExporter {
     do await this.#send()
     while (this.#spans.length > 0 && !this.#isFailing)
     clearTimeout(limit)
+    this.#report.dropped(this.#spans.length)
     if (this.#timer !== null) clearTimeout(this.#timer)
     await this.#agent.destroy()
   }

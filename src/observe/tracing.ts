@@ -76,12 +76,13 @@ export function createTracing({ exporter, baseUrl, nowMs }: TracingDeps) {
     answered(submission: Submission, endpoint: ResourceEndpoint, answer: Answer, fields: LogFields): void {
       const { method, path } = routeOf(endpoint)
       const template = method === 'GET' ? `${path}/{id}` : path
-      const asked = encodeURIComponent((submission.transactionId ?? submission.id).toWellFormed())
+      // As the log has it, which withholds ids that are not plain.
+      const asked = String(allowed({ transactionId: submission.transactionId ?? submission.id }).transactionId)
       const url = new URL(baseUrl + path)
       const status = answer.kind === 'response' ? answer.status : undefined
       const http = {
         'http.request.method': method,
-        'url.full': redactAndCut(method === 'GET' ? `${url}/${asked}` : url.href),
+        'url.full': redactAndCut(method === 'GET' ? `${url}/${encodeURIComponent(asked)}` : url.href),
         'url.template': template,
         'server.address': url.hostname,
         'server.port': Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
@@ -122,8 +123,8 @@ function errorTypeOf(answer: Answer): string | undefined {
   return answer.status >= 400 ? String(answer.status) : undefined
 }
 
-/** Numbers above 2^53 are not exact, so the last three digits are zeros. */
-const toNanoseconds = (epochMs: number): string => `${Math.round(epochMs * 1_000)}000`
+/** To the microsecond. OTLP has no time before 1970. */
+const toNanoseconds = (epochMs: number): string => String(BigInt(Math.round(Math.max(0, epochMs) * 1_000)) * 1_000n)
 
 const toSnakeCase = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 

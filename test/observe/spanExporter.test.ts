@@ -101,6 +101,7 @@ test('at most 5,000 spans wait, and the rest are dropped', async () => {
   for (let nth = 0; nth < 5_010; nth++) exporter.add(spanNamed(`span ${nth}`))
   expect(dropped()).toBe(10)
   await exporter.close()
+  expect(dropped()).toBe(5_010)
   expect(lines).toMatchObject([['warn', expect.any(String), { error: { code: 'ECONNREFUSED' } }]])
 })
 

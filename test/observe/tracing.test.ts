@@ -45,6 +45,12 @@ test('the trace of a record has its id, and begins when its row was created', ()
   expect(spans[0]).not.toHaveProperty('parentSpanId')
 })
 
+test('a row that claims to be from before 1970 begins its trace then, because OTLP has no earlier time', () => {
+  const { tracing, spans } = setup()
+  tracing.captured({ ...captured, createdAt: '1900-01-01T00:00:00Z' })
+  expect(spans[0]?.startTimeUnixNano).toBe('0')
+})
+
 test.each<[object, string, number]>([
   [{ error: 'amount has 3 decimals' }, 'rejected', 2],
   [{ discarded: 'deleted' }, 'discarded', 0],
@@ -70,12 +76,15 @@ test('a request is a client span below `captured`, and the service is told its i
   })
 })
 
-test('a poll names the transaction only in its address, so that all polls have one name', () => {
-  const polled = { state: 'accepted', transactionId: 'tx 1/ä' } as const
+test.each([
+  ['tx/1', 'tx%2F1'],
+  ['Jane, of Ghent', '%5Bwithheld%5D'],
+])('a poll for %s names the transaction only in its address, and as the log does', (transactionId, inAddress) => {
+  const polled = { state: 'accepted', transactionId } as const
   const { span, values } = answered(polled, response(200), {}, 'http://localhost:8080')
   expect(span.name).toBe('GET /api/v1/data/{id}')
   expect(values).toMatchObject({
-    'url.full': { stringValue: 'http://localhost:8080/api/v1/data/tx%201%2F%C3%A4' },
+    'url.full': { stringValue: `http://localhost:8080/api/v1/data/${inAddress}` },
     'server.port': { intValue: '8080' },
   })
 })
