@@ -98,7 +98,7 @@ const openingsMax = 3
 export function decideBreaker(breaker: Breaker, answer: BreakerAnswer, backoff: PauseBackoff): BreakerStep {
   const { request, requestId, sign } = answer
   // Each trial needs a token first, so a token that is refused then is the trial's answer.
-  const isTrial = breaker.state !== 'closed' && (request === 'token' ? breaker.isDue : breaker.trial === requestId)
+  const isTrial = request === 'token' ? breaker.isDue : breaker.trial === requestId
   // A poll that fails while polls go on opens the breaker again, but forgets no trial, and no wait for a person.
   const arePollsHeard = breaker.hasGetWorked && breaker.trial === null && breaker.doubts < doubtsMax
   const isHeard = isTrial || breaker.state === 'closed' || (arePollsHeard && request === 'poll')

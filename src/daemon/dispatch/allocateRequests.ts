@@ -54,7 +54,7 @@ export function allocateRequests(demand: BudgetDemand): Allocation {
   const submissionsNow = submissionsReady * 2 <= free ? submissionsReady : Math.min(submissionsReady, whole(allowed))
   const paceHolds = submissionsNow < submissionsReady
 
-  const bothWait = room > 0 && submissionsNow > 0 && pollsDue > 0
+  const bothWait = submissionsNow > 0 && pollsDue > 0
   const owedToPolls = balance.owedToPolls + (bothWait ? room * POLLS_SHARE : 0)
   const pollsSure = bothWait ? Math.min(room, pollsDue, whole(owedToPolls)) : 0
   const submissions = Math.min(submissionsNow, room - pollsSure)

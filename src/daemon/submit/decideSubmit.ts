@@ -107,9 +107,9 @@ function withId(
   }
   const reason = `the service gave the record the id ${transactionId}, and says that the record failed: ${summary}`
   if (code !== 'E002' && code !== 'E003') return { kind: 'failed', code, reason }
-  // Sends under a new key, because under the same key the service would repeat the failure.
+  // Sends under a new key, because under the same key the service would repeat the failure. Only E003 has a pause.
   const again = duplicate(reason, history, code)
-  return again.kind === 'renew-key' && code === 'E003' ? { ...again, pause } : again
+  return again.kind === 'renew-key' ? { ...again, pause } : again
 }
 
 /**
