@@ -31,9 +31,16 @@ test('a refused row is a problem at once, in the words of Postgres, and is tried
   })
 })
 
-test('a lock in a trigger counts as a lock; a row that stays unchanged is a problem of its own', () => {
-  expect(decide({ ...refused, code: '55P03' }, 0)).toEqual({ againInMs: 1_000, problem: null })
-  expect(decide('unchanged', 0).problem).toMatchObject({ kind: 'mark_ineffective' })
+test.each([
+  ['a lock timeout', '55P03'],
+  ['a deadlock', '40P01'],
+])('%s in a trigger counts as a lock', (_, code) => {
+  expect(decide({ ...refused, code }, 0)).toEqual({ againInMs: 1_000, problem: null })
+})
+
+test('a row that stays unchanged, and a different row with the same id, are problems of their own', () => {
+  expect(decide('unchanged', 0)).toMatchObject({ againInMs: 5_000, problem: { kind: 'mark_ineffective' } })
+  expect(decide('another', 1)).toMatchObject({ againInMs: 10_000, problem: { kind: 'row_conflict' } })
 })
 
 test('a missing row is given up after a day, and only the end of a record raises the problem', () => {

@@ -47,7 +47,12 @@ describe('a decimal', () => {
       ['type: "decimal(10,2)", decimal_separator: "."', '"1.000"', '{"v":1.00}'],
       ['type: "decimal(10,3)", decimal_separator: ","', '"1,234"', '{"v":1.234}'],
       ['type: "decimal(10,2)", decimal_separator: ","', '"-1234,5"', '{"v":-1234.50}'],
+      ['type: "decimal(10,2)", decimal_separator: ","', '"12"', '{"v":12.00}'],
       ['type: "decimal(10,2)", decimal_separator: ","', '1.000', '{"v":1.00}'],
+      ...['EUR 1,50', '1,50 EUR', '1,50,00', '1,'].map((text): Case => {
+        const outcome = `v is not a plain number like 1234,50: "${text}"`
+        return ['type: "decimal(10,2)", decimal_separator: ","', `"${text}"`, outcome]
+      }),
       [
         'type: "decimal(10,2)", decimal_separator: ","',
         '"1.000"',
@@ -63,6 +68,10 @@ describe('a decimal', () => {
         '"1,5"',
         'v is not a plain number like 1234.50: "1,5"; write a point for the decimals and nothing between thousands, or say decimal_separator: ","',
       ],
+      ['type: "decimal(10,2)"', `"${'1'.padStart(1_000, '0')}"`, '{"v":1.00}'],
+      ['type: "decimal(10,2)"', `"${'1'.padStart(1_001, '0')}"`, 'v is longer than 1000 characters'],
+      ['type: "decimal(10,2)"', '1.'.padEnd(1_000, '0'), '{"v":1.00}'],
+      ['type: "decimal(10,2)"', '1.'.padEnd(1_001, '0'), 'v is longer than 1000 characters'],
       ['type: "decimal(10,2)"', 'true', 'v is true, not a number'],
       ['type: "decimal(10,2)"', '[1]', 'v is an array, not a number'],
       ['type: "decimal(10,2)", as: string', '1234.5', '{"v":"1234.50"}'],

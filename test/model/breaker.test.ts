@@ -6,6 +6,8 @@ import {
   closedBreaker,
   createPauseBackoff,
   decideBreaker,
+  type LostTrial,
+  lostTrialAnswer,
   moveOpenerBehind,
   type Opening,
 } from '../../src/model/breaker.ts'
@@ -136,6 +138,20 @@ test.each<[string, Breaker, RequestPurpose, BreakerSign, object]>([
     fails(),
     stays,
   ],
+  [
+    'an earlier submission is refused while polls go on',
+    { ...ofSubmission, hasGetWorked: true, trial: null },
+    'submission',
+    refusedPost,
+    stays,
+  ],
+  [
+    'a poll is not answered after submissions in doubt, which is no trial in doubt',
+    ofSubmission,
+    'poll',
+    silentPost,
+    opens({ isInDoubt: true, doubts: 0 }),
+  ],
   ['the submission works', { ...ofSubmission, hasGetWorked: true }, 'submission', works, closes],
   ['the submission never left', { ...ofSubmission, hasGetWorked: true }, 'submission', unknown, nextIsPost],
   [
@@ -166,6 +182,29 @@ test('after three trials in doubt a person has to act', () => {
   expect(step.kind === 'opens' && step.pause.detail).toMatch(/unreachable it says; 3 submissions .*resume --all/)
 })
 
+describe('a trial by a submission that was lost with its daemon', () => {
+  const lost = (breaker: Partial<Breaker>, isInDoubt: boolean, cause: LostTrial['cause'] = 'unreachable') =>
+    decideBreaker({ ...ofSubmission, ...breaker }, lostTrialAnswer({ requestId: '7', cause, isInDoubt }), backoff)
+
+  test('opens the breaker again, for longer, for the same cause, and blames no record', () => {
+    expect(lost({ level: 1 }, false, 'throttled')).toMatchObject(
+      opens({ level: 2, forMs: 4_000, code: null, openedBy: null, isOfSubmission: true, isInDoubt: false, doubts: 0 }),
+    )
+    expect(lost({}, false, 'throttled')).toMatchObject({
+      pause: { reason: 'throttled', detail: expect.stringMatching(/./), logDetail: expect.stringMatching(/./) },
+    })
+  })
+
+  test('needs a GET that works and a submission that works again, also if a poll had opened the breaker', () => {
+    expect(lost({ isOfSubmission: false }, false)).toMatchObject(opens({ isOfSubmission: true }))
+  })
+
+  test('counts as a doubt if its record is left in doubt, and the third waits for a person', () => {
+    expect(lost({ doubts: 1 }, true)).toMatchObject(opens({ isInDoubt: true, doubts: 2, forMs: 2_000 }))
+    expect(lost({ doubts: 2 }, true)).toMatchObject(opens({ doubts: 3, forMs: null }))
+  })
+})
+
 describe('a pause lasts', () => {
   const lengths = (sign: BreakerSign & { kind: 'fails' }, count: number) =>
     Array.from({ length: count }, (_, level) => {
@@ -187,8 +226,8 @@ describe('a pause lasts', () => {
   })
 
   test('as long as Retry-After says, with 429 only if that is longer, and longer if trials fail', () => {
-    expect(lengths(asked('throttled', 3_000), 4)).toEqual([3_000, 3_000, 4_000, 8_000])
-    expect(lengths(asked('unavailable', 3_000), 4)).toEqual([3_000, 3_000, 4_000, 8_000])
+    expect(lengths(asked('throttled', 3_000), 5)).toEqual([3_000, 3_000, 4_000, 8_000, 8_000])
+    expect(lengths(asked('unavailable', 3_000), 5)).toEqual([3_000, 3_000, 4_000, 8_000, 16_000])
     expect(lengths(asked('unavailable', 0), 1)).toEqual([1_000])
   })
 })
@@ -235,7 +274,12 @@ describe('the record whose answer opened the breaker', () => {
       pollInMs: 6_000,
       openedTimes: 1,
     })
-    expect(moved(queued, first, { opening: { forMs: null } })).toMatchObject({ dueInMs: 0, openedTimes: 1 })
+  })
+
+  test('keeps its time if only a person ends the pause', () => {
+    const opening = { forMs: null }
+    expect(moved(queued, first, { opening })).toMatchObject({ dueInMs: 0, openedTimes: 1 })
+    expect(moved(accepted, first, { isPoll: true, opening })).toMatchObject({ pollInMs: 0, openedTimes: 1 })
   })
 
   test('is counted again only if submissions of others got through', () => {
@@ -269,7 +313,8 @@ describe('the record whose answer opened the breaker', () => {
   })
 
   test('ends uncertain if its polls did it', () => {
-    expect(moved(accepted, third, { isPoll: true })).toMatchObject({ state: 'uncertain' })
+    for (const change of [accepted, queued]) // queued: its transaction failed, so it was to be submitted again
+      expect(moved(change, third, { isPoll: true })).toMatchObject({ state: 'uncertain' })
   })
 
   test('stays as it is if its answer has ended it', () => {

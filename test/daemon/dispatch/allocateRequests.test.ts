@@ -102,6 +102,12 @@ test('with one free request at a time, neither submissions nor polls wait for mo
   expect(longestMs).toBeLessThanOrEqual(3 * 500)
 })
 
+test('polls earn no requests while none is due, so a submission is first after that', () => {
+  const { balance } = allocateRequests(waiting({ submissionsReady: 1, free: 5 }))
+  const both = waiting({ submissionsReady: 10, pollsDue: 10, free: 1, balance })
+  expect(allocateRequests(both)).toMatchObject({ submissions: 1, polls: 0 })
+})
+
 test('after an outage with 10,000 overdue polls new submissions are still sent', () => {
   const outage = { submissionsReady: 500, pollsDue: 10_000, oldestPollOverdueMs: 3_600_000 }
   expect(oneByOne(100, outage).submissions).toBeGreaterThanOrEqual(35)
@@ -136,6 +142,32 @@ test('a few records are sent at once; a backlog is paced, with the time of the n
     waiting({ submissionsReady: 495, free: 95, nowMs: backlog.againInMs ?? 0, balance: backlog.balance }),
   )
   expect(again.submissions).toBe(1)
+})
+
+test('the next look comes when the next submission may leave, not before, also if polls took requests', () => {
+  const first = allocateRequests(waiting({ submissionsReady: 500, pollsDue: 20 }))
+  expect(first).toMatchObject({ submissions: 5, polls: 20 })
+  const againInMs = first.againInMs ?? 0
+  const submissionsAt = (nowMs: number) =>
+    allocateRequests(waiting({ submissionsReady: 495, free: 75, nowMs, balance: first.balance })).submissions
+  expect([submissionsAt(againInMs - 1), submissionsAt(againInMs)]).toEqual([0, 1])
+})
+
+test('no next look is planned if the room in flight holds submissions back', () => {
+  const full = { submissionsReady: 500, inFlightRoom: 3 }
+  expect(allocateRequests(waiting(full))).toMatchObject({ submissions: 3, againInMs: undefined })
+  expect(allocateRequests(waiting({ ...full, pollsDue: 10 }))).toMatchObject({
+    submissions: 2,
+    polls: 1,
+    againInMs: undefined,
+  })
+})
+
+test('the pace is seven tenths of the limit a window, and faster the more requests are free', () => {
+  const spent = { ...initialAllocationBalance(100, 0), submissionsAllowed: 0 }
+  const nextMs = (free: number) => allocateRequests(waiting({ submissionsReady: 500, free, balance: spent })).againInMs
+  expect(nextMs(1)).toBeCloseTo(WINDOW_MS / (70 + 3))
+  expect(nextMs(50)).toBeCloseTo(WINDOW_MS / (70 + 150))
 })
 
 test('pacing sends a backlog at half the limit or more in each window', () => {
@@ -177,5 +209,10 @@ describe('polls of stuck transactions', () => {
     expect(allocateRequests(waiting({ ...idle, free: 53 })).rarePolls).toBe(3)
     expect(allocateRequests(waiting({ ...idle, free: 50 })).rarePolls).toBe(0)
     expect(allocateRequests(waiting({ ...idle, free: 100, submissionsReady: 1 })).rarePolls).toBe(0)
+    expect(allocateRequests(waiting({ ...idle, free: 100, submissionsReady: 1, pollsDue: 1 })).rarePolls).toBe(0)
+  })
+
+  test('are sent also if a twentieth of the limit is less than one request', () => {
+    expect(allocateRequests(waiting({ limit: 10, rarePollsDue: 5, submissionsReady: 20 })).rarePolls).toBe(1)
   })
 })

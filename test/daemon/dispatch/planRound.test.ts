@@ -48,6 +48,8 @@ const trial = { kind: 'trial' }
 test.each<[string, Partial<InstanceState>, Partial<RequestDemand>, object]>([
   ['work and free requests', {}, work, sends(3, 2, 1)],
   ['work, and room for one request', { inFlight: 7 }, { submissionsReady: 3 }, sends(1, 0, 0)],
+  ['as many polls as submissions', {}, { submissionsReady: 1, pollsDue: 1 }, sends(1, 1, 0)],
+  ['as many rare polls as other requests', {}, { submissionsReady: 1, rarePollsDue: 1 }, sends(1, 0, 1)],
 
   // What this instance knows by itself.
   ['a pause that is being written', { isPausing: true }, work, waits(50)],
@@ -100,6 +102,12 @@ test.each<[string, Partial<InstanceState>, Partial<RequestDemand>, object]>([
     { submissionsReady: 1, free: 0, nextDueMs: 20, nextFreeMs: 400 },
     waits(400),
   ],
+  [
+    'as many polls as submissions that wait for a free request',
+    {},
+    { submissionsReady: 1, pollsDue: 1, free: 0, nextFreeMs: 400 },
+    waits(400),
+  ],
   ['a free request that is far away', {}, { pollsDue: 1, free: 0, nextFreeMs: 40_000 }, waits(1_000)],
 ])('%s', (_, own, demand, expected) => {
   expect(planRound({ ...idle, ...own }, { ...nothingWaits, ...demand })).toMatchObject(expected)
@@ -116,4 +124,6 @@ test('an instance skips the query only for what it knows itself', () => {
   expect(blockedWaitMs(idle)).toBeNull()
   expect(blockedWaitMs({ ...idle, isPausing: true })).toBe(50)
   expect(blockedWaitMs({ ...idle, mayClaim: false })).toBe(1_000)
+  expect(blockedWaitMs({ ...idle, inFlight: 7 })).toBeNull()
+  expect(blockedWaitMs({ ...idle, inFlight: 8 })).toBe(1_000)
 })

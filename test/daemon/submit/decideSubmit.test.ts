@@ -21,6 +21,17 @@ describe('200 or 201 with an id', () => {
   })
 })
 
+describe('a success with an id in Location only', () => {
+  test.each([201, 202])('%i: accepted, because Location names what was created, or its status', (status) => {
+    const answer = { ...response(status), locationId: 'tx-1' }
+    expect(decide(answer)).toEqual({ kind: 'accepted', transactionId: 'tx-1', breach: null })
+  })
+
+  test.each([200, 203, 204])('%i: uncertain, because Location may name something else', (status) => {
+    expect(kind(decide({ ...response(status), locationId: 'tx-1' }))).toBe('uncertain')
+  })
+})
+
 describe('2xx with an id and a failed status (it was completed if its mapping said track: false)', () => {
   const untracked = { tracked: false }
   const failed = (more: object) => response(200, { transactionId: 'tx', ...more })
@@ -49,6 +60,18 @@ describe('2xx with an id and a failed status (it was completed if its mapping sa
     expect(decide(answer, untracked)).toMatchObject({ kind: 'renew-key', pause: { reason: 'unavailable' } })
     expect(decide(answer, { history: { renewedKeys: 3 } })).toMatchObject({ kind: 'failed', code: 'E003' })
     expect(kind(decide(answer, { history: { inDoubt: true } }))).toBe('uncertain')
+  })
+
+  test('failed with E003: a record that ends by it pauses nothing', () => {
+    const answer = failed({ status: 'failed', errorCode: 'E003' })
+    for (const history of [{ inDoubt: true }, { renewedKeys: 3 }])
+      expect(decide(answer, { history })).not.toHaveProperty('pause')
+  })
+
+  test('failed after a 503: E002 may mean that the 503 came too late, E003 does not', () => {
+    const after503 = (errorCode: string) =>
+      kind(decide(failed({ status: 'failed', errorCode }), { history: { answeredUnavailable: true } }))
+    expect([after503('E002'), after503('E003')]).toEqual(['uncertain', 'renew-key'])
   })
 
   test('failed with E002: a new key, without a pause', () => {

@@ -77,6 +77,12 @@ describe('failed', () => {
     expect(decide(failed('E003'), { history: { inDoubt: true } }).kind).toBe('resubmit')
   })
 
+  test('with E003 after three resubmissions and an attempt in doubt: uncertain, because that attempt may stand', () => {
+    const kindAfter = (resubmissions: number) =>
+      decide(failed('E003'), { history: { inDoubt: true, resubmissions } }).kind
+    expect([kindAfter(2), kindAfter(3)]).toEqual(['resubmit', 'uncertain'])
+  })
+
   test.each([
     'E002',
     'E003',
@@ -87,6 +93,11 @@ describe('failed', () => {
   test.each(['E001', 'E042', undefined])('with %s: failed with the code', (code) => {
     expect(decide(failed(code))).toMatchObject({ kind: 'failed', code: code ?? null })
   })
+
+  test('the reason names the code, if there is one', () => {
+    expect(decide(failed('E042'))).toMatchObject({ reason: expect.stringContaining('E042') })
+    expect(decide(failed())).toMatchObject({ reason: expect.stringContaining('without a code') })
+  })
 })
 
 describe('404', () => {
@@ -95,8 +106,9 @@ describe('404', () => {
     expect(decide(response(404), { history })).toMatchObject({ kind: 'ask-again', unknown: true })
   })
 
-  test.each([null, 0, 599_999])('unknown for %s ms: poll again', (unknownForMs) => {
-    expect(decide(response(404), { history: { unknownForMs } })).toMatchObject({ kind: 'ask-again', unknown: true })
+  test.each([null, 0, 599_999])('unknown for %s ms, however often polled: poll again', (unknownForMs) => {
+    const history = { unknownForMs, fruitless: 100 }
+    expect(decide(response(404), { history })).toMatchObject({ kind: 'ask-again', unknown: true })
   })
 
   test('unknown for ten minutes: lost, even if an operator gave the id', () => {

@@ -19,6 +19,15 @@ test.each([
   expect([judge({ difference }), judge({ difference }, false)]).toEqual(['lost', 'lost'])
 })
 
+test('the detail of lost data says for each difference something of its own', () => {
+  const details = (['system', 'database', 'table', 'writer', 'timeline'] as const).map((difference) => {
+    const verdict = judgeHistory({ ...same, difference }, { knows: true, standby: 'none' })
+    return verdict.kind === 'lost' ? verdict.detail : null
+  })
+  expect(details).toEqual(details.map(() => expect.stringMatching(/./)))
+  expect(new Set(details).size).toBe(5)
+})
+
 test.each(['heartbeat', 'request'] as const)('a ledger without the daemon’s %s has lost data', (missing) => {
   expect(judge({ missing })).toBe('lost')
   expect(judge({ missing, difference: 'timeline' }, true, 'synchronous')).toBe('lost')
