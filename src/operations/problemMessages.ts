@@ -42,7 +42,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
   claim_lost: () =>
     'The ledger’s database does not answer a COMMIT, so the records of that transaction wait. Check the connection to it (a pooler, the network), then its disk and its synchronous standbys. Do not restart the daemon: only it knows these records.',
   settings_differ: (all) =>
-    `A daemon has other settings or files than the ledger, and captures and writes back nothing (${firstDetails(all)}). The ledger’s count until no daemon has had them for a while. During a rolling change, stop the last old daemon, and wait half a minute. Otherwise correct that daemon’s settings or files, and restart it.`,
+    `A daemon has other settings or files than the ledger, and captures and writes back nothing (${firstDetails(all)}). The ledger’s count until no daemon has had them for a while. During a rolling change, stop the last old daemon, and wait half a minute (a good minute if it was killed). Otherwise correct that daemon’s settings or files, and restart it.`,
   budget_starved: ([problem]) =>
     `The daemons cannot spend the budget, so records wait: ${problem?.detail}. Run the daemons near that database, or make it faster.`,
   clock_off: (all) =>
