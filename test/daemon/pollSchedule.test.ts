@@ -70,6 +70,27 @@ describe('nextPollDelayMs', () => {
     expect(early.length).toBeGreaterThan(1)
   })
 
+  test('early polls come at one of five ages from a sixtieth of a window to the longest known time', () => {
+    const schedule = new PollSchedule(Array(5).fill(81_000), WINDOW_MS) // 1, 3, 9, 27 and 81 s
+    expect(pollAges(schedule, { ...idle, accepted: 0 }, 81_000)).toEqual([9_000, 27_000, 81_000])
+  })
+
+  test.each([
+    { meanWindows: 0.5, fifths: 1, waiting: [5, 17, 53] },
+    { meanWindows: 10, fifths: 0.1, waiting: [53, 130, 300] },
+  ])('a transaction that takes $meanWindows windows delays polls like $fifths fifths of a waiting record', ({
+    meanWindows,
+    fifths,
+    waiting,
+  }) => {
+    const timesMs = Array.from({ length: 300 }, (_, i) => meanWindows * WINDOW_MS * (0.5 + ((i * 7) % 300) / 299))
+    const schedule = new PollSchedule(timesMs, WINDOW_MS)
+    const delayMs = (submissionsWaiting: number, accepted: number) =>
+      schedule.nextPollDelayMs(0, { ...idle, submissionsWaiting, accepted })
+    for (const records of waiting) expect(delayMs(0, (records * 5) / fifths)).toBe(delayMs(records, 0))
+    expect(new Set(waiting.map((records) => delayMs(records, 0))).size).toBe(3)
+  })
+
   test('newer times count more: of a service that became faster most polls are early', () => {
     const became = (fromMs: number, toMs: number) =>
       new PollSchedule([...Array(150).fill(fromMs), ...Array(150).fill(toMs)], WINDOW_MS)

@@ -6,12 +6,17 @@ export default defineConfig({
   test: {
     root: join(import.meta.dirname, '..', '..', 'test'),
     testTimeout: 300_000,
+    // With Stryker's counters, simulations of the poll schedule take a minute for each mutant.
+    testNamePattern: /^(?!in the simulation)/,
     include: [
-      'daemon/decideWriteBack.test.ts',
+      'daemon/{decideWriteBack,pollSchedule}.test.ts',
       'daemon/dispatch/{allocateRequests,planRound}.test.ts',
+      'daemon/submit/decideSubmit.test.ts',
+      'daemon/track/decideTrack.test.ts',
       'ledger/history/judgeHistory.test.ts',
-      'mapping/decimal.test.ts',
+      'mapping/{decimal,mapRecord}.test.ts',
       'model/{breaker,statuses}.test.ts',
+      'service/readAnswer.test.ts',
     ],
   },
 })
