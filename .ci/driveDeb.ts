@@ -48,11 +48,13 @@ async function boot(): Promise<number> {
     nspawn.kill('SIGKILL')
     await ended
   })
-  const childOf = () => Number(spawnSync('pgrep', ['--parent', `${nspawn.pid}`], { encoding: 'utf8' }).stdout)
-  const pid = await until(childOf, (child) => child > 0)
-  const isUp = () => inside(pid, 'systemctl', 'is-active', 'basic.target').stdout
-  await until(isUp, (said) => said === 'active\n')
-  return pid
+  const children = () => spawnSync('pgrep', ['--parent', `${nspawn.pid}`], { encoding: 'utf8' }).stdout.split('\n')
+  // The first child makes the second, which is systemd, and ends.
+  const bootedChild = () =>
+    children().find(
+      (pid) => pid !== '' && inside(Number(pid), 'systemctl', 'is-active', 'basic.target').stdout === 'active\n',
+    )
+  return Number(await until(bootedChild, (pid) => pid !== undefined))
 }
 
 /** Runs a command in the root, as root. */
