@@ -5,6 +5,8 @@ export interface CatalogColumn {
   readonly name: string
   /** The name in SQL, quoted if it must be. */
   readonly sql: string
+  /** False if the collation takes different texts for equal. */
+  readonly isDeterministic: boolean
   /** The base type without a length: character varying, numeric, or the name of an enum. */
   readonly type: string
   /** As in character varying(20). */
@@ -87,7 +89,8 @@ const tableSql = `
 /** A check that allows certain values reads `CHECK ((status = ANY (ARRAY['new'::text, 'sent'::text])))`. */
 const columnsSql = `
   select a.attname as name, quote_ident(a.attname) as sql, format_type(base.type, null) as type,
-    format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull", pg_get_expr(d.adbin, d.adrelid) as default,
+    format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull",
+    coalesce((select collisdeterministic from pg_collation l where l.oid = a.attcollation), true) as "isDeterministic", pg_get_expr(d.adbin, d.adrelid) as default,
     has_column_privilege(a.attrelid, a.attnum, 'select') as "isReadable",
     (select min(format('%I.%I', n.nspname, c.relname)) from pg_constraint k join pg_class c on c.oid = k.confrelid
       join pg_namespace n on n.oid = c.relnamespace

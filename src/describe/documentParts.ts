@@ -45,11 +45,16 @@ export async function readDocumentParts(
   if (key.length === 0)
     throw new PartsRefused(`${document.sql} has no primary key, so a row of the outbox cannot name a document: add one`)
   assertCapturable(document)
-  for (const column of key)
+  for (const column of key) {
+    if (!column.isDeterministic)
+      throw new PartsRefused(
+        `${document.sql}.${column.sql} has a collation that takes different texts for equal, so a row of the outbox would not name one document. Give it a deterministic one`,
+      )
     if (kindOfKey(column) === null)
       throw new PartsRefused(
         `${document.sql}.${column.sql} has the type ${column.exactType}. A key may have integers, numeric, texts, uuids and dates`,
       )
+  }
   const given = children.map(parseChild)
   const tables = await Promise.all(given.map(({ table }) => readPart(pool, table)))
   const parts = [document, ...tables]

@@ -321,10 +321,13 @@ export function whyCannotBeSettledSuffix({
   state,
   probing,
   mayHaveArrived,
+  changedAfterSent,
   answered,
   idByPerson,
   body,
 }: SubmissionDetail): string | null {
+  if (changedAfterSent)
+    return ', not uncertain: it is a change of a document that was sent before, and was not sent itself. `outboxd show` says what can be done'
   if (state === 'rejected' && mayHaveArrived && body === null)
     return ' and cannot be mapped. If it has arrived, discard it. If not, fix the mapping and replay it'
   if (idByPerson && (state === 'completed' || state === 'failed')) return null

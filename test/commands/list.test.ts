@@ -219,6 +219,15 @@ describe('--by-cause', () => {
       )
   })
 
+  test('changes of documents that were sent are a line of their own, and not one that asks whether they arrived', async () => {
+    const version = { document: '5', key: '5' }
+    await fixture.end({ state: 'completed', transactionId: 'tx-1' }, { ...version, outboxId: '1' })
+    await fixture.ledger.capture([{ ...version, payload: '{"amount":2}', outboxId: '2', body: '{}' }], 'once')
+    expect((await causes()).map(({ command }) => command)).toEqual([
+      expect.stringMatching(/^outboxd list --state rejected --cause \w+, then outboxd show each$/),
+    ])
+  })
+
   test('if no record needs attention, --by-cause says so and exits with 3', async () => {
     expect(await run({ byCause: true })).toEqual({
       code: 3,

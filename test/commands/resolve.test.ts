@@ -453,6 +453,19 @@ describe('--json', () => {
   })
 })
 
+test('resolve refuses a change of a document that was sent, because the service would have both', async () => {
+  const version = { document: '5', key: '5' }
+  await fixture.end({ state: 'completed', transactionId: 'tx-1' }, { ...version, outboxId: '1' })
+  const [id = ''] = await fixture.ledger.capture(
+    [{ ...version, payload: '{"a":2}', outboxId: '2', body: '{}' }],
+    'once',
+  )
+  const { code, messages } = await run(id, { notArrived: true })
+  expect(code).toBe(1)
+  expect(messages).toContain('is a change of a document that was sent before')
+  expect((await fixture.ledger.row(id)).state).toBe('rejected')
+})
+
 test('resolve refuses a failed record that cannot have arrived, and exits with 3 for an unknown one', async () => {
   const id = await fixture.end(failedE003)
   const { code, messages } = await run(id, { notArrived: true })

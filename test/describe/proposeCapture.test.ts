@@ -288,6 +288,10 @@ describe('refused', () => {
   test.each([
     ['create table sale (id int)', /has no primary key/],
     ['create table sale (id timestamptz primary key)', /public\.sale\.id has the type timestamp with time zone/],
+    [
+      `create collation ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false); create table sale (id text collate ci primary key)`,
+      /takes different texts for equal/,
+    ],
     ['create table sale (id int primary key); drop index outbox_captured', /outboxd migrate --outbox/],
     ['create table sale (id int primary key); drop table outbox', /outboxd migrate --outbox/],
   ])('%s', async (ddl, why) => {

@@ -199,9 +199,9 @@ test('a key of several columns: the query finds each document by all of them', a
   const outbox = new Outbox(pool, 'outbox', 1_000_000, pool)
   const read = await readRecordContentsThatFit(outbox, mappings, await readWaitingRows(outbox, 10))
   expect(read.map(({ payload, noRecord, unreadable }) => unreadable ?? noRecord ?? JSON.parse(payload ?? ''))).toEqual([
-    'public.kopf {"no":"A","mandant":1} does not meet the condition',
+    'public.kopf {"no": "A", "mandant": 1} does not meet the condition',
     expect.objectContaining({ id: { mandant: 2, no: 'A' }, total: 6 }),
-    'public.kopf {"no":"A","mandant":3} was deleted',
+    'public.kopf {"no": "A", "mandant": 3} was deleted',
     expect.stringContaining('an object with the columns of the key'),
   ])
 })

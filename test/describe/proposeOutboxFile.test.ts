@@ -36,7 +36,9 @@ const tables: fc.Arbitrary<CatalogTable> = fc.record({
   primaryKey: fc.subarray(['id', 'key', 'status'] as string[]),
   columns: fc
     .uniqueArray(column, { minLength: 1, maxLength: 12, selector: ({ name }) => name })
-    .map((all) => all.map((each): CatalogColumn => ({ ...each, sql: each.name, exactType: each.type }))),
+    .map((all) =>
+      all.map((each): CatalogColumn => ({ ...each, sql: each.name, exactType: each.type, isDeterministic: true })),
+    ),
 })
 const sources = fc.record({
   type: fc.constantFrom(null, 'sale', 'a: b'),
@@ -100,6 +102,7 @@ test('what decides about content is never filled in: the filter, the state, a do
 })
 
 const time = {
+  isDeterministic: true,
   ...{ sql: 'x', type: 'timestamp with time zone', exactType: 'timestamptz', notNull: true, default: 'now()' },
   ...{ allowed: null, isUnique: false, isReadable: true, refersTo: null, sample: null },
 }

@@ -109,10 +109,14 @@ export function causeJson(cause: FailureCause, asked: AskedFilters) {
   }
 }
 
-function commandForCause({ cause, state, mayHaveArrived }: FailureCause, asked: AskedFilters): string {
+function commandForCause(
+  { cause, state, mayHaveArrived, changedAfterSent }: FailureCause,
+  asked: AskedFilters,
+): string {
   const filters = [`--state ${state} --cause ${cause}`, ...filterArguments(asked)].join(' ')
   const isReplayable = (state === 'failed' || state === 'rejected') && !mayHaveArrived
   if (isReplayable) return `outboxd replay ${filters}`
+  if (changedAfterSent) return `outboxd list ${filters}, then outboxd show each`
   if (state === 'uncertain' || mayHaveArrived)
     return `outboxd list ${filters} --csv > ask.csv, fill in arrived_as, then outboxd resolve --file ask.csv`
   return `outboxd list ${filters}`

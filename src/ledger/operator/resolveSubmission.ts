@@ -91,7 +91,7 @@ export function withdrawGivenTransactionId(operator: Operator, seen: SeenRecord)
  * the id may be another record's.
  */
 const settleableSql = `s.emptied_at is null and (
-  s.state = 'uncertain' or s.probing or (s.may_have_arrived and s.state in ('failed', 'rejected') and s.body is not null)
+  s.state = 'uncertain' or s.probing or (s.may_have_arrived and not s.changed_after_sent and s.state in ('failed', 'rejected') and s.body is not null)
   or (s.state = 'accepted' and s.not_done_ms is null) or (s.state in ('accepted', 'completed', 'failed') and s.id_by_person)
 )`
 

@@ -70,6 +70,8 @@ export interface FailureCause {
   state: State
   code: string | null
   mayHaveArrived: boolean
+  /** True for changes of documents that were sent: these records were not. */
+  changedAfterSent: boolean
   /** The error of these submissions, with values left out. */
   shape: string
   types: string[]
@@ -88,12 +90,13 @@ export async function countFailureCauses(
   return { causes: rows, lookedAt: Math.min(lookedAt, rowsMax), isCut: lookedAt > rowsMax }
 }
 
-const columns = `s.outbox_id as "outboxId", s.state, s.error_code as code, s.may_have_arrived as "mayHaveArrived", s.type,
+const columns = `s.outbox_id as "outboxId", s.state, s.error_code as code, s.may_have_arrived as "mayHaveArrived",
+  s.changed_after_sent as "changedAfterSent", s.type,
   ${normalizedErrorSql} as shape, ${causeDigestSql} as cause`
 
 const causesSql = `
-  select cause, count(*)::int as count, min(state) as state, min(upper(code)) as code, "mayHaveArrived", min(shape) as shape,
+  select cause, count(*)::int as count, min(state) as state, min(upper(code)) as code, "mayHaveArrived", "changedAfterSent", min(shape) as shape,
     array_agg(distinct type) as types, min("sinceMs") as "firstMs", max("sinceMs") as "lastMs",
     (array_agg("outboxId" order by "sinceMs", seq))[1] as "firstOutboxId"
   from (${matchingSubmissionsSql(columns, 'newest')}) matching
-  group by cause, "mayHaveArrived" order by min(state) = 'uncertain' desc, count(*) desc, min("sinceMs")`
+  group by cause, "mayHaveArrived", "changedAfterSent" order by min(state) = 'uncertain' desc, count(*) desc, min("sinceMs")`

@@ -151,7 +151,7 @@ const nowMs = 1_000_000
 test('of ten causes, eight are listed and the others counted', () => {
   const cause: FailureCause = {
     ...{ cause: 'aaaaaaaa', count: 1, state: 'failed', code: null, mayHaveArrived: true, shape: 'x', types: ['data'] },
-    ...{ firstMs: nowMs, lastMs: nowMs, firstOutboxId: '1' },
+    ...{ firstMs: nowMs, lastMs: nowMs, firstOutboxId: '1', changedAfterSent: false },
   }
   const text = attentionSection(
     { causes: Array(10).fill(cause), lookedAt: 1_000, isCut: true },

@@ -488,6 +488,24 @@ describe('a document that changes after it was sent', () => {
     expect((await submissions()).at(-1)).toEqual(['discarded', null, `unchanged since outbox:${first}`])
   })
 
+  test('a change whose former version did not arrive is sent when it comes again, although it was discarded', async () => {
+    await sale(5)
+    await note(5)
+    await captureAll()
+    await ledger.pool.query(
+      `update outboxd.submission set state = 'sending', due_at = null, claim_id = gen_random_uuid(), instance_id = gen_random_uuid()`,
+    )
+    const second = await changeTo('2')
+    expect((await listed()).map(({ row }) => row)).toEqual([second])
+    await ledger.pool.query(
+      `update outboxd.submission set state = 'rejected', claim_id = null, instance_id = null, ended_at = now() where state = 'sending'`,
+    )
+    await discard()
+    await note(5)
+    await captureAll()
+    expect((await submissions()).at(-1)).toEqual(['queued', '2.00', null])
+  })
+
   test('after an operator discarded the change, only another change is listed', async () => {
     await sent()
     const second = await changeTo('2')
