@@ -16,6 +16,8 @@ export class FailingRows {
   #testedAt = 0
   /** The id at which a search stopped for lack of time, and the next goes on. */
   #after: string | null = null
+  /** The search under way, which loops that fail at the same time share. */
+  #searching: Promise<void> | null = null
 
   constructor(ledger: Database) {
     this.#ledger = ledger
@@ -28,9 +30,10 @@ export class FailingRows {
 
   /** Searches the waiting rows. @returns true if the known ids differ from those in `before` */
   async find(table: OpenTable, before: readonly string[]): Promise<boolean> {
-    const found = await this.#search(table)
-    const all = new Set([...this.#known, ...found])
-    if (all.size > this.#known.length && all.size <= unfilterableMax) await this.#keep([...all])
+    this.#searching ??= this.#learn(table).finally(() => {
+      this.#searching = null
+    })
+    await this.#searching
     return this.#known !== before
   }
 
@@ -42,6 +45,11 @@ export class FailingRows {
     await this.#keep(standing)
     const over = known.filter((id) => !standing.includes(id))
     await clearProblems(this.#ledger, 'row_skipped', over)
+  }
+
+  async #learn(table: OpenTable): Promise<void> {
+    const all = new Set([...this.#known, ...(await this.#search(table))])
+    if (all.size > this.#known.length && all.size <= unfilterableMax) await this.#keep([...all])
   }
 
   async #search(table: OpenTable): Promise<string[]> {

@@ -19,6 +19,13 @@ interface TrackContext {
   telemetry: Pick<Telemetry, 'traceparent'>
 }
 
+interface Asking {
+  accessToken: string
+  mayLeave(): boolean
+  /** Undefined for a question about no record of ours, or without tracing. */
+  traceparent?: string | undefined
+}
+
 /** Asks for transactions and decides what the answers mean. Writes nothing. */
 export class Track {
   readonly #context: TrackContext
@@ -80,11 +87,7 @@ export class Track {
   async #get(
     resource: Resource,
     transactionId: string,
-    {
-      accessToken,
-      mayLeave,
-      traceparent,
-    }: { accessToken: string; mayLeave: () => boolean; traceparent?: string | undefined },
+    { accessToken, mayLeave, traceparent }: Asking,
   ): Promise<Answer | null> {
     if (!mayLeave()) return null
     const request = { endpoint: serviceResources[resource].ask, body: transactionId, idempotencyKey: null, traceparent }
