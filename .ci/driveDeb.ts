@@ -44,16 +44,17 @@ async function boot(): Promise<number> {
   const flags = ['--register=no', '--keep-unit', '--machine=outboxd-test', '--boot', 'systemd.unit=basic.target']
   const nspawn = spawn('systemd-nspawn', [`--directory=${root}`, ...flags], { stdio: 'ignore' })
   const ended = new Promise((resolve) => nspawn.once('exit', resolve))
+  const children = () =>
+    spawnSync('pgrep', ['--parent', `${nspawn.pid}`], { encoding: 'utf8' }).stdout.match(/\d+/g) ?? []
   stack.defer(async () => {
+    // Without nspawn its systemd would live on, with the daemon in it.
+    for (const pid of children()) process.kill(Number(pid), 'SIGKILL')
     nspawn.kill('SIGKILL')
     await ended
   })
-  const children = () => spawnSync('pgrep', ['--parent', `${nspawn.pid}`], { encoding: 'utf8' }).stdout.split('\n')
   // The first child makes the second, which is systemd, and ends.
   const bootedChild = () =>
-    children().find(
-      (pid) => pid !== '' && inside(Number(pid), 'systemctl', 'is-active', 'basic.target').stdout === 'active\n',
-    )
+    children().find((pid) => inside(Number(pid), 'systemctl', 'is-active', 'basic.target').stdout === 'active\n')
   return Number(await until(bootedChild, (pid) => pid !== undefined))
 }
 
