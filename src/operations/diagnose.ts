@@ -164,7 +164,7 @@ function noDaemon({
   const why =
     heldUpBy.length > 0
       ? `It waits for ${lockingSessionNames(heldUpBy)}.${endLockingSessionAdviceSuffix(heldUpBy, 'its')}`
-      : 'It cannot write to the ledger (full disk, missing permission): `outboxd check` says so. Or its process hangs: then start another daemon, which takes over within half a minute. What the first was sending becomes uncertain.'
+      : 'It cannot write to the ledger (full disk, missing permission): `outboxd check` says so. Or another session locks its row: this command names that session within a few seconds. Or its process hangs: then start another daemon, which takes over within half a minute. What the first was sending becomes uncertain.'
   return `A daemon is connected, but has had no heartbeat ${since}, so nothing is sent. ${why}`
 }
 

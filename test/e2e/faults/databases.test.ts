@@ -73,35 +73,49 @@ describe('one database behind the proxy', () => {
     await allCompleted(harness, markers)
   })
 
-  // The trigger makes one COMMIT last long enough for the test to cut off its answer.
+  // The trigger makes one COMMIT last until the test cuts off its answer.
   test.each([
     { name: 'capture', event: 'insert', when: `new.state = 'queued'` },
     { name: 'claim', event: 'update', when: `new.state = 'sending'` },
     { name: 'accept', event: 'update', when: `new.state = 'accepted' and old.state = 'sending'` },
     { name: 'complete', event: 'update', when: `new.state = 'completed'` },
   ])('the answer to any COMMIT is lost ($name): completed, once', async ({ name, event, when }) => {
+    onTestFinished(async () => {
+      await harness.pool.query(`drop function linger_${name} cascade; drop sequence once_${name}, released_${name}`)
+    })
     await harness.pool.query(`
       create sequence once_${name};
+      create sequence released_${name};
       create function linger_${name}() returns trigger language plpgsql as $$
       begin
-        if nextval('public.once_${name}') = 1 then perform pg_sleep(0.6); end if;
+        if nextval('public.once_${name}') > 1 then return null; end if;
+        loop
+          perform pg_sleep(0.1);
+          exit when (select is_called from public.released_${name});
+        end loop;
         return null;
       end $$;
       create constraint trigger linger_${name} after ${event} on outboxd.submission deferrable initially deferred
         for each row when (${when}) execute function linger_${name}()`)
-    onTestFinished(async () => {
-      await harness.pool.query(`drop trigger linger_${name} on outboxd.submission`)
-    })
     await start({ DATABASE_URL: through(harness.postgres, harness.env.DATABASE_URL ?? '') })
     await harness.insert(`lost-${name}-`)
-    const committing = () =>
-      harness.pool.query(
-        `select from pg_stat_activity where datname = current_database() and query = 'commit' and wait_event = 'PgSleep'
-           and application_name in ('outboxd', 'outboxd outbox')`,
-      )
-    await until(committing, ({ rowCount }) => rowCount === 1)
+    const { rows } = await until(
+      () =>
+        harness.pool.query<{ pid: number }>(
+          `select pid from pg_stat_activity where datname = current_database() and query = 'commit'
+             and wait_event = 'PgSleep' and application_name in ('outboxd', 'outboxd outbox')`,
+        ),
+      ({ rowCount }) => rowCount === 1,
+    )
     await harness.postgres.setFault({ kind: 'cut-after-request' }, { times: 100 })
-    await until(committing, ({ rowCount }) => rowCount === 0)
+    await harness.pool.query(`select nextval('released_${name}')`)
+    await until(
+      () =>
+        harness.pool.query(`select from pg_stat_activity where pid = $1 and query = 'commit' and state = 'active'`, [
+          rows[0]?.pid,
+        ]),
+      ({ rowCount }) => rowCount === 0,
+    )
     await harness.postgres.setFault(null)
     const outcome = await harness.becomes(`lost-${name}-`, 'completed', 'uncertain', 'failed')
     expect(outcome).toMatchObject({ state: 'completed', posts: [200], effects: 1 })
