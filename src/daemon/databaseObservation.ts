@@ -14,11 +14,11 @@ import type { Heartbeat } from './heartbeat.ts'
 import { createPeriodicPart, createStepRound, type LoopPart } from './loop.ts'
 import type { PollPlanner } from './pollPlanner.ts'
 
-const everyMs = 5_000
+const everyMs = 10_000
 /** For what changes rarely: acts of operators and locked rows. */
-const rareEveryMs = 15_000
+const rareEveryMs = 30_000
 /** Counting up to this many rows takes a few milliseconds. */
-const countedAlwaysMax = 20_000
+const countedAlwaysMax = 40_000
 const countEveryMaxMs = 600_000
 
 /** With this wait, counting costs at most a thousandth of a core. */
