@@ -62,6 +62,7 @@ function foreignLines(table: Table, { type, hasQuery, currencies }: OutboxFileSo
   const columns = table.columns.filter((column) => column !== id)
   const times = columns.filter((each) => catalog.isTime(each) && !each.notNull)
   const flags = columns.filter((each) => each.type === 'boolean')
+  const waiting = flags.every(({ notNull }) => notNull) ? 'false' : '[false, null]'
   const statuses = columns.filter(catalog.mayBeStatus)
   const texts = columns.filter((each) => catalog.isText(each) && !catalog.mayHoldJson(each))
   const inEuro = currencies.length === 0 ? '' : ` Leave out currencies other than euro (${currencies.join(', ')}).`
@@ -81,7 +82,7 @@ function foreignLines(table: Table, { type, hasQuery, currencies }: OutboxFileSo
     withFillIn('filter: FILL_IN', `${which}${listOf(columns.filter(catalog.mayChooseRows))}`),
     withFillIn('state: FILL_IN', waits),
     withComment('# state: { timestamp: COLUMN, set: [completed] }', `NULL until the row was sent${listOf(times)}`),
-    withComment('# state: { flag: COLUMN, new: false, done: true, set: [queued] }', `a flag${listOf(flags)}`),
+    withComment(`# state: { flag: COLUMN, new: ${waiting}, done: true, set: [queued] }`, `a flag${listOf(flags)}`),
     withComment(
       '# state: { status: COLUMN, new: WORD, queued: WORD, completed: WORD }',
       `only of sending${listOf(statuses)}`,

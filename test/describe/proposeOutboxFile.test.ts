@@ -128,6 +128,15 @@ test('created_at is filled in only if Postgres sets exactly one time at the inse
   )
 })
 
+test.each([
+  [true, 'new: false'],
+  [false, 'new: [false, null]'],
+])('a flag that is not null (%s) waits at %s', (notNull, form) => {
+  const flag = { ...time, name: 'done', type: 'boolean', exactType: 'boolean', notNull, default: null }
+  const text = proposeOutboxFile(tableOf(flag), { type: 't', hasQuery: false, currencies: [] })
+  expect(text).toContain(`# state: { flag: COLUMN, ${form}, done: true, set: [queued] }`)
+})
+
 test('a comment stays on one line, even with line breaks in a column’s name', () => {
   expect(withComment('id: no', 'not \r\u0085\u2028 grown\nby: it')).toMatch(/^id: no +# not grown by: it$/)
 })
