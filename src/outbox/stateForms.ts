@@ -42,9 +42,14 @@ const forms: {
   timestamp: timestampForm,
 }
 
+/** The condition that a row waits, if `columnSql` is its state column. */
+export const waitsSql = (state: StateColumn, columnSql: string): string =>
+  state.kind === 'timestamp' ? `${columnSql} is null` : valuesSql(columnSql, state.waiting)
+
 const underWay: readonly State[] = ['queued', 'sending', 'accepted', 'uncertain', 'failed', 'rejected']
 
-function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kind: 'value' }>): StateExpressions {
+function valueForm(state: Extract<StateColumn, { kind: 'value' }>): StateExpressions {
+  const { column: name, waiting, values } = state
   const now = prefixedColumnSql(name)
   const texts = [...new Set(values.values())]
   const statesOf = (value: string) => [...values].flatMap(([state, each]) => (each === value ? [state] : []))
@@ -54,7 +59,7 @@ function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kin
     column: name,
     isMarkedOnCapture: values.has('queued'),
     waiting,
-    waitsSql: valuesSql(now, waiting),
+    waitsSql: waitsSql(state, now),
     writes: texts,
     isWrittenAt: (state) => values.has(state),
     markSql() {
@@ -88,24 +93,25 @@ function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kin
 }
 
 // Writes literals, so that the planner can use a partial index on the waiting rows.
-function valuesSql(now: string, waiting: readonly (string | null)[]): string {
+function valuesSql(columnSql: string, waiting: readonly (string | null)[]): string {
   const values = waiting.filter((value) => value !== null)
   const isOne = values.length === 1 ? `= ${literalListSql(values)}` : `in (${literalListSql(values)})`
   const either = [
-    ...(values.length > 0 ? [`${now} ${isOne}`] : []),
-    ...(waiting.includes(null) ? [`${now} is null`] : []),
+    ...(values.length > 0 ? [`${columnSql} ${isOne}`] : []),
+    ...(waiting.includes(null) ? [`${columnSql} is null`] : []),
   ]
   return `(${either.join(' or ')})`
 }
 
-function timestampForm({ column: name, set }: Extract<StateColumn, { kind: 'timestamp' }>): StateExpressions {
+function timestampForm(state: Extract<StateColumn, { kind: 'timestamp' }>): StateExpressions {
+  const { column: name, set } = state
   const now = prefixedColumnSql(name)
   const isMarkedOnCapture = set.includes('queued')
   return {
     column: name,
     isMarkedOnCapture,
     waiting: [null],
-    waitsSql: `${now} is null`,
+    waitsSql: waitsSql(state, now),
     writes: 'time',
     isWrittenAt: (state) => set.includes(state),
     markSql: (shape, timezone) =>
