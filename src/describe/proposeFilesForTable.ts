@@ -59,8 +59,8 @@ export async function proposeFilesForTable(
   if (found === null) return { kind: 'missing', nearest: await findTableOfSimilarName(pool, name) }
   if (problems.hasForeignRows(found.kind)) return { kind: 'denied', problem: await viewProblem(pool, found) }
   const table = await catalog.addSamples(pool, found)
-  const related = await readRelatedTables(pool, table)
   const parts = capture && (await readDocumentParts(pool, table, capture.children))
+  const related = addGivenChildren(await readRelatedTables(pool, table), parts)
   const hasRelated = related.refersTo.length + related.referredBy.length > 0
   const isDocument = parts !== null || hasRelated
   const documents = isDocument ? [] : table.columns.filter(catalog.mayHoldJson)
@@ -148,6 +148,25 @@ async function findReadProblems(pool: pg.Pool, { columns, sql }: catalog.Catalog
   const { rows } = await pool.query<{ role: string }>('select quote_ident(current_user) as role')
   const grant = `grant select on ${sql} to ${rows[0]?.role};`
   return [`the database role lacks permissions. The owner grants them with:\n${grant}`, ...remarks]
+}
+
+/** Adds the children of the document that `--child` names and no foreign key declares. */
+function addGivenChildren(related: RelatedTables, parts: DocumentParts | null): RelatedTables {
+  const declared = new Set(related.referredBy.map(({ from }) => from))
+  const given = (parts?.references ?? []).filter(
+    ({ table, to }) => to.sql === parts?.document.sql && !declared.has(table.sql),
+  )
+  const sqlOf = (columns: readonly catalog.CatalogColumn[]) => columns.map(({ sql }) => sql)
+  const references = given.map(({ table, columns, to, toColumns }) => {
+    return { from: table.sql, columns: sqlOf(columns), to: to.sql, toColumns: sqlOf(toColumns) }
+  })
+  const names = new Set(given.map(({ table }) => table.sql))
+  return {
+    ...related,
+    referredBy: [...related.referredBy, ...references],
+    guesses: related.guesses.filter(({ from }) => !names.has(from)),
+    tables: new Map([...related.tables, ...given.map(({ table }) => [table.sql, table] as const)]),
+  }
 }
 
 /** Warns if tables refer to the document and none of them is captured. */

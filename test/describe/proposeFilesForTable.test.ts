@@ -148,6 +148,16 @@ test('foreign keys in both directions, of several columns too, and similar names
   expect(mapping).toContain('where h.outbox_id = any($1)\n')
 })
 
+test('a child that no foreign key declares is proposed as the lines, and the records as orders', async () => {
+  const { run } = await erp(`create table kopf (jahr int, no int, primary key (jahr, no));
+    create table zeile (jahr int, kopf int, pos int, menge numeric, primary key (jahr, kopf, pos))`)
+  const { mapping, printed } = await run('kopf', { capture: true, child: ['zeile(jahr, kopf)'] })
+  expect(printed).toContain('# public.zeile refers to it: (jahr, kopf) = (jahr, no)\n')
+  expect(mapping).toMatch(/^endpoint: orders /m)
+  expect(mapping).toContain('order by l.jahr, l.kopf, l.pos) from public.zeile l\n')
+  expect(mapping).toContain('where l.jahr = h.jahr and l.kopf = h.no and FILL_IN)\n')
+})
+
 test.each(erps)('$name: filled in from its candidates, the query returns the document with its lines', async (of) => {
   const { pool, run } = await erp(of.ddl)
   const { mapping, mappingsDir, capture, write } = await run(of.table, {
