@@ -9,8 +9,8 @@ import { startConsoleOf, startScenes } from './scenes.ts'
 
 const usage = `npm run pictures -- [--to FOLDER] [--docs]
   Takes each page of the console with no record, one, and hundreds, refused, without a daemon and without a database:
-  1280 and 390 px wide, light and dark. Examines each with axe-core, and leaves with 1 if that finds something or a
-  page scrolls sideways.
+  1280 and 390 px wide, light and dark. Examines each of these looks with axe-core, and leaves with 1 if that finds
+  something or a page scrolls sideways.
   --to     where the pictures go (default: pictures, which Git ignores)
   --docs   takes only those of docs/pictures
 `
@@ -32,7 +32,8 @@ const { rejected, failed, uncertain, completed } = scenes.orders
 const browser = await openBrowser()
 const findings: string[] = []
 
-type Pages = Record<string, string>
+/** By name: its path, and what is clicked there before it is looked at. */
+type Pages = Record<string, string | readonly [path: string, click: (page: Page) => Promise<unknown>]>
 const always: Pages = {
   overview: '/',
   records: '/records',
@@ -45,6 +46,14 @@ const always: Pages = {
 }
 const recordsOf = (orders: Record<string, string>): Pages =>
   Object.fromEntries(Object.entries(orders).map(([name, order]) => [`record-${name}`, `/records/key:${order}`]))
+const button = (page: Page, name: string) => page.getByRole('button', { name }).first()
+const asked: Pages = {
+  preview: ['/records?code=CREDIT_LIMIT', previewReplay],
+  discard: [`/records/key:${rejected}`, (page) => openDialog(page, 'Discard…')],
+  arrived: [`/records/key:${uncertain}`, (page) => openDialog(page, 'It arrived…')],
+  values: [`/records/key:${completed}`, (page) => button(page, 'Show values').click()],
+  mapped: ['/mapping', mapPayload],
+}
 const refused: Pages = {
   records: '/records?since=yesterday',
   record: '/records/SO-1',
@@ -59,6 +68,7 @@ else {
   await take('one', one, { ...always, ...recordsOf({ rejected }) })
   const all = { ...always, ...recordsOf({ rejected, failed, uncertain, completed }) }
   await take('hundreds', hundreds, all)
+  await take('asked', hundreds, asked)
   await take('error', hundreds, refused)
   const { program, origin } = await startConsoleOf(hundreds)
   await scenes.killDaemons()
@@ -86,9 +96,11 @@ async function take(scene: string, env: Record<string, string>, pages: Pages, wo
 }
 
 async function lookAt(scene: string, origin: string, pages: Pages): Promise<void> {
-  for (const [name, path] of Object.entries(pages)) {
+  for (const [name, wanted] of Object.entries(pages)) {
+    const [path, click] = [wanted].flat() as [string, ((page: Page) => Promise<unknown>)?]
     const page = await browser.newPage()
     await page.goto(`${origin}${path}`)
+    await click?.(page)
     const found = await readLook(page, (seen) => join(values.to, `${scene}-${name}-${seen}.png`))
     findings.push(...found.map((finding) => `${scene} ${name}: ${finding}`))
     await page.close()
@@ -123,10 +135,23 @@ async function takeDocs(): Promise<void> {
   for (const n of [1, 3]) await list.locator('input[name=id]').nth(n).check()
   await shoot(list, 'records')
   const preview = await open('/records?code=CREDIT_LIMIT', desk, 'dark')
-  await preview.getByLabel(/Select all/).check()
-  await preview.getByRole('button', { name: 'Replay…' }).click()
-  await preview.getByRole('dialog').waitFor()
+  await previewReplay(preview)
   await shoot(preview, 'preview-dark')
   await shoot(await open('/records', { width: 390, height: 844 }), 'phone')
   await program.stop()
+}
+
+async function openDialog(page: Page, name: string): Promise<void> {
+  await button(page, name).click()
+  await page.getByRole('dialog').waitFor()
+}
+
+async function previewReplay(page: Page): Promise<void> {
+  await page.getByLabel(/Select all/).check()
+  await openDialog(page, 'Replay…')
+}
+
+async function mapPayload(page: Page): Promise<void> {
+  await page.getByLabel('Payload, or one per line').fill('{"customerId": "C-7010", "amount": 12.345}')
+  await button(page, 'Map').click()
 }
