@@ -21,45 +21,39 @@ import { parseTimeSpan } from '../operations/filters.ts'
 import { parseRecordOption } from '../operations/references.ts'
 import { escapeControl } from '../plainText.ts'
 import { formatIsoInstantOrNull } from '../time.ts'
-import { createVersionReader } from './bounds.ts'
+import { addVersionRoute } from './bounds.ts'
 import { consoleErrorMessage, RequestRefused } from './errors.ts'
 import { cutAndEscapeText, instantHtml, nothingToShow, table } from './html/elements.ts'
 import { fieldTextAsTyped, trimmedFieldText } from './html/form.ts'
 import { type HtmlPart, type HtmlValue, html } from './html/html.ts'
-import { renderPage, sendPage, versionOf } from './html/layout.ts'
+import { sendPage, versionOf } from './html/layout.ts'
 import type { ConsoleParts } from './parts.ts'
 import { logDownload } from './valueAccess.ts'
 
 const pageRows = 100
 
 export function addAuditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  const readSharedVersion = createVersionReader(parts.clock)
   const readActs = async (query: unknown) => {
-    const { ledger } = await parts.databases()
     const { span, given } = readAuditQuery(query, parts.clock.nowMs())
     const filter = { ...span, who: given.get('who') ?? null }
-    return { given, ...(await readOperatorLog(ledger, filter, readPosition(query), pageRows)) }
+    return {
+      given,
+      ...(await readOperatorLog((await parts.databases()).ledger, filter, readPosition(query), pageRows)),
+    }
   }
-  app.get('/audit/version', { config: { isPolled: true } }, async ({ query, url }) => ({
-    version: await readSharedVersion(url, async () => versionOf((await readActs(query)).entries)),
-  }))
-  app.get('/audit', async ({ viewer, query, url }, reply) => {
+  addVersionRoute(app, '/audit/version', parts, async ({ query }) => versionOf((await readActs(query)).entries))
+  app.get('/audit', async ({ query, url }, reply) => {
     const { given, entries, next } = await readActs(query)
     const live = { path: url.replace('/audit', '/audit/version'), version: versionOf(entries) }
-    const head = { title: 'Activity', current: '/audit', viewer, live } as const
-    return sendPage(reply, renderPage(head, auditHtml(given, entries, next)))
+    return sendPage(reply, { title: 'Activity', live }, auditHtml(given, entries, next))
   })
   app.get('/audit.csv', async ({ query, viewer }, reply) => {
     const { span } = readAuditQuery(query, parts.clock.nowMs())
     const databases = await parts.databases()
     const csv = Readable.from(csvLines(databases, { ...span, type: null, containing: null }, parts))
     await once(csv, 'readable') // so that an unreadable ledger gives an error, not an empty CSV
-    const detail = {
-      file: 'audit.csv',
-      since: formatIsoInstantOrNull(span.sinceMs),
-      until: formatIsoInstantOrNull(span.untilMs),
-    }
-    await logDownload(parts, viewer, await findNamedRecords(databases, span), detail)
+    const [since, until] = [formatIsoInstantOrNull(span.sinceMs), formatIsoInstantOrNull(span.untilMs)]
+    await logDownload(parts, viewer, await findNamedRecords(databases, span), { file: 'audit.csv', since, until })
     return reply
       .type('text/csv; charset=utf-8')
       .header('content-disposition', 'attachment; filename="audit.csv"')
@@ -120,11 +114,9 @@ async function* csvLines(
 type Given = ReadonlyMap<string, string>
 
 function auditHtml(given: Given, acts: readonly OperatorLogEntry[], next: OperatorLogPosition | null): HtmlValue {
-  const older =
-    next === null
-      ? ''
-      : html`<p><a href="/audit?${String(new URLSearchParams([...given, ...Object.entries(next)]))}">Older</a></p>`
-  const csv = new URLSearchParams([...given].filter(([name]) => name !== 'who')).toString()
+  const addressOf = (fields: Iterable<[string, string]>) => String(new URLSearchParams([...fields]))
+  const older = next && html`<p><a href="/audit?${addressOf([...given, ...Object.entries(next)])}">Older</a></p>`
+  const csv = addressOf([...given].filter(([name]) => name !== 'who'))
   const none = given.size > 0 ? 'No act matches.' : 'No operator has changed anything yet.'
   return html`${filterForm(given)}
 <section id="acts" data-live>${acts.length === 0 ? nothingToShow(none) : actsTable(acts)}${older}</section>

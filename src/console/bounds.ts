@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { RequestRefused } from './errors.ts'
-import { shareRecentRead } from './parts.ts'
+import { type ConsoleParts, shareRecentRead } from './parts.ts'
 
 /** Drops the entry that was set longest ago. */
 export class BoundedMap<K, V> extends Map<K, V> {
@@ -44,12 +44,17 @@ export function createConcurrencyLimit(max: number): ConcurrencyLimit {
 const versionAgeMs = 2_000
 const versionsMax = 1_000
 
-/** Shares the reads of versions among all viewers of a page, by the page's address, for 2 s each. */
-export function createVersionReader(clock: Pick<Clock, 'stopwatch'>) {
-  const readings = new BoundedMap<string, () => Promise<string>>(versionsMax)
-  return (address: string, read: () => Promise<string>): Promise<string> => {
-    const reading = readings.get(address) ?? shareRecentRead(clock, versionAgeMs, read)
-    readings.set(address, reading)
-    return reading()
-  }
+/** Adds the address that a live page polls. All who look at a page share its version for 2 s. */
+export function addVersionRoute(
+  app: FastifyInstance,
+  path: string,
+  { clock }: ConsoleParts,
+  read: (request: FastifyRequest) => Promise<string | undefined>,
+): void {
+  const readings = new BoundedMap<string, () => Promise<string | undefined>>(versionsMax)
+  app.get(path, { config: { isPolled: true } }, async (request) => {
+    const reading = readings.get(request.url) ?? shareRecentRead(clock, versionAgeMs, () => read(request))
+    readings.set(request.url, reading)
+    return { version: await reading() }
+  })
 }

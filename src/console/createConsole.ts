@@ -5,22 +5,23 @@ import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import helmet from '@fastify/helmet'
 import rateLimit from '@fastify/rate-limit'
-import fastify, { type FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { countByState } from '../ledger/operator/selectSubmissions.ts'
 import { closeOldestConnectionsBeyond } from '../observe/httpServer.ts'
 import { packageFolder } from '../packageFolder.ts'
 import { addAuditRoutes } from './auditPage.ts'
-import { installErrorHandlers, refuseUnreadableAddress } from './errors.ts'
+import { explainConsoleError, RequestRefused } from './errors.ts'
 import { type GuardOptions, installGuard } from './guard/installGuard.ts'
-import { countNeedingAttention } from './html/layout.ts'
+import { notice, untrustedLinesHtml } from './html/elements.ts'
+import { html } from './html/html.ts'
+import { countNeedingAttention, sendPage } from './html/layout.ts'
 import { addKeysRoute } from './keysPage.ts'
 import { addMappingRoutes } from './mappingPage.ts'
 import { addOverviewRoutes } from './overview/overviewPage.ts'
-import { type ConsoleParts, shareRecentRead } from './parts.ts'
+import { type ConsoleParts, overviewVersionPath, shareRecentRead } from './parts.ts'
 import { addRecordRoutes } from './record/recordPage.ts'
 import { addResolveRoutes } from './record/resolvePage.ts'
-import { addBulkChangeRoutes } from './records/changePage.ts'
-import { RecentChanges } from './records/recentChanges.ts'
+import { addBulkChangeRoutes, RecentChanges } from './records/changePage.ts'
 import { addRecordsRoutes } from './records/recordsPage.ts'
 import { createUnmaskPermissions } from './valueAccess.ts'
 
@@ -53,7 +54,7 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   app.removeAllContentTypeParsers() // only forms are accepted
   await app.register(formbody)
   app.addHook('onRequest', async (_request, reply) => void reply.header('cache-control', 'no-store'))
-  installErrorHandlers(app, parts.say)
+  installErrorHandlers(app, parts)
   installGuard(app, guard, parts)
   keepCounts(app, parts)
   assetRoutes(app)
@@ -67,6 +68,27 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   addAuditRoutes(app, parts)
   addKeysRoute(app)
   return app
+}
+
+/** Sets the security headers itself, because hooks do not run for an unreadable address. */
+function refuseUnreadableAddress(_error: Error, _request: FastifyRequest, reply: FastifyReply): void {
+  reply.headers({ 'content-security-policy': "default-src 'none'", 'x-content-type-options': 'nosniff' })
+  void reply.code(400).type('text/plain; charset=utf-8').send('The address cannot be read.\n')
+}
+
+function installErrorHandlers(app: FastifyInstance, { say }: ConsoleParts): void {
+  app.setNotFoundHandler(() => {
+    throw new RequestRefused(404, 'There is no page at this address.')
+  })
+  app.setErrorHandler((error: Error, { method, url, routeOptions }, reply) => {
+    const { status, title, words, isPassing } = explainConsoleError(error)
+    if (status >= 500 && routeOptions.config.isPolled !== true)
+      say(`the console could not answer ${method} ${url.split('?', 1)[0]}: ${words}`)
+    const willReload = isPassing && method === 'GET'
+    const hope = willReload ? html`<p>This page loads again by itself when the database answers.</p>` : ''
+    const head = { title, ...(willReload && { live: { path: overviewVersionPath } }) }
+    return sendPage(reply.code(status), head, notice('bad', [untrustedLinesHtml(words), hope]))
+  })
 }
 
 const countsAgeMs = 5_000

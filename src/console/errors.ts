@@ -1,14 +1,9 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LedgerMayHaveLostData } from '../ledger/history/history.ts'
 import { explainError } from '../operations/explainError.ts'
 import { FilesDiffer } from '../operations/ledgerFiles.ts'
 import { capitalize } from '../plainText.ts'
 import { DatabaseUnusable, isLockTimeoutOrCanceled, isTransientError } from '../postgres/database.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
-import { notice, untrustedParagraphHtml } from './html/elements.ts'
-import { html } from './html/html.ts'
-import { renderPage, sendPage } from './html/layout.ts'
-import { overviewVersionPath } from './parts.ts'
 
 export class RequestRefused extends Error {
   override name = 'RequestRefused'
@@ -57,7 +52,10 @@ export function explainConsoleError(error: Error & { statusCode?: number; code?:
   return { status: 500, title: 'Something went wrong', words: sentence(message), isPassing: false }
 }
 
-const refusal = (status: number, words: string): ErrorPage => ({ status, title: 'Refused', words, isPassing: false })
+const refusal = (status: number, words: string): ErrorPage => ({
+  ...{ status, words, isPassing: false },
+  title: status === 404 ? 'Not found' : 'Refused',
+})
 
 const tooLarge =
   'The form is too large and was not read. A payload to map may have 500 kB, any other form 100 kB. The commands take more.'
@@ -66,35 +64,4 @@ const sentence = (message: string) => `${capitalize(message)}${message.endsWith(
 
 export function consoleErrorMessage(error: unknown): string {
   return explainConsoleError(error instanceof Error ? error : new Error(String(error))).words
-}
-
-export function installErrorHandlers(app: FastifyInstance, say: (line: string) => void): void {
-  app.setNotFoundHandler((request, reply) =>
-    sendErrorPage(request, reply, {
-      ...refusal(404, 'There is no page at this address.'),
-      title: 'Not found',
-    }),
-  )
-  app.setErrorHandler(async (error: Error, request, reply) => {
-    const trouble = explainConsoleError(error)
-    if (trouble.status >= 500 && request.routeOptions.config.isPolled !== true)
-      say(`the console could not answer ${request.method} ${request.url.split('?', 1)[0]}: ${trouble.words}`)
-    return sendErrorPage(request, reply, trouble)
-  })
-}
-
-/** Sets the security headers itself, because hooks do not run for an unreadable address. */
-export function refuseUnreadableAddress(_error: Error, _request: FastifyRequest, reply: FastifyReply): void {
-  reply.headers({ 'content-security-policy': "default-src 'none'", 'x-content-type-options': 'nosniff' })
-  void reply.code(400).type('text/plain; charset=utf-8').send('The address cannot be read.\n')
-}
-
-function sendErrorPage(request: FastifyRequest, reply: FastifyReply, trouble: ErrorPage): FastifyReply {
-  const { status, title, words } = trouble
-  const willReload = trouble.isPassing && request.method === 'GET'
-  const live = willReload ? { live: { path: overviewVersionPath } } : {}
-  const hope = willReload ? html`<p>This page loads again by itself when the database answers.</p>` : ''
-  const said = words.split('\n').map((line) => untrustedParagraphHtml(line.trim()))
-  const head = { title, current: null, viewer: request.viewer ?? null, ...live }
-  return sendPage(reply.code(status), renderPage(head, notice('bad', [said, hope])))
 }

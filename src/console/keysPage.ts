@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { descriptionListHtml } from './html/elements.ts'
 import { html } from './html/html.ts'
-import { renderPage, sendPage } from './html/layout.ts'
+import { sendPage } from './html/layout.ts'
 
 /** assets/keys.js has the keys. */
 const keys: readonly (readonly [keys: string, what: string])[] = [
@@ -17,14 +17,11 @@ const keys: readonly (readonly [keys: string, what: string])[] = [
 ]
 
 export function addKeysRoute(app: FastifyInstance): void {
-  app.get('/keys', ({ viewer }, reply) => {
-    const rows = keys.map(([names, what]) => [html`<kbd>${names}</kbd>`, what] as const)
-    return sendPage(
-      reply,
-      renderPage({ title: 'Keys', current: null, viewer }, [
-        descriptionListHtml(rows),
-        html`<p class="confirm"><button type="button" data-keys-switch>Turn the keys on or off</button> <a class="button" href="/" data-close>Close</a></p>`,
-      ]),
-    )
-  })
+  const rows = keys.map(([names, what]) => [html`<kbd>${names}</kbd>`, what] as const)
+  app.get('/keys', (_request, reply) =>
+    sendPage(reply, { title: 'Keys' }, [
+      descriptionListHtml(rows),
+      html`<p class="confirm"><button type="button" data-keys-switch>Turn the keys on or off</button> <a class="button" href="/" data-close>Close</a></p>`,
+    ]),
+  )
 }

@@ -23,12 +23,13 @@ import {
   notice,
   section,
   table,
+  untrustedLinesHtml,
   untrustedParagraphHtml,
   untrustedTextHtml,
 } from './html/elements.ts'
 import { fieldTextAsTyped, formHtml, hiddenField } from './html/form.ts'
 import { type HtmlValue, html } from './html/html.ts'
-import { renderPage, sendPage } from './html/layout.ts'
+import { sendPage } from './html/layout.ts'
 import { type ConsoleParts, readMappingFiles } from './parts.ts'
 import { jsonHtml, mappedFieldsTable } from './record/valuesHtml.ts'
 import { createUnmaskPermissions, logValuesShown, maskedValuesNote } from './valueAccess.ts'
@@ -53,20 +54,18 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     map: (mappings: Mappings) => Promise<MapResult | null>,
     typed: MappingForm = { type: '', payload: '' },
   ): Promise<FastifyReply> {
-    const page = (main: HtmlValue) => renderPage({ title: 'Mapping', current: '/mapping', viewer }, main)
     const files = readMappingFiles(config)
-    if (files.kind === 'invalid') return sendPage(reply, page(notice('bad', lines(files.problem))))
-    const result = await map(files.mappings)
+    if (files.kind === 'invalid')
+      return sendPage(reply, { title: 'Mapping' }, notice('bad', untrustedLinesHtml(files.problem)))
+    const { mappings } = files
+    const result = await map(mappings)
     const isRefused = result !== null && 'problem' in result
-    return sendPage(
-      reply.code(isRefused ? 400 : 200),
-      page([
-        result === null ? '' : resultSection(files.mappings, result, viewer),
-        pasteSection(files.mappings, typed, viewer),
-        section('waiting', 'Rows waiting in the outbox, the next first', await waitingRows(await databases())),
-        filesSection(files.mappings, config.mappingsDir),
-      ]),
-    )
+    return sendPage(reply.code(isRefused ? 400 : 200), { title: 'Mapping' }, [
+      result && resultSection(mappings, result, viewer),
+      pasteSection(mappings, typed, viewer),
+      section('waiting', 'Rows waiting in the outbox, the next first', await waitingRows(await databases())),
+      filesSection(mappings, config.mappingsDir),
+    ])
   }
 
   app.get<{ Querystring: { outbox?: string } }>('/mapping', ({ query, viewer }, reply) =>
@@ -76,8 +75,7 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
       const record = await withOutbox(await databases(), (erp) => readRecordWithContent(erp, mappings, outbox))
       if (record === null) return { problem: `there is no row ${outbox} in the outbox` }
       const { outboxId } = record
-      const isMasked = !shown.isShown(viewer, rowName(outboxId))
-      return { previews: [previewRowMapping(mappings, record)], outboxId, isMasked }
+      return { previews: [previewRowMapping(mappings, record)], outboxId, isMasked: !shown.isShown(viewer, outboxId) }
     }),
   )
 
@@ -93,25 +91,19 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
       const record = await withOutbox(await databases(), (erp) => readRecordWithoutQueriedContent(erp, outbox))
       if (record === null) throw new RequestRefused(404, `There is no row ${outbox} in the outbox.`)
       const { outboxId, type } = record
-      const name = rowName(outboxId)
       await logValuesShown(parts, viewer, { act: 'show', records: [{ id: null, outboxId, type }], unnamed: 0 })
-      shown.show(viewer, name)
+      shown.show(viewer, outboxId)
       return reply.redirect(`/mapping?outbox=${encodeURIComponent(outboxId)}`, 303)
     },
   )
 }
 
-const rowName = (outboxId: string) => `outbox:${outboxId}`
-const lines = (text: string) => text.split('\n').map((line) => untrustedParagraphHtml(line.trim()))
-
 function mapTyped(mappings: Mappings, { type, payload }: MappingForm, bytesMax: number): MapResult {
   const chosen = chooseRecordType(mappings, type === '' ? undefined : type)
   if (chosen.kind === 'invalid') return { problem: chosen.problem }
   const count = splitPayloads(payload).length
-  if (count > payloadsMax)
-    return {
-      problem: `the form holds ${count} payloads, and takes at most ${payloadsMax} at once: give a file to outboxd map`,
-    }
+  const tooMany = `the form holds ${count} payloads, and takes at most ${payloadsMax} at once: give a file to outboxd map`
+  if (count > payloadsMax) return { problem: tooMany }
   const previews = mapPayloads(mappings, chosen.type, payload, bytesMax)
   if (previews.length === 0) return { problem: 'there is no payload in the form' }
   return { previews, outboxId: null, isMasked: false }
@@ -172,7 +164,7 @@ async function waitingRows(databases: Databases): Promise<HtmlValue> {
     ])
     return table('Waiting rows', ['Row', 'Type', 'Key', 'Created'], rows)
   } catch (error) {
-    return notice('attention', lines(explainError(error).message))
+    return notice('attention', untrustedLinesHtml(explainError(error).message))
   }
 }
 

@@ -1,15 +1,12 @@
 import type { FastifyInstance } from 'fastify'
-import { type OperatorPause, raiseOperatorPause } from '../ledger/pauses.ts'
+import { raiseOperatorPause } from '../ledger/pauses.ts'
 import type { LedgerSnapshot } from '../ledger/snapshot.ts'
-import { findReasonProblemClause } from '../operations/actor.ts'
 import { createOperator } from '../operations/databases.ts'
 import {
   colleaguesPauseMessage,
-  type ParsedPauseRequest,
   type PauseRequest,
   parsePauseRequest,
   previewResume,
-  type ResumeTerms,
   readColleaguesPause,
   readReachMessage,
   resumeMessages,
@@ -17,11 +14,10 @@ import {
 } from '../operations/pause.ts'
 import { pauseEndText } from '../operations/renderStatus.ts'
 import { RequestRefused } from './errors.ts'
-import type { Viewer } from './guard/viewer.ts'
 import { instantHtml, notice, relativeTimeHtml, untrustedParagraphHtml, untrustedTextHtml } from './html/elements.ts'
-import { formHtml, hiddenField, trimmedFieldText } from './html/form.ts'
+import { confirmFormHtml, hiddenField, readReason, reasonField, trimmedFieldText } from './html/form.ts'
 import { type HtmlValue, html } from './html/html.ts'
-import { type Page, renderPage, sendPage } from './html/layout.ts'
+import { sendPage } from './html/layout.ts'
 import type { ConsoleParts } from './parts.ts'
 
 /** @param onChanged lets the Overview show the change at once */
@@ -29,11 +25,26 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
   app.get('/pause', async ({ viewer }, reply) => {
     const { ledger } = await databases()
     const standing = await readColleaguesPause(ledger, viewer.who)
-    return sendPage(reply, renderPauseForm(standing, await readReachMessage(ledger), viewer, clock.nowMs()))
+    return sendPage(reply, { title: 'Pause sending' }, [
+      standing === null ? '' : notice('bad', untrustedParagraphHtml(colleaguesPauseMessage(standing, clock.nowMs()))),
+      untrustedParagraphHtml(await readReachMessage(ledger)),
+      html`<p>No instance sends or polls then. Requests under way finish, and new rows are still captured.</p>`,
+      confirmFormHtml({ action: '/pause', viewer, back: '/' }, [
+        standing === null ? '' : hiddenField('replaces', String(standing.sinceMs)),
+        html`<label>Why<input name="reason" maxlength="1000" required autofocus></label>
+<label>For how long (until somebody resumes, if empty)<input name="for" placeholder="2h, 1h30m"></label>
+<button class="main">${standing === null ? 'Pause now' : 'Replace that pause'}</button>`,
+      ]),
+      viewer.canChange ? '' : readOnlyNotice,
+    ])
   })
 
   app.post('/pause', async ({ viewer, body }, reply) => {
-    const { reason, forMs } = readPauseForm(body)
+    const asked = parsePauseRequest({ reason: trimmedFieldText(body, 'reason'), for: trimmedFieldText(body, 'for') })
+    if (asked.kind === 'invalid') {
+      const problems = asked.problems.map(({ field, problem }) => `${fieldNames[field]}: ${problem}`)
+      throw new RequestRefused(400, problems.join('\n'))
+    }
     const opened = await databases()
     const standing = await readColleaguesPause(opened.ledger, viewer.who)
     if (standing !== null && trimmedFieldText(body, 'replaces') !== String(standing.sinceMs))
@@ -41,7 +52,7 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
         409,
         `${colleaguesPauseMessage(standing, clock.nowMs())} Nothing was changed: ask for the pause again.`,
       )
-    await raiseOperatorPause(createOperator(opened, { who: viewer.who, reason }), forMs)
+    await raiseOperatorPause(createOperator(opened, { who: viewer.who, reason: asked.reason }), asked.forMs)
     onChanged()
     return reply.redirect('/', 303)
   })
@@ -49,15 +60,20 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
   app.get('/resume', async ({ viewer, query }, reply) => {
     const terms = resumeTerms(query)
     const would = await previewResume((await databases()).ledger, terms)
-    const lines = resumeMessages(would, { ...terms, dryRun: true, nowMs: clock.nowMs() })
-    return sendPage(reply, renderResumePreview(lines, terms, viewer))
+    return sendPage(reply, { title: 'Resume' }, [
+      resumeMessages(would, { ...terms, dryRun: true, nowMs: clock.nowMs() }).map(untrustedParagraphHtml),
+      confirmFormHtml({ action: '/resume', viewer, back: '/' }, [
+        terms.all ? hiddenField('all', 'on') : alsoSendOne,
+        reasonField,
+        html`<button class="main" autofocus>Resume now</button>`,
+      ]),
+      viewer.canChange ? '' : readOnlyNotice,
+    ])
   })
 
   app.post('/resume', async ({ viewer, body }, reply) => {
-    const reason = trimmedFieldText(body, 'reason') ?? null
-    const wrong = reason === null ? null : findReasonProblemClause(reason)
-    if (wrong !== null) throw new RequestRefused(400, `The reason ${wrong}: nothing was changed.`)
-    await resumeSending(createOperator(await databases(), { who: viewer.who, reason }), resumeTerms(body))
+    const actor = { who: viewer.who, reason: readReason(body) }
+    await resumeSending(createOperator(await databases(), actor), resumeTerms(body))
     onChanged()
     return reply.redirect('/', 303)
   })
@@ -65,57 +81,14 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
 
 const fieldNames: Record<keyof PauseRequest, string> = { reason: 'why', for: 'for how long' }
 
-function readPauseForm(fields: unknown): Extract<ParsedPauseRequest, { kind: 'value' }> {
-  const read = parsePauseRequest({ reason: trimmedFieldText(fields, 'reason'), for: trimmedFieldText(fields, 'for') })
-  if (read.kind === 'value') return read
-  throw new RequestRefused(
-    400,
-    read.problems.map(({ field, problem }) => `${fieldNames[field]}: ${problem}`).join('\n'),
-  )
-}
+const resumeTerms = (fields: unknown) => ({ all: trimmedFieldText(fields, 'all') !== undefined })
 
-const resumeTerms = (fields: unknown): ResumeTerms => ({
-  all: trimmedFieldText(fields, 'all') !== undefined,
-})
+const alsoSendOne = html`<p><a href="/resume?all=on" data-dialog>Also send one request now</a>: if it succeeds, the daemon’s pause ends.</p>`
 
-/** @param standing a colleague's pause that this one would replace */
-function renderPauseForm(standing: OperatorPause | null, reach: string, viewer: Viewer, nowMs: number): Page {
-  return renderPage({ title: 'Pause sending', current: '/', viewer }, [
-    standing === null ? '' : notice('bad', untrustedParagraphHtml(colleaguesPauseMessage(standing, nowMs))),
-    untrustedParagraphHtml(reach),
-    html`<p>No instance sends or polls then. Requests under way finish, and new rows are still captured.</p>`,
-    formHtml({ action: '/pause', viewer, class: 'confirm' }, [
-      standing === null ? '' : hiddenField('replaces', String(standing.sinceMs)),
-      html`<label>Why<input name="reason" maxlength="1000" required autofocus></label>
-<label>For how long (until somebody resumes, if empty)<input name="for" placeholder="2h, 1h30m"></label>
-<button class="main">${standing === null ? 'Pause now' : 'Replace that pause'}</button>
-<a class="button" href="/" data-close>Cancel</a>`,
-    ]),
-    readOnlyNotice(viewer),
-  ])
-}
-
-function renderResumePreview(would: readonly string[], { all }: ResumeTerms, viewer: Viewer): Page {
-  return renderPage({ title: 'Resume', current: '/', viewer }, [
-    would.map(untrustedParagraphHtml),
-    formHtml({ action: '/resume', viewer, class: 'confirm' }, [
-      all
-        ? hiddenField('all', 'on')
-        : html`<p><a href="/resume?all=on" data-dialog>Also send one request now</a>: if it succeeds, the daemon’s pause ends.</p>`,
-      html`<label>Why, if there is a reason<input name="reason" maxlength="1000"></label>
-<button class="main" autofocus>Resume now</button> <a class="button" href="/" data-close>Cancel</a>`,
-    ]),
-    readOnlyNotice(viewer),
-  ])
-}
-
-const readOnlyNotice = ({ canChange }: Viewer): HtmlValue =>
-  canChange
-    ? ''
-    : notice(
-        'quiet',
-        untrustedParagraphHtml('This console was started with --read-only: you cannot change anything here.'),
-      )
+const readOnlyNotice = notice(
+  'quiet',
+  html`<p>This console was started with --read-only: you cannot change anything here.</p>`,
+)
 
 type Pause = LedgerSnapshot['pauses'][number]
 

@@ -73,16 +73,9 @@ function sightWords({ act, records, unnamed, detail = {} }: ValueAccess): string
   const names = records.map(({ id, outboxId }) => (id === null ? `outbox:${outboxId}` : `${id} (outbox:${outboxId})`))
   const more = unnamed === 'all' ? ['all records'] : unnamed > 0 ? [`and ${unnamed} more`] : []
   const which = [...names, ...more].join(', ')
-  switch (act) {
-    case 'show':
-      return `asked for the values of ${which}`
-    case 'search':
-      return `searched the values of ${pluralize(Number(detail.lookedAt), 'record')} and found ${detail.found}: ${which}`
-    case 'download':
-      return `downloaded${actFacts(act, detail)} (${which})`
-    default:
-      return act satisfies never
-  }
+  if (act === 'show') return `asked for the values of ${which}`
+  if (act === 'download') return `downloaded${actFacts(act, detail)} (${which})`
+  return `searched the values of ${pluralize(Number(detail.lookedAt), 'record')} and found ${detail.found}: ${which}`
 }
 
 const shownForMs = 15 * 60_000

@@ -40,7 +40,7 @@ export function installGuard(app: FastifyInstance, options: GuardOptions, parts:
     if (isPost(request)) refuseForeignForm(request, options)
     else refuseForeignEmbedding(request)
     const person = personOf(request, options, sessions)
-    if (person === null) return needsNoViewer(request) ? undefined : sendLoginPage(request, reply, { csrf: loginToken })
+    if (person === null) return needsNoViewer(request) ? undefined : sendLoginPage(request, reply, loginToken)
     const csrf = tokenFor(`session ${person.session}`)
     if (person.session !== '' && !needsNoViewer(request)) {
       const answer = answers.begin(person.session)

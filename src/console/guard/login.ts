@@ -3,7 +3,7 @@ import { normalizePersonName } from '../../operations/actor.ts'
 import { notice } from '../html/elements.ts'
 import { fieldTextAsTyped, formHtml, hiddenField } from '../html/form.ts'
 import { html } from '../html/html.ts'
-import { type Page, renderPage, sendPage } from '../html/layout.ts'
+import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { isPasswordCorrect, type PasswordHash } from './passwordHash.ts'
 import {
@@ -48,40 +48,31 @@ function createTryLimit(app: FastifyInstance, hash: PasswordHash) {
   }
 }
 
-/** Lets each call begin when the former has ended. */
-function createTurns() {
-  let last: Promise<unknown> = Promise.resolve()
-  return <T>(work: () => Promise<T>): Promise<T> => {
-    const next = last.then(work)
-    last = next.catch(() => {})
-    return next
-  }
-}
-
 export function addLoginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts }: Login): void {
   const tries = createTryLimit(app, hash)
-  // One password at a time, so that a try is counted before the next begins.
-  const inTurn = createTurns()
+  let lastTry: Promise<unknown> = Promise.resolve()
   const open = { needsNoViewer: true, changesNothing: true } as const
-  app.get('/login', { config: open }, (request, reply) => {
-    if (request.viewer !== undefined) return reply.redirect('/', 303)
-    return sendPage(reply, renderLogin({ csrf, to: '/' }))
-  })
+  app.get('/login', { config: open }, (request, reply) =>
+    request.viewer === undefined ? sendForm(reply, { csrf, to: '/' }) : reply.redirect('/', 303),
+  )
   app.post('/login', { config: open, bodyLimit: formMaxBytes }, async (request, reply) => {
     const { ip } = request
     const to = ownPath(fieldTextAsTyped(request.body, 'to'))
     const name = normalizePersonName(fieldTextAsTyped(request.body, 'name'))
-    const again = (status: number, says: string) =>
-      sendPage(reply.code(status), renderLogin({ csrf, to, says, name: name ?? '' }))
+    const again = (status: number, says: string) => sendForm(reply.code(status), { csrf, to, says, name: name ?? '' })
     if (name === null) return again(400, 'Give your name: the event log keeps it with your changes.')
     const password = fieldTextAsTyped(request.body, 'password')
-    const seconds = await inTurn(async () => {
+    const judge = async () => {
       const wait = await tries.secondsToWait(request)
       if (wait > 0) return wait
       const isCorrect = password.length <= passwordCharsMax && (await isPasswordCorrect(password, hash))
       if (!isCorrect) await tries.countWrong(request)
       return isCorrect ? 0 : null
-    })
+    }
+    // One password at a time, so that a try is counted before the next begins.
+    const judged = lastTry.then(judge)
+    lastTry = judged.catch(() => {})
+    const seconds = await judged
     if (seconds === null) {
       parts.say(`the console was given a wrong password from ${ip}`)
       return again(401, 'Wrong password.')
@@ -103,13 +94,13 @@ export function addLoginRoutes(app: FastifyInstance, { hash, csrf, sessions, par
   })
 }
 
-export function sendLoginPage(request: FastifyRequest, reply: FastifyReply, { csrf }: { csrf: string }): FastifyReply {
+export function sendLoginPage(request: FastifyRequest, reply: FastifyReply, csrf: string): FastifyReply {
   const { method, url, headers } = request
   // A link on another site comes without the strict cookie. A refresh from our own page sends the cookie.
   if (method === 'GET' && headers['sec-fetch-site'] === 'cross-site')
-    return sendPage(reply.header('refresh', '0'), renderGoOn(url))
+    return sendPage(reply.header('refresh', '0'), { title: 'One moment' }, html`<a href="${ownPath(url)}">Go on</a>`)
   const [to, says] = method === 'GET' ? [url, undefined] : ['/', 'You are no longer signed in. Nothing was changed.']
-  return sendPage(reply.code(401), renderLogin({ csrf, to: ownPath(to), says }))
+  return sendForm(reply.code(401), { csrf, to: ownPath(to), says })
 }
 
 function ownPath(text: string): string {
@@ -121,31 +112,22 @@ function ownPath(text: string): string {
   return isOurs ? `${pathname}${search}` : '/'
 }
 
-interface LoginView {
+interface LoginForm {
   csrf: string
   to: string
   name?: string
   says?: string | undefined
 }
 
-function renderLogin({ csrf, to, name = '', says }: LoginView): Page {
+function sendForm(reply: FastifyReply, { csrf, to, name = '', says }: LoginForm): FastifyReply {
   const fields = html`${hiddenField('to', to)}
 <label>Your name <input name="name" value="${name}" autocomplete="username" required maxlength="100"></label>
 <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
 <button class="main">sign in</button>`
-  return renderPage(
-    { title: 'Sign in', current: null, viewer: null },
-    html`${says === undefined ? '' : notice('bad', html`<p>${says}</p>`)}
+  const main = html`${says === undefined ? '' : notice('bad', html`<p>${says}</p>`)}
 <section>
 ${formHtml({ action: '/login', viewer: { csrf, canChange: true } }, fields)}
 <p class="quiet">The event log keeps your name with your changes.</p>
-</section>`,
-  )
-}
-
-function renderGoOn(url: string): Page {
-  return renderPage(
-    { title: 'One moment', current: null, viewer: null },
-    html`<p><a href="${ownPath(url)}">Go on</a></p>`,
-  )
+</section>`
+  return sendPage(reply, { title: 'Sign in' }, main)
 }

@@ -5,6 +5,10 @@ import { type HtmlPart, type HtmlValue, html } from './html.ts'
 
 export const untrustedParagraphHtml = (text: string): HtmlPart => html`<p class="foreign">${textWithCode(text)}</p>`
 
+/** A paragraph for each line. */
+export const untrustedLinesHtml = (text: string): HtmlPart[] =>
+  text.split('\n').map((line) => untrustedParagraphHtml(line.trim()))
+
 /** What stands between backticks is shown as code. */
 export function textWithCode(text: string): HtmlValue {
   const parts = cutAndEscapeText(text, 2_000).split('`')

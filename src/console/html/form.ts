@@ -1,3 +1,5 @@
+import { findReasonProblemClause } from '../../operations/actor.ts'
+import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { type HtmlPart, type HtmlValue, html } from './html.ts'
 
@@ -7,20 +9,40 @@ interface FormHead {
   class?: string
   /** If false, --read-only does not hide the form. */
   changes?: boolean
-  /** True if assets/console.js shows the answer in a dialog over the page. */
-  isDialog?: boolean
 }
 
 /** Renders a form with the guard's token; '' if the viewer may not make the change. */
 export function formHtml(
-  { action, viewer, class: name, changes = true, isDialog }: FormHead,
+  { action, viewer, class: name = 'line', changes = true }: FormHead,
   fields: HtmlValue,
 ): HtmlValue {
   if (changes && !viewer.canChange) return ''
-  return html`<form method="post" action="${action}" class="${name ?? 'line'}"${isDialog ? html` data-dialog` : ''}>
+  return html`<form method="post" action="${action}" class="${name}">
 ${hiddenField('csrf', viewer.csrf)}
 ${fields}
 </form>`
+}
+
+/** Renders what confirms a preview, with a way back. */
+export const confirmFormHtml = (
+  head: FormHead & { back: string },
+  fields: HtmlValue,
+  below: HtmlValue = '',
+): HtmlValue =>
+  formHtml({ class: 'confirm', ...head }, [
+    fields,
+    html`<a class="button" href="${head.back}" data-close>Cancel</a>`,
+    below,
+  ])
+
+export const reasonField = html`<label>Reason, if there is one<input name="reason" maxlength="1000"></label>\n`
+
+/** @throws RequestRefused for a reason that the log cannot take, or for none if one is needed */
+export function readReason(fields: unknown, isNeeded = false): string | null {
+  const reason = trimmedFieldText(fields, 'reason') ?? null
+  const wrong = reason === null && !isNeeded ? null : findReasonProblemClause(reason ?? '')
+  if (wrong !== null) throw new RequestRefused(400, `The reason ${wrong}: nothing was changed.`)
+  return reason
 }
 
 export const hiddenField = (name: string, value: string): HtmlPart =>

@@ -21,8 +21,6 @@ export interface PageHead {
   title: string
   /** What the page begins with; by default its title. */
   heading?: HtmlValue
-  current: (typeof pages)[number]['path'] | null
-  viewer: Viewer | null
   /**
    * assets/console.js polls `path` for the page's version. If the version changed, the script replaces the `data-live`
    * elements, matched by id. A page without `version` is loaded again as soon as `path` returns one. A page that is not
@@ -49,14 +47,13 @@ declare module 'fastify' {
   }
 }
 
-/** A page that `sendPage` completes with what is known of the installation. */
-export type Page = (installation: Installation) => string
-
-export const renderPage =
-  ({ title, heading, current, viewer, live }: PageHead, main: HtmlValue): Page =>
-  ({ name, colour, counts }) => {
-    const count = counts === null ? 0 : countNeedingAttention(counts)
-    return html`<!doctype html>
+/** Sends a page with what is known of its viewer and the installation. */
+export function sendPage(reply: FastifyReply, { title, heading, live }: PageHead, main: HtmlValue): FastifyReply {
+  const { viewer, url }: { viewer?: Viewer; url: string } = reply.request
+  const { name, colour, counts } = reply.server.installation
+  const count = counts === null ? 0 : countNeedingAttention(counts)
+  const nowMs = systemClock.nowMs()
+  const page = html`<!doctype html>
 <html lang="en">
 <head>
   <meta charset="utf-8">
@@ -73,20 +70,21 @@ ${iconSheet}
 <a class="skip" href="#main">Skip to the content</a>
 <header>
   <p class="name"><a href="/"><img src="/assets/console.svg" alt="">outboxd</a>${name && html` <strong>${name}</strong>`}</p>
-  ${viewer === null ? '' : [navigation(current, count), search]}
-  ${age(systemClock.nowMs())}
-  ${viewer === null ? '' : who(viewer)}
+  ${viewer === undefined ? '' : [navigation(url, count), search]}
+  <p class="age">as of <time id="as-of" datetime="${formatIsoInstant(nowMs)}">${formatInstant(nowMs)}</time></p>
+  ${viewer === undefined ? '' : who(viewer)}
 </header>
 <p id="said" role="status"></p>
 <main id="main" tabindex="-1">
 ${heading ?? html`<h1>${title}</h1>`}
 ${main}
 </main>
-<footer>All times are in UTC. outboxd ${version} ${viewer === null ? '' : html`<a href="/keys" data-dialog data-key="?">Keys</a>`}</footer>
+<footer>All times are in UTC. outboxd ${version} ${viewer === undefined ? '' : html`<a href="/keys" data-dialog data-key="?">Keys</a>`}</footer>
 </body>
 </html>
-`.toString()
-  }
+`
+  return reply.type('text/html; charset=utf-8').send(page.toString())
+}
 
 function attributes(live: PageHead['live']): HtmlValue {
   if (live === undefined) return ''
@@ -94,18 +92,15 @@ function attributes(live: PageHead['live']): HtmlValue {
   return html` data-watch="${live.path}"${version}`
 }
 
-function navigation(current: PageHead['current'], count: number): HtmlPart {
+function navigation(url: string, count: number): HtmlPart {
+  const here = `/${url.split(/[/?]/, 2)[1]}`
   const links = pages.map((page) => {
     const badge = page.path === '/records' ? html` <b id="attention">${count || ''}</b>` : ''
-    const isHere = page.path === current ? html` aria-current="page"` : ''
+    const isHere = page.path === here ? html` aria-current="page"` : ''
     return html`<li><a href="${page.path}"${isHere}>${icon(page.icon)}<span>${page.words}${badge}</span></a></li>`
   })
   return html`<nav aria-label="Pages"><ul>${links}</ul></nav>`
 }
-
-/** assets/console.js shows the age, or that the page is live. */
-const age = (nowMs: number) =>
-  html`<p class="age">as of <time id="as-of" datetime="${formatIsoInstant(nowMs)}">${formatInstant(nowMs)}</time></p>`
 
 /** Identifies what a live page shows. */
 export const versionOf = (shown: unknown): string =>
@@ -121,6 +116,3 @@ function who(viewer: Viewer): HtmlPart {
     : ''
   return html`<div class="who"><span>${viewer.who}</span>${viewer.canChange ? '' : html` <strong>read only</strong>`}${leave}</div>`
 }
-
-export const sendPage = (reply: FastifyReply, page: Page): FastifyReply =>
-  reply.type('text/html; charset=utf-8').send(page(reply.server.installation))

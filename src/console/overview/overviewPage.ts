@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { FailureCause } from '../../ledger/operator/search.ts'
 import type { BudgetUse } from '../../ledger/snapshot.ts'
 import type { State } from '../../model/submission.ts'
 import { countNeedingAttention, type Diagnosis, type StatusReport, stopsSending } from '../../operations/diagnose.ts'
@@ -17,11 +16,12 @@ import {
   notice,
   relativeTimeHtml,
   section,
+  type Tone,
   textWithCode,
   untrustedParagraphHtml,
 } from '../html/elements.ts'
 import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
-import { renderPage, sendPage, versionOf } from '../html/layout.ts'
+import { sendPage, versionOf } from '../html/layout.ts'
 import { type ConsoleParts, overviewVersionPath, shareRecentRead } from '../parts.ts'
 import { addPauseRoutes, pausesHtml } from '../pausePage.ts'
 import { causesList } from '../records/recordTable.ts'
@@ -56,8 +56,8 @@ export function addOverviewRoutes(app: FastifyInstance, parts: ConsoleParts): vo
     app.get(path, async ({ viewer }, reply) => {
       const { data, versions } = await read()
       const heading = html`<h1 class="${path === '/' ? 'unseen' : ''}">${title}</h1>`
-      const head = { title, heading, current: path, viewer, live: { path: versionPath, version: versions[i] ?? '' } }
-      return sendPage(reply, renderPage(head, render(data, viewer)))
+      const live = { path: versionPath, version: versions[i] ?? '' }
+      return sendPage(reply, { title, heading, live }, render(data, viewer))
     })
   }
   addPauseRoutes(app, parts, () => {
@@ -96,47 +96,45 @@ const limitAMinute = ({ limit, windowMs }: BudgetUse) => (limit > 0 && windowMs 
 /** What is left to do until the first record. What the checklist does not say stands above it. */
 function newInstallation({ report, mappingFiles }: OverviewData, viewer: Viewer | null): HtmlValue {
   const { outbox, instances, diagnoses, daemonConnected } = report
+  const unreadable = diagnoses.find((each) => !each.isWell && each.condition === 'the outbox can be read')
   const others = diagnoses.filter((each) => {
-    if (each.isWell || each.condition === 'the outbox can be read') return false
+    if (each.isWell || each === unreadable) return false
     return each.condition !== 'a daemon lives' || daemonConnected
   })
   const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : 0
   const types = mappingFiles.kind === 'value' ? [...mappingFiles.mappings.keys()] : []
+  const noMapping = mappingFiles.kind === 'invalid' ? mappingFiles.problem : 'There is no mapping file.'
   return [
     others.map(sentence),
     html`<section><h2>Until the first record${viewer?.canChange ? pauseButton : ''}</h2>
 <ol class="checklist">
-${checkItem(outbox.kind === 'read', 'Database', databaseWords(report))}
-${checkItem(types.length > 0, 'Mapping', mappingWords(mappingFiles, types))}
-${checkItem(instances.length > 0, 'Daemon', instances.length > 0 ? `${pluralize(instances.length, 'daemon')} running` : 'Start one with `outboxd run`. `outboxd check` says what would prevent it.')}
-${checkItem(waiting > 0, 'First row', waiting > 0 ? `${pluralize(waiting, 'row')} of the outbox to capture` : 'Insert a row into the outbox.')}
+${checkItem('Database', outbox.kind === 'read' ? 'The ledger and the outbox can be read.' : null, unreadable?.message)}
+${checkItem('Mapping', types.length > 0 ? `Rows of the type ${types.join(', ')} are mapped.` : null, noMapping)}
+${checkItem('Daemon', instances.length > 0 ? `${pluralize(instances.length, 'daemon')} running` : null, startDaemonWords)}
+${checkItem('First row', waiting > 0 ? `${pluralize(waiting, 'row')} of the outbox to capture` : null, 'Insert a row into the outbox.')}
 </ol></section>`,
   ]
 }
 
-function databaseWords(report: StatusReport): string {
-  if (report.outbox.kind === 'read') return 'The ledger and the outbox can be read.'
-  const said = report.diagnoses.find((each) => !each.isWell && each.condition === 'the outbox can be read')
-  return said?.message ?? ''
-}
+const startDaemonWords = 'Start one with `outboxd run`. `outboxd check` says what would prevent it.'
 
-function mappingWords(files: OverviewData['mappingFiles'], types: readonly string[]): string {
-  if (files.kind === 'invalid') return files.problem
-  return types.length > 0 ? `Rows of the type ${types.join(', ')} are mapped.` : 'There is no mapping file.'
-}
+const checkItem = (name: string, done: string | null, toDo = '') =>
+  html`<li>${done === null ? toDoSign : doneSign}
+<strong>${name}</strong>: ${textWithCode(done ?? toDo)}</li>`
 
-const checkItem = (isDone: boolean, name: string, words: string) =>
-  html`<li><span role="img" aria-label="${isDone ? 'done' : 'to do'}" class="${isDone ? 'good' : 'quiet'}">${isDone ? '✓' : '○'}</span>
-<strong>${name}</strong>: ${textWithCode(words)}</li>`
+const doneSign = html`<span role="img" aria-label="done" class="good">✓</span>`
+const toDoSign = html`<span role="img" aria-label="to do" class="quiet">○</span>`
 
 const pauseButton = html`<a class="button" href="/pause" data-dialog>Pause sending…</a>`
 
 const isNotShownBelow = (diagnosis: Diagnosis) =>
   diagnosis.isWell || diagnosis.condition !== 'no record needs attention'
 
-function sentence(diagnosis: Diagnosis): HtmlPart {
-  const tone = diagnosis.isWell ? 'good' : stopsSending(diagnosis) ? 'bad' : 'attention'
-  return notice(tone, untrustedParagraphHtml(diagnosis.message))
+const sentence = (diagnosis: Diagnosis) => notice(toneOf(diagnosis), untrustedParagraphHtml(diagnosis.message))
+
+function toneOf(diagnosis: Diagnosis): Tone {
+  if (diagnosis.isWell) return 'good'
+  return stopsSending(diagnosis) ? 'bad' : 'attention'
 }
 
 const splitSentence = (text: string): [first: string, more?: string] => {
@@ -146,19 +144,18 @@ const splitSentence = (text: string): [first: string, more?: string] => {
 
 /** Says in one sentence whether records are sent, and whether somebody is needed. */
 function verdict(first: Diagnosis, { report, budget }: OverviewData, viewer: Viewer | null): HtmlPart {
+  const { instances, pauses, oldestMs, nowMs } = report
   const count = countNeedingAttention(report)
   const [title, more] = isNotShownBelow(first)
     ? splitSentence(first.message)
     : [`Sending normally. ${pluralize(count, 'record')} need${count === 1 ? 's' : ''} you.`]
-  const daemons = report.instances.length === 0 ? 'no daemon' : pluralize(report.instances.length, 'daemon')
-  const used = html`${budget.limit - budget.free} of ${budget.limit} requests used in ${formatDuration(budget.windowMs)}`
-  const oldest = report.oldestMs === null ? 'none' : relativeTimeHtml(report.oldestMs, report.nowMs)
-  const isOperators = report.pauses.some(({ reason }) => reason === 'operator')
-  const resume = html`<a class="button" href="${isOperators ? '/resume' : '/resume?all=on'}" data-dialog>Resume…</a>`
-  const tone = first.isWell ? 'good' : stopsSending(first) ? 'bad' : 'attention'
-  return html`<section class="verdict notice ${tone}"><div>${untrustedParagraphHtml(title)}${more === undefined ? '' : untrustedParagraphHtml(more)}
-<p class="quiet">Oldest unsent: ${oldest} · ${budget.limit === 0 ? 'no budget yet' : used} · <a href="/system">${daemons}</a></p></div>
-${viewer?.canChange ? html`<div class="actions">${report.pauses.length > 0 ? resume : ''}${pauseButton}</div>` : ''}</section>`
+  const daemons = instances.length === 0 ? 'no daemon' : pluralize(instances.length, 'daemon')
+  const used = `${budget.limit - budget.free} of ${budget.limit} requests used in ${formatDuration(budget.windowMs)}`
+  const resumePath = pauses.some(({ reason }) => reason === 'operator') ? '/resume' : '/resume?all=on'
+  const resume = html`<a class="button" href="${resumePath}" data-dialog>Resume…</a>`
+  return html`<section class="verdict notice ${toneOf(first)}"><div>${untrustedParagraphHtml(title)}${more && untrustedParagraphHtml(more)}
+<p class="quiet">Oldest unsent: ${oldestMs === null ? 'none' : relativeTimeHtml(oldestMs, nowMs)} · ${budget.limit === 0 ? 'no budget yet' : used} · <a href="/system">${daemons}</a></p></div>
+${viewer?.canChange ? html`<div class="actions">${pauses.length > 0 ? resume : ''}${pauseButton}</div>` : ''}</section>`
 }
 
 const causesShown = 8
@@ -169,47 +166,44 @@ export function attentionSection(
   count: number,
   nowMs: number,
 ): HtmlPart {
-  const pathOf = ({ state, cause }: FailureCause) => `/records?state=${state}&cause=${cause}`
   const more = causes.length - causesShown
-  const content = () => {
-    if (count === 0) return nothingToShow('No record needs attention.')
-    if (causes.length === 0) return nothingToShow(`${pluralize(count, 'record')}. The causes follow within 10 seconds.`)
-    return [
-      causesList(causes, pathOf, nowMs, causesShown),
-      more > 0 ? html`<p><a href="/records?by-cause=on">${pluralize(more, 'more cause')}</a></p>` : '',
-      isCut
-        ? html`<p class="quiet">Only the newest ${lookedAt.toLocaleString('en')} records that need attention were read.</p>`
-        : '',
-    ]
-  }
+  const content = [
+    causesList(causes, {}, nowMs, causesShown),
+    more > 0 ? html`<p><a href="/records?by-cause=on">${pluralize(more, 'more cause')}</a></p>` : '',
+    isCut
+      ? html`<p class="quiet">Only the newest ${lookedAt.toLocaleString('en')} records that need attention were read.</p>`
+      : '',
+  ]
+  const soon =
+    count === 0 ? 'No record needs attention.' : `${pluralize(count, 'record')}. The causes follow within 10 seconds.`
   const title = html`Needs attention <b class="count">${count === 0 ? '' : count.toLocaleString('en')}</b> <small>by cause, undecided first</small>`
-  return section('attention', title, content())
+  return section('attention', title, count === 0 || causes.length === 0 ? nothingToShow(soon) : content)
 }
 
 function recordsSection(report: StatusReport): HtmlPart {
-  const { submissions, outbox, probing, nowMs } = report
+  const { submissions, outbox, probing, oldestUnsentMs, oldestAcceptedMs, nowMs } = report
   const waiting = outbox.kind === 'read' ? outbox.outbox : { waiting: null, oldestMs: null }
-  const ended = (['completed', 'uncertain', 'failed', 'rejected', 'discarded'] as const).map((state) =>
-    lineHtml({ name: state, icon: state, count: submissions[state], filter: state }, nowMs),
-  )
   const held = heldRecordsSuffix(report.heldForPerson).replace(/^; /, '')
   const all = Object.values(submissions).reduce((sum, count) => sum + count, 0)
+  const lines: Line[] = [
+    { name: 'in the outbox', icon: 'outbox', count: waiting.waiting, oldestMs: waiting.oldestMs },
+    { name: 'queued', icon: 'queued', count: submissions.queued, oldestMs: oldestUnsentMs, states: 'queued' },
+    { name: 'sending', icon: 'sending', count: submissions.sending - probing, states: 'sending' },
+    {
+      ...{
+        name: 'at the service',
+        icon: 'accepted',
+        count: submissions.accepted + probing,
+        oldestMs: oldestAcceptedMs,
+      },
+      states: probing > 0 ? 'sending,accepted' : 'accepted',
+    },
+    ...endStates.map((state) => ({ name: state, icon: state, count: submissions[state], states: state })),
+  ]
   return section(
     'records',
     html`Records <small>all ${all.toLocaleString('en')}</small>`,
-    html`<ul class="counts">
-${lineHtml({ name: 'in the outbox', icon: 'outbox', count: waiting.waiting, oldestMs: waiting.oldestMs }, nowMs)}
-${lineHtml({ name: 'queued', icon: 'queued', count: submissions.queued, oldestMs: report.oldestUnsentMs, filter: 'queued' }, nowMs)}
-${lineHtml({ name: 'sending', icon: 'sending', count: submissions.sending - probing, filter: 'sending' }, nowMs)}
-${lineHtml(
-  {
-    ...{ name: 'at the service', icon: 'accepted', count: submissions.accepted + probing },
-    ...{ oldestMs: report.oldestAcceptedMs, filter: probing > 0 ? 'sending,accepted' : 'accepted' },
-  },
-  nowMs,
-)}
-${ended}
-</ul>
+    html`<ul class="counts">${lines.map((line) => lineHtml(line, nowMs))}</ul>
 ${descriptionListHtml([
   ['Outbox', outbox.kind === 'unreadable' ? cutAndEscapeText(outbox.problem, 400) : null],
   ['Backlog', report.backlog?.records === 0 ? null : backlogClause(report)],
@@ -219,31 +213,32 @@ ${descriptionListHtml([
   )
 }
 
+const endStates = ['completed', 'uncertain', 'failed', 'rejected', 'discarded'] as const
+
 interface Line {
   name: string
   icon: State | 'outbox'
   /** Null if it is not known. */
   count: number | null
   oldestMs?: number | null
-  /** The list's filter; undefined for rows that are not captured. */
-  filter?: string
+  /** Those of the list that the line leads to; undefined for rows that are not captured. */
+  states?: string
 }
 
-function lineHtml({ name, icon: which, count, oldestMs = null, filter }: Line, nowMs: number): HtmlPart {
-  const figure: HtmlValue = count === null ? 'not known' : count.toLocaleString('en')
-  const oldest =
-    oldestMs === null || count === 0 ? '' : html` <small>oldest ${relativeTimeHtml(oldestMs, nowMs)}</small>`
+function lineHtml({ name, icon: which, count, oldestMs = null, states }: Line, nowMs: number): HtmlPart {
+  const hasOldest = oldestMs !== null && count !== 0
+  const oldest = hasOldest ? html` <small>oldest ${relativeTimeHtml(oldestMs, nowMs)}</small>` : ''
   const words = html`${icon(which)}<span class="step">${name}${oldest}</span>`
-  const content = filter === undefined ? words : html`<a href="/records?state=${filter}">${words}</a>`
-  return html`<li class="${count === 0 ? 'none' : ''}">${content}<span class="number">${figure}</span></li>\n`
+  const linked = states === undefined ? words : html`<a href="/records?state=${states}">${words}</a>`
+  return html`<li class="${count === 0 ? 'none' : ''}">${linked}<span class="number">${count?.toLocaleString('en') ?? 'not known'}</span></li>\n`
 }
 
-function strip(report: StatusReport): HtmlPart {
-  const { successShare, fastShare } = servicePerformanceOf(sumRequestCounts(report.recent.last28Days))
+function strip({ recent, outbox, reportsDue, pauses, standing }: StatusReport): HtmlPart {
+  const { successShare, fastShare } = servicePerformanceOf(sumRequestCounts(recent.last28Days))
   const share = (of: number | null) => html`<b>${of === null ? 'none' : formatPercent(of)}</b>`
   return html`<section class="strip"><span>Service, 28 days: ${share(successShare)} succeeded, ${share(fastShare)} within 2 s</span>
-<span>Outbox <b>${report.outbox.kind === 'read' ? 'ok' : 'not read'}</b></span>
-<span>To write back <b>${report.reportsDue === 0 ? 'none' : report.reportsDue}</b></span>
-<span>Pauses <b>${report.pauses.length === 0 ? 'none' : report.pauses.length}</b></span>
-<span>Problems <b>${report.standing.length === 0 ? 'none' : report.standing.length}</b></span> <a href="/system">System</a></section>`
+<span>Outbox <b>${outbox.kind === 'read' ? 'ok' : 'not read'}</b></span>
+<span>To write back <b>${reportsDue || 'none'}</b></span>
+<span>Pauses <b>${pauses.length || 'none'}</b></span>
+<span>Problems <b>${standing.length || 'none'}</b></span> <a href="/system">System</a></section>`
 }

@@ -8,15 +8,20 @@ import { anySubmissionFilter, selectSubmissions } from '../../ledger/operator/se
 import { statesNeedingAttention } from '../../model/submission.ts'
 import type { Databases } from '../../operations/databases.ts'
 import { explainMissingRecord, searchRecords } from '../../operations/references.ts'
-import { createVersionReader } from '../bounds.ts'
+import { tryReadCurrentRow } from '../../operations/submissionFacts.ts'
+import { capitalize } from '../../plainText.ts'
+import { addVersionRoute } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
+import { notice, untrustedParagraphHtml, untrustedTextHtml } from '../html/elements.ts'
 import { trimmedFieldText } from '../html/form.ts'
+import { html } from '../html/html.ts'
 import { sendPage } from '../html/layout.ts'
-import type { ConsoleParts } from '../parts.ts'
+import { type ConsoleParts, readMappingFiles } from '../parts.ts'
+import { recordTable } from '../records/recordTable.ts'
 import { logDownload, logValuesShown, type UnmaskPermissions } from '../valueAccess.ts'
-import { readRecordPageData } from './readRecord.ts'
-import { renderMatchingRecords, renderMissingRecord, renderRecordPage } from './recordHtml.ts'
+import { recordHeading, recordHtml, recordName } from './recordHtml.ts'
+import { valuesSection } from './valuesHtml.ts'
 
 const listedMax = 50
 /** Of those that need attention, the longest first. */
@@ -27,14 +32,11 @@ type RecordRequest = FastifyRequest<{ Params: { id: string } }>
 
 export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts, shown: UnmaskPermissions): void {
   const { databases, clock } = parts
-  const readSharedVersion = createVersionReader(clock)
-
-  app.get('/records/:id/version', { config: { isPolled: true } }, async ({ params: { id } }: RecordRequest) => ({
-    version: uuid.test(id) ? await readSharedVersion(id, () => readVersion(id)) : '',
-  }))
 
   const readVersion = async (id: string) =>
-    (await readSubmissionVersions((await databases()).ledger, [id])).get(id) ?? ''
+    uuid.test(id) ? ((await readSubmissionVersions((await databases()).ledger, [id])).get(id) ?? '') : ''
+
+  addVersionRoute(app, '/records/:id/version', parts, ({ params }) => readVersion((params as { id: string }).id))
 
   app.get('/find', async ({ viewer, query }, reply) => {
     const word = trimmedFieldText(query, 'word')
@@ -61,17 +63,27 @@ export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts, shown
     const found = (await searchRecords(opened.ledger, word, listedMax + 1)) ?? []
     const [submission] = found
     if (found.length > 1) {
-      const listed = found.slice(0, listedMax)
-      return sendPage(reply, renderMatchingRecords(word, listed, found.length > listedMax, viewer, clock.nowMs()))
+      const more = found.length > listedMax ? ', and there are more' : ''
+      return sendPage(reply, { title: 'Several records match' }, [
+        html`<p>These match ${untrustedTextHtml(word, 100)}${more}. Choose one.</p>`,
+        html`<section>${recordTable('Records', found.slice(0, listedMax), clock.nowMs())}</section>`,
+      ])
     }
     const isItsPage = reply.request.url.startsWith(`/records/${submission?.id}`)
     if (submission !== undefined && !isItsPage) return reply.redirect(`/records/${submission.id}`, 303)
     // Before the record, so that a step in between makes a new version.
     const version = submission === undefined ? '' : await readVersion(submission.id)
-    const view = submission === undefined ? null : await readRecordPageData(opened, submission)
-    if (view !== null)
-      return sendPage(reply, renderRecordPage(view, viewer, version, shown.isShown(viewer, view.detail.id)))
-    return sendPage(reply.code(404), renderMissingRecord(word, await explainMissingRecord(opened, word), viewer))
+    const detail = submission === undefined ? null : await readSubmissionDetail(opened.ledger, submission.id)
+    if (submission === undefined || detail === null)
+      return sendMissing(reply, word, await explainMissingRecord(opened, word))
+    const row = detail.conflict === null ? null : await tryReadCurrentRow(opened, detail.outboxId)
+    const areValuesShown = shown.isShown(viewer, detail.id)
+    const heading = recordHeading(detail, submission.revision, viewer)
+    const live = { path: `/records/${detail.id}/version`, version }
+    return sendPage(reply, { title: recordName(detail), heading, live }, [
+      recordHtml(detail, row, areValuesShown),
+      valuesSection(detail, readMappingFiles(opened.config), viewer, areValuesShown),
+    ])
   }
 
   app.post('/records/:id/show', { config: { changesNothing: true } }, async (request: RecordRequest, reply) => {
@@ -105,4 +117,15 @@ async function detailOf(databases: Databases, id: string): Promise<SubmissionDet
   const detail = uuid.test(id) ? await readSubmissionDetail(databases.ledger, id) : null
   if (detail === null) throw new RequestRefused(404, 'There is no such record.')
   return detail
+}
+
+function sendMissing(reply: FastifyReply, word: string, message: string): FastifyReply {
+  const text = encodeURIComponent(word.replace(/^(outbox|transaction|key):/, ''))
+  const mapping = html`<p><a href="/mapping?outbox=${text}">Mapping</a>: the request that the row would become</p>`
+  return sendPage(reply.code(404), { title: 'No such record' }, [
+    notice('attention', untrustedParagraphHtml(`${capitalize(message)}.`)),
+    word.startsWith('outbox:') ? mapping : '',
+    html`<p><a href="/records?containing=${text}">Search the values of all records</a>; the search is logged</p>`,
+    html`<p><a href="/records">Records</a></p>`,
+  ])
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { findReasonProblemClause } from '../../operations/actor.ts'
+import type { SubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
 import { createOperator } from '../../operations/databases.ts'
 import { discardRules } from '../../operations/discard.ts'
 import { replayableStates } from '../../operations/replay.ts'
@@ -13,37 +13,38 @@ import {
 import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { notice, untrustedParagraphHtml } from '../html/elements.ts'
-import { checkbox, formHtml, hiddenField, optionalHiddenField, optionLabel, trimmedFieldText } from '../html/form.ts'
+import {
+  checkbox,
+  confirmFormHtml,
+  formHtml,
+  hiddenField,
+  optionalHiddenField,
+  optionLabel,
+  readReason,
+  reasonField,
+  trimmedFieldText,
+} from '../html/form.ts'
 import { type HtmlValue, html } from '../html/html.ts'
-import { renderPage, sendPage } from '../html/layout.ts'
+import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { FormFields } from '../records/recordsQuery.ts'
-import type { RecordPageData } from './readRecord.ts'
 
 /** Settles a record after a preview, if the record is as its page showed it. */
 export function addResolveRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.post<{ Params: { id: string }; Body: FormFields }>('/records/:id/resolve', async (request, reply) => {
     const { viewer, params, body: fields } = request
     const isConfirmed = fields.confirmed !== undefined
-    const show = (title: string, content: HtmlValue) =>
-      sendPage(reply, renderPage({ title, current: '/records', viewer }, content))
-    const form = (content: HtmlValue) =>
-      formHtml(
-        { action: `/records/${encodeURIComponent(params.id)}/resolve`, viewer, class: 'confirm', isDialog: true },
-        [
-          ['revision', 'answer'].map((name) => optionalHiddenField(fields, name)),
-          content,
-          html`<a class="button" href="/records/${encodeURIComponent(params.id)}" data-close>Cancel</a>`,
-        ],
-      )
+    const back = `/records/${encodeURIComponent(params.id)}`
+    const form = (carried: string[], content: HtmlValue) =>
+      confirmFormHtml({ action: `${back}/resolve`, viewer, back }, [
+        ['revision', 'answer', ...carried].map((name) => optionalHiddenField(fields, name)),
+        content,
+      ])
     const answer = answerOf(fields)
-    if (answer.arrived === '' && !isConfirmed) return show('It arrived', form(transactionFields))
-    const reason = trimmedFieldText(fields, 'reason') ?? null
-    const wrongReason = reason === null ? null : findReasonProblemClause(reason)
-    const problems = [
-      ...findResolveOptionProblems(answer),
-      ...(wrongReason === null ? [] : [`the reason ${wrongReason}`]),
-    ]
+    const title = confirmWords(answer)
+    if (answer.arrived === '' && !isConfirmed) return sendPage(reply, { title }, form([], transactionFields))
+    const reason = readReason(fields)
+    const problems = findResolveOptionProblems(answer)
     if (problems.length > 0) throw new RequestRefused(409, `${problems.join('\n')}.`)
     const databases = await parts.databases()
     const found = await previewResolution(databases, params.id, answer)
@@ -57,16 +58,18 @@ export function addResolveRoutes(app: FastifyInstance, parts: ConsoleParts): voi
       )
     if (would.kind === 'left') throw new RequestRefused(409, would.reason)
     if (!isConfirmed)
-      return show(confirmWords(answer), [
+      return sendPage(reply, { title }, [
         untrustedParagraphHtml(would.message),
         question === null ? '' : notice('attention', untrustedParagraphHtml(question.text)),
-        form([
-          ['transaction', 'unchecked'].map((name) => optionalHiddenField(fields, name)),
-          hiddenField('confirmed', 'on'),
-          answer.notArrived ? checkbox('new-key', optionLabel('new-key'), { isOn: answer.newKey }) : '',
-          html`<label>Reason, if there is one<input name="reason" maxlength="1000"></label>
-<button class="main" autofocus>${confirmWords(answer)}</button>`,
-        ]),
+        form(
+          ['transaction', 'unchecked'],
+          [
+            hiddenField('confirmed', 'on'),
+            answer.notArrived ? checkbox('new-key', optionLabel('new-key'), { isOn: answer.newKey }) : '',
+            reasonField,
+            html`<button class="main" autofocus>${title}</button>`,
+          ],
+        ),
       ])
     const operator = createOperator(databases, { who: viewer.who, reason })
     const asking = { operator, askService: parts.askService, onServiceAnswer: () => {} }
@@ -97,26 +100,25 @@ function confirmWords({ arrived, notArrived }: ResolveAnswer): string {
 }
 
 /** Where nobody knows what is right, no button is the main one, because it would suggest the answer. */
-export function actionsHtml({ detail, submission }: RecordPageData, viewer: Viewer): HtmlValue {
+export function actionsHtml(detail: SubmissionDetail, revision: number, viewer: Viewer): HtmlValue {
+  const { id, state, mayHaveArrived, conflict, idByPerson } = detail
   const canSettle = whyCannotBeSettledSuffix(detail) === null
-  const canReplay = replayableStates.includes(detail.state)
-  const canDiscard = discardRules.allowedStates.includes(detail.state)
-  const isClear = !detail.mayHaveArrived && detail.conflict === null
+  const canReplay = replayableStates.includes(state)
+  const canDiscard = discardRules.allowedStates.includes(state)
+  const main = mayHaveArrived || conflict !== null ? '' : html` class="main"`
   const settle = [
     // By the revision, a record that changed after the page was loaded is refused.
-    hiddenField('revision', String(submission.revision)),
+    hiddenField('revision', String(revision)),
     canSettle ? html`<button name="answer" value="arrived">It arrived…</button>` : '',
     canSettle ? html`<button name="answer" value="not-arrived">It did not arrive…</button>` : '',
-    detail.idByPerson ? html`<button name="answer" value="take-back">Take the id back…</button>` : '',
+    idByPerson ? html`<button name="answer" value="take-back">Take the id back…</button>` : '',
   ]
   const change = [
-    hiddenField('id', detail.id),
-    canReplay
-      ? html`<button name="do" value="replay" data-key="r"${isClear ? html` class="main"` : ''}>Replay…</button>`
-      : '',
+    hiddenField('id', id),
+    canReplay ? html`<button name="do" value="replay" data-key="r"${main}>Replay…</button>` : '',
     canDiscard ? html`<button name="do" value="discard" data-key="d">Discard…</button>` : '',
   ]
   return html`<div class="actions">
-${canSettle || detail.idByPerson ? formHtml({ action: `/records/${detail.id}/resolve`, viewer, isDialog: true }, settle) : ''}
-${canReplay || canDiscard ? formHtml({ action: '/records/choose', viewer, isDialog: true }, change) : ''}</div>`
+${canSettle || idByPerson ? formHtml({ action: `/records/${id}/resolve`, viewer }, settle) : ''}
+${canReplay || canDiscard ? formHtml({ action: '/records/choose', viewer }, change) : ''}</div>`
 }

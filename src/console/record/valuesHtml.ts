@@ -1,6 +1,7 @@
 import { boundText } from '../../boundText.ts'
+import type { SubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
 import { describeField, type Mapping } from '../../mapping/mapping.ts'
-import type { MappedOrRefusedRecord } from '../../mapping/mapRecord.ts'
+import { type MappedOrRefusedRecord, mapOutboxRecord } from '../../mapping/mapRecord.ts'
 import { missingContentText } from '../../operations/submissionFacts.ts'
 import { escapeControlInLines } from '../../plainText.ts'
 import { serviceResources } from '../../resources.ts'
@@ -9,11 +10,16 @@ import type { Viewer } from '../guard/viewer.ts'
 import { nothingToShow, notice, section, table, untrustedTextHtml } from '../html/elements.ts'
 import { formHtml } from '../html/form.ts'
 import { type HtmlValue, html } from '../html/html.ts'
+import type { MappingFiles } from '../parts.ts'
 import { maskedValuesNote } from '../valueAccess.ts'
-import type { RecordPageData } from './readRecord.ts'
 
-export function valuesSection(view: RecordPageData, viewer: Viewer, areValuesShown: boolean): HtmlValue {
-  const { id, payload, body, result, attempt } = view.detail
+export function valuesSection(
+  detail: SubmissionDetail,
+  files: MappingFiles,
+  viewer: Viewer,
+  areValuesShown: boolean,
+): HtmlValue {
+  const { id, payload, body, result, attempt } = detail
   const [path, words, button] = areValuesShown
     ? ['hide', 'You see the values for a quarter of an hour.', 'Hide values']
     : ['show', maskedValuesNote(viewer), 'Show values']
@@ -24,13 +30,13 @@ export function valuesSection(view: RecordPageData, viewer: Viewer, areValuesSho
   const whole = (name: string) =>
     areValuesShown ? html`<p><a href="/records/${id}/${name}.txt">All of it as text</a>, digit for digit</p>` : ''
   const text = (name: string, title: string, json: string | null, whyNone: string) => {
-    const none = nothingToShow(`(${missingContentText(view.detail, whyNone)})`)
+    const none = nothingToShow(`(${missingContentText(detail, whyNone)})`)
     const content = json === null ? none : [jsonHtml(json, !areValuesShown, title), whole(name)]
     return html`<details id="${name}"><summary>${title}</summary>${content}</details>`
   }
   return section('values', html`What ${attempt > 0 ? 'was' : 'would be'} sent ${asking}`, [
     html`<p class="quiet">${words}</p>`,
-    fieldsHtml(view, areValuesShown),
+    fieldsHtml(detail, files, areValuesShown),
     text('payload', 'Payload, as the ERP wrote it', payload, 'it could not be read'),
     text('body', `Request, as it ${attempt > 0 ? 'is' : 'would be'} sent`, body, 'the record did not map'),
     result === null ? '' : text('result', 'Answer, as the service gave it', result, ''),
@@ -43,24 +49,20 @@ export function jsonHtml(json: string, isMasked: boolean, ariaLabel: string): Ht
 ${isCut ? html`<p class="quiet">This is only the beginning.</p>` : ''}`
 }
 
-function fieldsHtml({ detail, mappedByCurrentFiles, mappings }: RecordPageData, isShown: boolean): HtmlValue {
-  if (mappedByCurrentFiles === null)
-    return mappings === null
-      ? notice(
-          'attention',
-          html`<p>The mapping files cannot be read from here: see <a href="/mapping">Mapping</a>.</p>`,
-        )
-      : ''
-  const isOther =
-    mappedByCurrentFiles.kind === 'mapped' && detail.body !== null && mappedByCurrentFiles.body !== detail.body
-  const other = isOther
-    ? notice(
-        'attention',
-        html`<p>This table uses the mapping files as they are now. The request below was made with earlier files, or from a different payload.</p>`,
-      )
-    : ''
-  return [other, mappedFieldsTable(mappedByCurrentFiles, mappings?.get(detail.type), !isShown)]
+/** The request by the current mapping files. */
+function fieldsHtml({ id, type, payload, body }: SubmissionDetail, files: MappingFiles, isShown: boolean): HtmlValue {
+  if (files.kind === 'invalid') return notice('attention', noFilesNote)
+  if (payload === null) return ''
+  const mapped = mapOutboxRecord(files.mappings, { type, payload, unreadable: null }, id)
+  const isOther = mapped.kind === 'mapped' && body !== null && mapped.body !== body
+  return [
+    isOther ? notice('attention', otherFilesNote) : '',
+    mappedFieldsTable(mapped, files.mappings.get(type), !isShown),
+  ]
 }
+
+const noFilesNote = html`<p>The mapping files cannot be read from here: see <a href="/mapping">Mapping</a>.</p>`
+const otherFilesNote = html`<p>This table uses the mapping files as they are now. The request below was made with earlier files, or from a different payload.</p>`
 
 export function mappedFieldsTable(
   mapped: MappedOrRefusedRecord,
@@ -71,12 +73,10 @@ export function mappedFieldsTable(
     const field = mapping?.fields.find((each) => each.name === name)
     return field === undefined ? '' : describeField(field)
   }
-  if (mapped.kind === 'refused')
+  if (mapped.kind === 'refused') {
+    const which = mapped.errors.length === 1 ? 'this field' : 'these fields'
     return [
-      notice(
-        'bad',
-        html`<p>It cannot be sent because of ${mapped.errors.length === 1 ? 'this field' : 'these fields'}.</p>`,
-      ),
+      notice('bad', html`<p>It cannot be sent because of ${which}.</p>`),
       table(
         'Errors by field',
         ['Field', 'From', 'Error', 'Rule'],
@@ -88,6 +88,7 @@ export function mappedFieldsTable(
         ]),
       ),
     ]
+  }
   return [
     html`<p class="quiet">It becomes <code>POST ${serviceResources[mapped.resource].path}</code>.</p>`,
     table(

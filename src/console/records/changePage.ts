@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { findSubmissions, type ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
-import { findReasonProblemClause } from '../../operations/actor.ts'
 import {
   type BulkChangeRules,
+  type BulkOutcome,
   chooseSubmissions,
   groupSubmissionsByKind,
   listSkippedAsChanged,
@@ -19,17 +20,49 @@ import { submissionIdPattern } from '../../operations/references.ts'
 import { type ReplayTerms, replayRules, replaySubmissions } from '../../operations/replay.ts'
 import { mayHaveArrivedCell } from '../../operations/submissionFacts.ts'
 import { capitalize, pluralize } from '../../plainText.ts'
+import { BoundedMap } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { notice, table, untrustedParagraphHtml, untrustedTextHtml } from '../html/elements.ts'
-import { checkbox, formHtml, hiddenField, optionalHiddenField, optionLabel, trimmedFieldText } from '../html/form.ts'
+import {
+  checkbox,
+  confirmFormHtml,
+  hiddenField,
+  optionalHiddenField,
+  optionLabel,
+  readReason,
+  reasonField,
+  trimmedFieldText,
+} from '../html/form.ts'
 import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
-import { renderPage, sendPage } from '../html/layout.ts'
+import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { createLoggedSearch } from '../valueAccess.ts'
-import type { RecentChange, RecentChanges } from './recentChanges.ts'
-import { type FormFields, pageRowsMax, toQueryFields, toRecordsQuery } from './recordsQuery.ts'
+import { type FormFields, queryEntries, readRecordsQuery, toFilterOptions } from './recordsQuery.ts'
 import { recordTable } from './recordTable.ts'
+
+/** What became of a change, so that a link leads to exactly its records. */
+interface RecentChange extends BulkOutcome {
+  verb: BulkChangeRules['verb']
+  /** Records of the preview that are neither done nor skipped. */
+  rest: number
+}
+
+const changesMax = 200
+
+/** By a name of each. Kept until the console ends or 200 changes followed. */
+export class RecentChanges extends BoundedMap<string, RecentChange> {
+  constructor() {
+    super(changesMax)
+  }
+
+  /** @throws RequestRefused if it is not known any more */
+  override get(name: string): RecentChange {
+    const change = super.get(name)
+    if (change !== undefined) return change
+    throw new RequestRefused(404, 'This console no longer knows which records that change had. Activity names them.')
+  }
+}
 
 /** The preview is a form with the id and revision of each record shown, so that no other record is changed. */
 export function addBulkChangeRoutes(app: FastifyInstance, parts: ConsoleParts, changes: RecentChanges): void {
@@ -39,25 +72,27 @@ export function addBulkChangeRoutes(app: FastifyInstance, parts: ConsoleParts, c
   app.addHook('onClose', async () => void (await Promise.allSettled(running)))
 
   app.post<{ Body: FormFields }>('/records/choose', async ({ body, viewer }, reply) => {
-    const { title, page } = await renderPreview(parts, viewer, body)
-    return sendPage(reply, renderPage({ title, current: '/records', viewer }, page))
+    const { title, main } = await renderPreview(parts, viewer, body)
+    return sendPage(reply, { title }, main)
   })
 
   app.post<{ Body: FormFields }>('/records/change', async ({ body, viewer }, reply) => {
-    const reason = trimmedFieldText(body, 'reason') ?? null
-    const wrong = reason === null && verbOf(body) === 'replay' ? null : findReasonProblemClause(reason ?? '')
-    if (wrong !== null) throw new RequestRefused(400, `The reason ${wrong}: nothing was changed.`)
+    const reason = readReason(body, verbOf(body) === 'discard')
     const work = carryOut(parts, body, { who: viewer.who, reason }, stopping.signal)
     running.add(work)
     const change = await work.finally(() => running.delete(work))
     const { done, skipped, rest, failure } = change
     const isOne = done.length === 1 && skipped.length === 0 && rest === 0 && failure === undefined
-    return reply.redirect(isOne ? `/records/${done[0]}` : `/records?changed=${changes.add(change)}`, 303)
+    if (isOne) return reply.redirect(`/records/${done[0]}`, 303)
+    const name = randomUUID()
+    changes.set(name, change)
+    return reply.redirect(`/records?changed=${name}`, 303)
   })
 }
 
 /** Bounds the form and the time of a preview. */
 const changedMax = 2_000
+export const pageRowsMax = 200
 
 const termsOf = (fields: FormFields): ReplayTerms => ({
   refresh: fields.refresh !== undefined,
@@ -77,7 +112,7 @@ const rulesOf = (fields: FormFields) => (verbOf(fields) === 'replay' ? replayRul
 function readChoice(fields: FormFields): Pick<RecordChoice, 'ids' | 'filters'> {
   // The form's limit is the length of a page, so it is not used.
   if (fields.all !== undefined)
-    return { ids: [], filters: { ...toRecordsQuery(fields).filters, limit: String(changedMax) } }
+    return { ids: [], filters: { ...toFilterOptions(readRecordsQuery(fields)), limit: String(changedMax) } }
   const ids = [...new Set([fields.id ?? []].flat())]
   if (ids.length === 0) throw new RequestRefused(400, 'No record is ticked. Tick some, or select all.')
   if (ids.length > pageRowsMax || !ids.every((id) => submissionIdPattern.test(id)))
@@ -89,9 +124,10 @@ async function renderPreview(
   parts: ConsoleParts,
   viewer: Viewer,
   fields: FormFields,
-): Promise<{ title: string; page: HtmlValue }> {
+): Promise<{ title: string; main: HtmlValue }> {
   const databases = await parts.databases()
   const rules = rulesOf(fields)
+  const { verb } = rules
   const warnings: string[] = []
   const choice = readChoice(fields)
   const asked = { ...choice, nowMs: parts.clock.nowMs() }
@@ -102,7 +138,7 @@ async function renderPreview(
     warnings.push(`The console changes at most ${changedMax} records at once. Repeat it for the rest.`)
   let { submissions, skipped } = chosen
   let cost = ''
-  if (rules.verb === 'replay') {
+  if (verb === 'replay') {
     const trial = { databases, mappings: await loadLedgerMappings(databases), operator: null }
     const tried = await replaySubmissions(trial, submissions, termsOf(fields), { signal: new AbortController().signal })
     if (tried.failure !== undefined) throw tried.failure
@@ -111,32 +147,31 @@ async function renderPreview(
     skipped = [...skipped, ...tried.skipped]
     cost = await readReplayCostMessage(databases, submissions.length)
   }
-  const words = `${capitalize(rules.verb)} ${pluralize(submissions.length, 'record')}`
+  const isNone = submissions.length === 0
+  const words = `${capitalize(verb)} ${pluralize(submissions.length, 'record')}`
   const risks = [...warnings, rules.riskOf(submissions)].filter(Boolean)
-  const seen = submissions.map(({ id, revision }) => `${id}.${revision}`).join(' ')
-  const carried = [...toQueryFields(toRecordsQuery(fields)), ...choice.ids.map((id): [string, string] => ['id', id])]
+  const confirmation =
+    verb === 'discard'
+      ? html`<label>Reason, kept with each record<input name="reason" maxlength="1000" required autofocus></label>
+<button class="grave">${words}</button>`
+      : [reasonField, html`<button class="main" autofocus>${words}</button>`]
   const hidden = [
-    carried.map(([name, value]) => hiddenField(name, value)),
-    ['do', 'all'].map((name) => optionalHiddenField(fields, name)),
-    hiddenField('seen', seen),
+    ...queryEntries(readRecordsQuery(fields)),
+    ...choice.ids.map((id) => ['id', id] as const),
+    ['seen', submissions.map(({ id, revision }) => `${id}.${revision}`).join(' ')] as const,
+  ].map(([name, value]) => hiddenField(name, value))
+  const main = [
+    risks.map((risk) => notice('attention', untrustedParagraphHtml(risk))),
+    isNone ? notice('quiet', html`<p>There is nothing to ${verb}.</p>`) : chosenRecords(submissions, cost, asked.nowMs),
+    skipped.length === 0 ? '' : skippedList(skipped, 'would be skipped'),
+    confirmFormHtml(
+      { action: '/records/change', viewer, back: '/records' },
+      [hidden, ['do', 'all'].map((name) => optionalHiddenField(fields, name)), isNone ? '' : confirmation],
+      // After the main button, which Enter in the reason presses.
+      verb === 'replay' ? replayOptions(termsOf(fields), isNone) : '',
+    ),
   ]
-  return {
-    title: `${words}?`,
-    page: [
-      risks.map((risk) => notice('attention', untrustedParagraphHtml(risk))),
-      submissions.length === 0
-        ? notice('quiet', html`<p>There is nothing to ${rules.verb}.</p>`)
-        : chosenRecords(submissions, cost, asked.nowMs),
-      skipped.length === 0 ? '' : skippedList(skipped, 'would be skipped'),
-      formHtml({ action: '/records/change', viewer, class: 'confirm', isDialog: true }, [
-        hidden,
-        submissions.length === 0 ? '' : confirmation(rules, words),
-        html`<a class="button" href="/records" data-close>Cancel</a>`,
-        // After the main button, which Enter in the reason presses.
-        rules.verb === 'replay' ? replayOptions(termsOf(fields), submissions.length === 0) : '',
-      ]),
-    ],
-  }
+  return { title: `${words}?`, main }
 }
 
 const chosenRecords = (submissions: readonly ListedSubmission[], cost: string, nowMs: number): HtmlValue => [
@@ -162,13 +197,6 @@ function replayOptions({ refresh, evenIfArrived, newKey }: ReplayTerms, areNeede
 ${checkbox('refresh', optionLabel('refresh'), { isOn: refresh })}${checkbox('even-if-arrived', optionLabel('even-if-arrived'), { isOn: evenIfArrived })}
 ${checkbox('new-key', optionLabel('new-key'), { isOn: newKey })}<button formaction="/records/choose">Preview again</button></details>`
 }
-
-const confirmation = ({ verb }: BulkChangeRules, words: string) =>
-  verb === 'discard'
-    ? html`<label>Reason, kept with each record<input name="reason" maxlength="1000" required autofocus></label>
-<button class="grave">${words}</button>`
-    : html`<label>Reason, if there is one<input name="reason" maxlength="1000"></label>
-<button class="main" autofocus>${words}</button>`
 
 async function carryOut(
   parts: ConsoleParts,
@@ -201,15 +229,12 @@ export function outcomeHtml({ verb, done, skipped, failure, rest }: RecentChange
   return [
     failure === undefined ? '' : notice('bad', html`<p>${explainError(failure).message}</p>`),
     notice(skipped.length + rest > 0 ? 'attention' : 'good', html`<p>${did}${others}.${follow}</p>`),
-    rest > 0
-      ? notice(
-          'attention',
-          html`<p>${pluralize(rest, 'record')} not changed, because an error or the console's end prevented it, or the record was deleted.</p>`,
-        )
-      : '',
+    rest > 0 ? notice('attention', html`<p>${pluralize(rest, 'record')} ${restWords}</p>`) : '',
     skipped.length > 0 ? html`<section>${skippedList(skipped, 'skipped')}</section>` : '',
   ]
 }
+
+const restWords = "not changed, because an error or the console's end prevented it, or the record was deleted."
 
 /** By id, the revision that the preview showed. */
 function readSeen(text: string): Map<string, number> {

@@ -10,11 +10,7 @@ import {
 } from '../html/elements.ts'
 import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
 import type { ListValues } from './listValues.ts'
-
-const usualColumns: readonly Column[] = [
-  { words: 'Record', kind: 'key' },
-  { words: 'State', kind: 'badge' },
-]
+import { type RecordsQuery, recordsPath } from './recordsQuery.ts'
 
 export function recordTable(
   ariaLabel: string,
@@ -22,9 +18,10 @@ export function recordTable(
   nowMs: number,
   { values, hasTicks = false }: { values?: ListValues; hasTicks?: boolean } = {},
 ): HtmlPart {
-  const columns: Column[] = [
-    ...(hasTicks ? [{ words: 'Choose', kind: 'tick' } as const] : []),
-    ...usualColumns,
+  const columns: readonly Column[] = [
+    { words: 'Choose', kind: 'tick' },
+    { words: 'Record', kind: 'key' },
+    { words: 'State', kind: 'badge' },
     ...(values?.columns ?? []),
     { words: 'Why', kind: 'why' },
     { words: 'Since', kind: 'since' },
@@ -33,19 +30,26 @@ export function recordTable(
   const rows = submissions.map((submission) => {
     const { id, outboxId, key, type, state, sinceMs } = submission
     const name = key ?? `row ${outboxId}`
-    const row = `${key === null ? '' : ` row ${cutAndEscapeText(outboxId, 36)}`}${hasTypes ? ` ${cutAndEscapeText(type, 24)}` : ''}`
+    const more = [
+      key === null ? '' : ` row ${cutAndEscapeText(outboxId, 36)}`,
+      hasTypes ? ` ${cutAndEscapeText(type, 24)}` : '',
+    ]
     return [
-      ...(hasTicks
-        ? [html`<input type="checkbox" name="id" value="${id}" aria-label="${cutAndEscapeText(name, 44)}">`]
-        : []),
-      html`<a href="/records/${id}">${untrustedTextHtml(name, 40)}</a><small>${row}</small>`,
+      html`<input type="checkbox" name="id" value="${id}" aria-label="${cutAndEscapeText(name, 44)}">`,
+      html`<a href="/records/${id}">${untrustedTextHtml(name, 40)}</a><small>${more}</small>`,
       stateBadge(state),
       ...(values?.cellsOf(submission) ?? []),
       whyHtml(submission),
       relativeTimeHtml(sinceMs, nowMs),
     ]
   })
-  return table(ariaLabel, columns, rows, 'records')
+  const first = hasTicks ? 0 : 1
+  return table(
+    ariaLabel,
+    columns.slice(first),
+    rows.map((cells) => cells.slice(first)),
+    'records',
+  )
 }
 
 const mayHaveArrivedHtml = html`<strong class="attention">may have arrived</strong> `
@@ -60,19 +64,22 @@ function whyHtml({ error, code, mayHaveArrived, transactionId }: ListedSubmissio
   ]
 }
 
-/** Undecided records come first, because only a person can decide them. */
+/**
+ * Undecided records come first, because only a person can decide them.
+ *
+ * @param query of the list that each cause narrows
+ */
 export function causesList(
   causes: readonly FailureCause[],
-  pathOf: (cause: FailureCause) => string,
+  query: RecordsQuery,
   nowMs: number,
   most = causes.length,
 ): HtmlPart {
   const isUndecided = ({ state, mayHaveArrived }: FailureCause) => state === 'uncertain' || mayHaveArrived
   const sorted = causes.toSorted((a, b) => Number(isUndecided(b)) - Number(isUndecided(a)))
-  const items = sorted.slice(0, most).map((cause) => {
-    const { count, state, mayHaveArrived, shape, code, lastMs } = cause
+  const items = sorted.slice(0, most).map(({ cause, count, state, mayHaveArrived, shape, code, lastMs }) => {
     const words = shape === '' ? (code ?? 'no reason is known') : shape
-    return html`<li><a href="${pathOf(cause)}"><b>${count.toLocaleString('en')}</b>${stateBadge(state)}
+    return html`<li><a href="${recordsPath({ ...query, state, cause })}"><b>${count.toLocaleString('en')}</b>${stateBadge(state)}
 <span class="why">${mayHaveArrived ? mayHaveArrivedHtml : ''}${untrustedTextHtml(words, 300)}</span>${relativeTimeHtml(lastMs, nowMs)}</a></li>\n`
   })
   return html`<ul class="causes">${items}</ul>`

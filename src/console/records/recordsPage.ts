@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify'
-import { countFailureCauses, type FailureCause } from '../../ledger/operator/search.ts'
+import { countFailureCauses } from '../../ledger/operator/search.ts'
 import {
   countSubmissions,
+  type ListedSubmission,
   type SubmissionFilter,
   type SubmissionPage,
   selectSubmissionPage,
@@ -12,28 +13,29 @@ import { discardRules } from '../../operations/discard.ts'
 import { narrowFilterByText, type ParsedFilters, parseListFilters } from '../../operations/filters.ts'
 import { skippedRowMessages } from '../../operations/problemMessages.ts'
 import { pluralize } from '../../plainText.ts'
-import { createVersionReader } from '../bounds.ts'
+import { addVersionRoute } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { liveHtml, nothingToShow, notice, section, untrustedParagraphHtml } from '../html/elements.ts'
 import { checkbox, formHtml, hiddenField } from '../html/form.ts'
 import { type HtmlValue, html } from '../html/html.ts'
-import { type PageHead, renderPage, sendPage, versionOf } from '../html/layout.ts'
+import { type PageHead, sendPage, versionOf } from '../html/layout.ts'
 import { type ConsoleParts, readMappingFiles, shareRecentRead } from '../parts.ts'
 import { createLoggedSearch, logValuesShown, type UnmaskPermissions } from '../valueAccess.ts'
-import { outcomeHtml } from './changePage.ts'
+import { outcomeHtml, pageRowsMax, type RecentChanges } from './changePage.ts'
 import { type ListValues, readListValues } from './listValues.ts'
-import type { RecentChanges } from './recentChanges.ts'
 import {
   chipsHtml,
   type FormFields,
   filterForm,
-  pageRowsMax,
+  positionText,
+  queryEntries,
   type RecordsQuery,
+  readPosition,
+  readRecordsQuery,
   recordsPath,
   tabsHtml,
-  toQueryFields,
-  toRecordsQuery,
+  toFilterOptions,
 } from './recordsQuery.ts'
 import { causesList, recordTable } from './recordTable.ts'
 
@@ -44,62 +46,55 @@ export function addRecordsRoutes(
   parts: ConsoleParts,
   { changes, shown }: { changes: RecentChanges; shown: UnmaskPermissions },
 ): void {
-  const readSharedVersion = createVersionReader(parts.clock)
   const readFiles = shareRecentRead(parts.clock, filesAgeMs, async () => readMappingFiles(parts.config))
-  /** '' for a list that is not live: a search by text is logged each time, and causes are expensive. */
-  const readVersion = async (query: RecordsQuery) => {
-    const read = readFilters(query, changes, parts.clock.nowMs())
-    if (read.kind === 'invalid' || read.containing !== null || query.byCause) return ''
-    return listVersion(await readList(parts, query, read.filter, read.limit), await readSkippedRows(parts, query))
-  }
 
-  app.get<{ Querystring: FormFields }>(
-    '/records/version',
-    { config: { isPolled: true } },
-    async ({ query: fields }) => {
-      const query = toRecordsQuery(fields)
-      return { version: await readSharedVersion(recordsPath(query), () => readVersion(query)) }
-    },
-  )
+  /** No version for a list that is not live: a search by text is logged each time, and causes are expensive. */
+  addVersionRoute(app, '/records/version', parts, async ({ query: fields }) => {
+    const query = readRecordsQuery(fields as FormFields)
+    if (query.containing !== undefined || query['by-cause'] !== undefined) return ''
+    const read = readFilters(query, changes, parts.clock.nowMs())
+    return listVersion(await readList(parts, query, read.filter, read.limit), await readSkippedRows(parts, query))
+  })
 
   app.get<{ Querystring: FormFields }>('/records', async ({ query: fields, viewer }, reply) => {
-    const query = toRecordsQuery(fields)
+    const query = readRecordsQuery(fields)
     // Redirects to an address without the empty fields that a form sends.
-    if (hasEmpty(fields)) return reply.redirect(recordsPath(query), 303)
-    const nowMs = parts.clock.nowMs()
-    const read = readFilters(query, changes, nowMs)
-    const page = (main: HtmlValue, live: Pick<PageHead, 'live'> = {}) =>
-      renderPage({ title: 'Records', current: '/records', viewer, ...live }, [
+    if (Object.values(fields).some((value) => value === '' || Array.isArray(value)))
+      return reply.redirect(recordsPath(query), 303)
+    const send = (main: HtmlValue, live: Pick<PageHead, 'live'> = {}) =>
+      sendPage(reply, { title: 'Records', ...live }, [
         liveHtml('tabs', tabsHtml(query, app.installation.counts)),
         html`<div class="chips">${chipsHtml(query)}${filterForm(query)}</div>`,
         liveHtml('list', main),
       ])
-    if (read.kind === 'invalid')
-      return sendPage(reply.code(400), page(notice('bad', read.problems.map(untrustedParagraphHtml))))
-    const { ledger } = await parts.databases()
+    const nowMs = parts.clock.nowMs()
+    const read = parseQuery(query, changes, nowMs)
+    if (read.kind === 'invalid') {
+      reply.code(400)
+      return send(notice('bad', read.problems.map(untrustedParagraphHtml)))
+    }
     const warnings = await readSkippedRows(parts, query)
-    const search = createLoggedSearch(parts, viewer)
-    const filter = await narrowFilterByText(search, read, (cut) => void warnings.push(cut))
+    const filter = await narrowFilterByText(createLoggedSearch(parts, viewer), read, (cut) => void warnings.push(cut))
     const above = [
       warnings.length > 0 ? notice('attention', warnings.map(untrustedParagraphHtml)) : '',
-      query.changed === null ? '' : outcomeHtml(changes.get(query.changed)),
+      query.changed === undefined ? '' : outcomeHtml(changes.get(query.changed)),
     ]
-    if (query.byCause) return sendPage(reply, page([above, await causesHtml(parts, query, filter, nowMs)]))
+    if (query['by-cause'] !== undefined) return send([above, await causesHtml(parts, query, filter, nowMs)])
     const list = await readList(parts, query, filter, read.limit)
     const isShown = (id: string) => shown.isShown(viewer, id)
+    const { ledger } = await parts.databases()
     const values = await readListValues(ledger, await readFiles(), list.page.submissions, isShown)
-    const path = recordsPath(query, '/records/version')
-    const live = read.containing === null ? { live: { path, version: listVersion(list, warnings) } } : {}
-    return sendPage(reply, page([above, listHtml(list, query, viewer, { values, isShown, nowMs })], live))
+    const live = { path: recordsPath(query, '/records/version'), version: listVersion(list, warnings) }
+    const main = [above, listHtml(list, query, viewer, { values, isShown, nowMs })]
+    return send(main, read.containing === null ? { live } : {})
   })
 
   app.post<{ Querystring: FormFields }>(
     '/records/show',
     { config: { changesNothing: true } },
     async ({ query: fields, viewer }, reply) => {
-      const query = toRecordsQuery(fields)
+      const query = readRecordsQuery(fields)
       const read = readFilters(query, changes, parts.clock.nowMs())
-      if (read.kind === 'invalid') throw new RequestRefused(400, read.problems.join('\n'))
       const filter = await narrowFilterByText(createLoggedSearch(parts, viewer), read, () => {})
       const { submissions: records } = (await readList(parts, query, filter, read.limit)).page
       await logValuesShown(parts, viewer, { act: 'show', records, unnamed: 0 })
@@ -109,33 +104,32 @@ export function addRecordsRoutes(
   )
 }
 
-type ReadFilters = Omit<Extract<ParsedFilters, { kind: 'value' }>, 'limit'> & { limit: number }
-
 /** A key, and the records of a change, are looked for in all states. */
-function readFilters(
-  { filters, changed }: RecordsQuery,
-  changes: RecentChanges,
-  nowMs: number,
-): ReadFilters | Extract<ParsedFilters, { kind: 'invalid' }> {
-  const anyState = filters.key === undefined && changed === null ? {} : { state: states.join(',') }
-  const read = parseListFilters({ ...anyState, ...filters }, nowMs)
-  if (read.kind === 'invalid') return read
-  const among = changed === null ? null : changes.get(changed).done
-  return { ...read, filter: { ...read.filter, among }, limit: Math.min(read.limit ?? rowsDefault, pageRowsMax) }
+function parseQuery(query: RecordsQuery, changes: RecentChanges, nowMs: number): ParsedFilters {
+  const { key, changed } = query
+  const anyState = key === undefined && changed === undefined ? {} : { state: states.join() }
+  const read = parseListFilters({ ...anyState, ...toFilterOptions(query) }, nowMs)
+  if (read.kind === 'invalid' || changed === undefined) return read
+  return { ...read, filter: { ...read.filter, among: changes.get(changed).done } }
+}
+
+/** @throws RequestRefused for a wrong filter */
+function readFilters(query: RecordsQuery, changes: RecentChanges, nowMs: number) {
+  const read = parseQuery(query, changes, nowMs)
+  if (read.kind === 'invalid') throw new RequestRefused(400, read.problems.join('\n'))
+  return read
 }
 
 const listVersion = ({ page, total }: List, warnings: readonly string[]): string =>
   versionOf([total, page.submissions.map(({ id, revision }) => [id, revision]), warnings])
 
-const hasEmpty = (fields: FormFields) => Object.values(fields).some((value) => value === '' || Array.isArray(value))
-
 async function readSkippedRows({ databases }: ConsoleParts, query: RecordsQuery): Promise<string[]> {
-  const isDefault = recordsPath({ ...query, order: 'longest', byCause: false }) === '/records'
+  const isDefault = recordsPath({ ...query, newest: undefined, 'by-cause': undefined }) === '/records'
   return isDefault ? skippedRowMessages(await readProblems((await databases()).ledger)) : []
 }
 
 const noneNote = (query: RecordsQuery) =>
-  recordsPath(query).includes('=')
+  queryEntries(query).length > 0
     ? nothingToShow(html`No record matches. <a href="/records">What needs attention</a>`)
     : nothingToShow('No record needs attention.')
 
@@ -151,13 +145,17 @@ interface List {
 
 async function readList(
   { databases }: ConsoleParts,
-  { order, from }: RecordsQuery,
+  query: RecordsQuery,
   filter: SubmissionFilter,
-  limit: number,
+  limit: number | null,
 ): Promise<List> {
   const { ledger } = await databases()
   const [page, total] = await Promise.all([
-    selectSubmissionPage(ledger, filter, { order, from, limit }),
+    selectSubmissionPage(ledger, filter, {
+      order: query.newest === undefined ? 'longest' : 'newest',
+      from: readPosition(query),
+      limit: Math.min(limit ?? rowsDefault, pageRowsMax),
+    }),
     countSubmissions(ledger, filter, countedMax + 1),
   ])
   return { page, total }
@@ -170,43 +168,39 @@ interface Shown {
 }
 
 function listHtml({ page, total }: List, query: RecordsQuery, viewer: Viewer, shown: Shown): HtmlValue {
-  const { submissions } = page
-  if (submissions.length === 0) return query.changed === null ? html`<section>${noneNote(query)}</section>` : ''
-  const canAct =
-    viewer.canChange &&
-    query.changed === null &&
-    submissions.some(({ state }) => discardRules.allowedStates.includes(state))
+  const { submissions, next } = page
+  const { changed, after } = query
+  if (submissions.length === 0) return changed === undefined ? html`<section>${noneNote(query)}</section>` : ''
+  const isChangeable = ({ state }: ListedSubmission) => discardRules.allowedStates.includes(state)
+  const canAct = viewer.canChange && changed === undefined && submissions.some(isChangeable)
   const isMasked = shown.values.columns.length > 0 && !submissions.every(({ id }) => shown.isShown(id))
   const count = total > countedMax ? `more than ${countedMax.toLocaleString('en')}` : String(total)
+  const whole = { ...query, after: undefined, 'by-cause': undefined }
   const bar = html`<div class="bar">
 ${canAct ? changeControls(count) : html`<span>${pluralize(submissions.length, 'record')} of ${count}</span>`}
-<span class="right">${isCausesUseful(query) ? html`<a class="button" href="${recordsPath({ ...query, from: null, byCause: true })}">By cause</a>` : ''}
+<span class="right">${isCausesUseful(query) ? html`<a class="button" href="${recordsPath({ ...whole, 'by-cause': 'on' })}">By cause</a>` : ''}
 ${isMasked ? html`<button formaction="${recordsPath(query, '/records/show')}" data-key="v" title="The log notes it">Show values</button>` : ''}</span></div>`
-  // For a change of all records that match.
-  const whole = toQueryFields({ ...query, from: null, byCause: false }).map(([name, value]) => hiddenField(name, value))
-  const rows = [
+  const first = after === undefined ? '' : html`<a href="${recordsPath({ ...query, after: undefined })}">First page</a>`
+  const more =
+    next === null
+      ? ''
+      : html`<a href="${recordsPath({ ...query, after: positionText(next) })}" rel="next">Next page</a>`
+  return html`<section>${formHtml({ action: '/records/choose', viewer, class: 'list', changes: false }, [
+    // For a change of all records that match.
+    queryEntries(whole).map(([name, value]) => hiddenField(name, value)),
     bar,
     recordTable('Records', submissions, shown.nowMs, { values: shown.values, hasTicks: canAct }),
-    turns(query, page),
-  ]
-  const form = { action: '/records/choose', viewer, class: 'list', isDialog: true, changes: false }
-  return html`<section>${formHtml(form, [whole, rows])}</section>`
+    first || more ? html`<p class="turns">${first} ${more}</p>` : '',
+  ])}</section>`
 }
 
-const isCausesUseful = ({ filters, changed }: RecordsQuery) =>
-  changed === null && filters.cause === undefined && !/completed|queued|sending|accepted/.test(filters.state ?? '')
+const isCausesUseful = ({ cause, changed, state }: RecordsQuery) =>
+  changed === undefined && cause === undefined && !/completed|queued|sending|accepted/.test(state ?? '')
 
 const changeControls = (count: string) => html`${checkbox('all', html`<span>Select all ${count}</span>`)}
 <button name="do" value="replay" class="main" data-key="r">Replay…</button>
 <button name="do" value="discard" data-key="d">Discard…</button>
 <span id="ticked" class="quiet"></span>`
-
-function turns(query: RecordsQuery, { next }: SubmissionPage): HtmlValue {
-  if (query.from === null && next === null) return ''
-  const first = query.from === null ? '' : html`<a href="${recordsPath({ ...query, from: null })}">First page</a>`
-  const more = next === null ? '' : html`<a href="${recordsPath({ ...query, from: next })}" rel="next">Next page</a>`
-  return html`<p class="turns">${first} ${more}</p>`
-}
 
 const causesOfMax = 100_000
 
@@ -219,15 +213,14 @@ async function causesHtml(
   using _ = searches.begin('')
   const { causes, lookedAt, isCut } = await countFailureCauses((await databases()).ledger, filter, causesOfMax)
   if (causes.length === 0) return html`<section>${noneNote(query)}</section>`
-  const pathOf = ({ cause, state }: FailureCause) =>
-    recordsPath({ ...query, byCause: false, filters: { ...query.filters, state, cause } })
   const cutWords = `Only the newest ${lookedAt} records were read. Narrow the list with “In its state since”.`
+  const inLines = { ...query, 'by-cause': undefined }
   return [
     isCut ? notice('attention', untrustedParagraphHtml(cutWords)) : '',
     section(
       'causes',
-      html`By cause <a class="button" href="${recordsPath({ ...query, byCause: false })}">One line per record</a>`,
-      causesList(causes, pathOf, nowMs),
+      html`By cause <a class="button" href="${recordsPath(inLines)}">One line per record</a>`,
+      causesList(causes, inLines, nowMs),
     ),
     html`<p class="quiet">Fix the cause before you replay: the mapping, the row, or what the service lacks.</p>`,
   ]

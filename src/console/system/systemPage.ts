@@ -1,3 +1,4 @@
+import type { LedgerFacts } from '../../ledger/operator/readLedgerFacts.ts'
 import type { RecentRequestCounts } from '../../ledger/requestCounts.ts'
 import type { BudgetUse } from '../../ledger/snapshot.ts'
 import type { StatusReport } from '../../operations/diagnose.ts'
@@ -28,41 +29,43 @@ import type { OverviewData } from '../overview/readOverview.ts'
 
 /** Which installation this is, and what runs in it. */
 export function renderSystem({ report, budget, ledger }: OverviewData): HtmlPart {
-  const { settings, settingsSinceMs, settingsBy } = ledger
+  const { service, database, postgresVersion, name, sinceMs, table: outbox } = ledger
+  const noneYet = 'none until a daemon has run'
+  const installation = descriptionListHtml([
+    ['Name', report.installation || null],
+    ['Service', service === null ? noneYet : untrustedTextHtml(service, 200)],
+    ['Database', html`${untrustedTextHtml(database, 100)}, PostgreSQL ${postgresVersion}`],
+    ['Ledger', html`<code>${name}</code>, since ${instantHtml(sinceMs)}`],
+    ['Outbox', outbox === null ? noneYet : html`<code>${outbox}</code>`],
+    ['Console', `outboxd ${version}`],
+  ])
+  return html`<div class="side-by-side">
+${liveSection('installation', 'Installation', installation)}
+${liveSection('daemons', 'Daemons', daemonsHtml(report))}
+${liveSection('budget', 'Budget', budgetHtml(budget))}
+${liveSection('targets', 'The service, against its targets', targetsHtml(report.recent))}
+</div>
+${liveSection('problems', 'Problems', problemsHtml(report))}
+${liveSection('settings', 'Settings that the ledger keeps', settingsHtml(ledger))}`
+}
+
+const liveSection = (id: string, title: string, content: HtmlValue) => liveHtml(id, section(id, title, content))
+
+function settingsHtml({ settings, settingsSinceMs, settingsBy }: LedgerFacts): HtmlValue {
+  if (settings === null) return nothingToShow('None until the first daemon runs.')
+  const rows = Object.entries(settings)
+    .toSorted(([a], [b]) => a.localeCompare(b))
+    .map(([name, value]) => [html`<code>${name}</code>`, untrustedTextHtml(value, 200)] as const)
   const since =
     settingsSinceMs === null
       ? ''
       : html`<p class="quiet">Set ${instantHtml(settingsSinceMs)} by ${untrustedTextHtml(settingsBy ?? '', 100)}. All daemons and commands act on them.</p>`
-  const settingRows = Object.entries(settings ?? {})
-    .toSorted(([a], [b]) => a.localeCompare(b))
-    .map(([name, value]) => [html`<code>${name}</code>`, untrustedTextHtml(value, 200)] as const)
-  return html`<div class="side-by-side">
-${liveHtml(
-  'installation',
-  section(
-    'installation',
-    'Installation',
-    descriptionListHtml([
-      ['Name', report.installation || null],
-      ['Service', ledger.service === null ? 'none until a daemon has run' : untrustedTextHtml(ledger.service, 200)],
-      ['Database', html`${untrustedTextHtml(ledger.database, 100)}, PostgreSQL ${ledger.postgresVersion}`],
-      ['Ledger', html`<code>${ledger.name}</code>, since ${instantHtml(ledger.sinceMs)}`],
-      ['Outbox', ledger.table === null ? 'none until a daemon has run' : html`<code>${ledger.table}</code>`],
-      ['Console', `outboxd ${version}`],
-    ]),
-  ),
-)}
-${liveHtml('daemons', instancesSection(report))}
-${liveHtml('budget', section('budget', 'Budget', budgetHtml(budget)))}
-${liveHtml('targets', serviceTargetsSection(report.recent))}
-</div>
-${liveHtml('problems', problemsSection(report))}
-${liveHtml('settings', section('settings', 'Settings that the ledger keeps', settings === null ? nothingToShow('None until the first daemon runs.') : [since, html`<div class="columns">${descriptionListHtml(settingRows)}</div>`]))}`
+  return [since, html`<div class="columns">${descriptionListHtml(rows)}</div>`]
 }
 
 export function budgetHtml(budget: BudgetUse): HtmlPart {
   const { limit, windowMs, free, nextFreeMs } = budget
-  if (limit === 0) return html`${nothingToShow('There is no budget yet. The first daemon that starts sets it.')}`
+  if (limit === 0) return nothingToShow('There is no budget yet. The first daemon that starts sets it.')
   const next =
     nextFreeMs === null
       ? ''
@@ -73,7 +76,7 @@ export function budgetHtml(budget: BudgetUse): HtmlPart {
 
 const problemsShown = 20
 
-function problemsSection({ standing, problems, nowMs }: StatusReport): HtmlPart {
+function problemsHtml({ standing, problems, nowMs }: StatusReport): HtmlValue {
   const more = countProblems(standing, problems) - problemsShown
   const rows = standing
     .slice(0, problemsShown)
@@ -84,25 +87,18 @@ function problemsSection({ standing, problems, nowMs }: StatusReport): HtmlPart 
       relativeTimeHtml(sinceMs, nowMs),
       retryMs === null ? '' : retryMs <= nowMs ? 'now' : relativeTimeHtml(retryMs, nowMs),
     ])
-  if (rows.length === 0) return section('problems', 'Problems', nothingToShow('No problem is open.'))
-  return section(
-    'problems',
-    'Problems',
-    html`${table('Problems', ['Kind', 'Subject', 'Detail', 'Since', 'Next try'], rows)}
-${more > 0 ? html`<p>And ${more} more: <code>outboxd status --json</code> lists them.</p>` : ''}`,
-  )
+  if (rows.length === 0) return nothingToShow('No problem is open.')
+  return html`${table('Problems', ['Kind', 'Subject', 'Detail', 'Since', 'Next try'], rows)}
+${more > 0 ? html`<p>And ${more} more: <code>outboxd status --json</code> lists them.</p>` : ''}`
 }
 
-export function serviceTargetsSection(recent: RecentRequestCounts): HtmlPart {
-  const times = [
-    ['hour', recent.lastHour],
-    ['day', recent.lastDay],
-    ['28\u00a0days', recent.last28Days],
-  ] as const
-  const rows = times.map(([name, counts]) => rowOf(name, servicePerformanceOf(sumRequestCounts(counts))))
+export function targetsHtml({ lastHour, lastDay, last28Days }: RecentRequestCounts): HtmlPart {
+  const rows = Object.entries({ hour: lastHour, day: lastDay, '28\u00a0days': last28Days }).map(([name, counts]) =>
+    rowOf(name, servicePerformanceOf(sumRequestCounts(counts))),
+  )
   const columns = ['Requests', 'Succeeded', `In ${serviceLevelTargets.answerSeconds} s`]
   const figures = columns.map((words) => ({ words, kind: 'number' }) as const)
-  return section('targets', 'The service, against its targets', table('The service', ['Last', ...figures], rows))
+  return table('The service', ['Last', ...figures], rows)
 }
 
 function rowOf(name: string, { counts, successShare, fastShare }: ServicePerformance): HtmlValue[] {
@@ -119,22 +115,14 @@ function against(share: number | null, target: number): HtmlValue {
   return share < target ? html`<span class="bad">below: ${formatPercent(share)}</span>` : formatPercent(share)
 }
 
-function instancesSection(report: StatusReport): HtmlPart {
+function daemonsHtml(report: StatusReport): HtmlPart {
   const { instances, nowMs } = report
-  if (instances.length === 0)
-    return section('daemons', 'Daemons', nothingToShow(`${capitalize(noInstanceClause(report))}.`))
-  return section(
-    'daemons',
-    'Daemons',
-    table(
-      'Running daemons',
-      ['Id', 'Host', 'Version', 'Started'],
-      instances.map(({ id, host, version, startedMs }) => [
-        html`<code>${id.slice(0, 8)}</code>`,
-        untrustedTextHtml(host, 40),
-        version,
-        relativeTimeHtml(startedMs, nowMs),
-      ]),
-    ),
-  )
+  if (instances.length === 0) return nothingToShow(`${capitalize(noInstanceClause(report))}.`)
+  const rows = instances.map(({ id, host, version, startedMs }) => [
+    html`<code>${id.slice(0, 8)}</code>`,
+    untrustedTextHtml(host, 40),
+    version,
+    relativeTimeHtml(startedMs, nowMs),
+  ])
+  return table('Running daemons', ['Id', 'Host', 'Version', 'Started'], rows)
 }

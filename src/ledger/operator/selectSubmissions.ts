@@ -204,7 +204,7 @@ const selectIdsSql = matchingSubmissionsSql('s.id', 'newest')
 const countSql = `select count(*)::int as n from (${matchingSubmissionsSql('s.id', 'longest')}) matching`
 
 /** Where a page of the list begins: a record's `sinceMs`, to the microsecond, and its `seq`. */
-interface ListPosition {
+export interface ListPosition {
   sinceMicros: number
   seq: string
 }

@@ -4,7 +4,7 @@ import { createConcurrencyLimit } from '../../../src/console/bounds.ts'
 import { createConsole } from '../../../src/console/createConsole.ts'
 import { readConsoleAccess } from '../../../src/console/guard/access.ts'
 import { formHtml } from '../../../src/console/html/form.ts'
-import { renderPage, sendPage } from '../../../src/console/html/layout.ts'
+import { sendPage } from '../../../src/console/html/layout.ts'
 import type { ConsoleParts } from '../../../src/console/parts.ts'
 import { type Visitor, visit } from '../openConsole.ts'
 
@@ -45,13 +45,7 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
   }
   const app = await createConsole(parts, { ...access, host, whoWithoutSignIn: 'operator test', isReadOnly })
   app.get('/change', ({ viewer }, reply) =>
-    sendPage(
-      reply,
-      renderPage(
-        { title: 'Change', current: null, viewer },
-        formHtml({ action: '/change', viewer, changes: false }, ''),
-      ),
-    ),
+    sendPage(reply, { title: 'Change' }, formHtml({ action: '/change', viewer, changes: false }, '')),
   )
   app.post('/change', ({ viewer }, reply) => {
     changes.push(viewer.who)

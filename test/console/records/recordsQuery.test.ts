@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { recordsPath, toRecordsQuery } from '../../../src/console/records/recordsQuery.ts'
+import { readPosition, readRecordsQuery, recordsPath } from '../../../src/console/records/recordsQuery.ts'
 
 test.each([
   '/records',
@@ -7,11 +7,11 @@ test.each([
   '/records?transaction=7f0c&limit=20&may-have-arrived=on&by-cause=on',
   '/records?containing=M%C3%BCller+%26+Co&cause=0123abcd&after=1763780400123456-9007199254740993',
 ])('%s is parsed and formatted back to the same address', (path) => {
-  const query = toRecordsQuery(Object.fromEntries(new URL(path, 'http://localhost').searchParams))
+  const query = readRecordsQuery(Object.fromEntries(new URL(path, 'http://localhost').searchParams))
   expect(recordsPath(query)).toBe(path)
 })
 
 test('an invalid position counts as the beginning', () => {
   for (const after of ["1'; drop table", '12', '-', 'NaN-1', '99999999999999999-1'])
-    expect(toRecordsQuery({ after }).from).toBe(null)
+    expect(readPosition({ after })).toBe(null)
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { budgetHtml, serviceTargetsSection } from '../../../src/console/system/systemPage.ts'
+import { budgetHtml, targetsHtml } from '../../../src/console/system/systemPage.ts'
 import { type Fixture, openFixture } from '../../commands/fixture.ts'
 import { until } from '../../support/until.ts'
 import { type OpenedConsole, openConsole } from '../openConsole.ts'
@@ -63,7 +63,7 @@ test('the free budget shows, and the purpose of each request in the window', asy
 test('a share below the target is marked in words, and without requests there is no share', () => {
   const none = { requests: 0, failed: 0, answered: 0, slow: 0 }
   const empty = { submit: none, status: none }
-  const text = serviceTargetsSection({
+  const text = targetsHtml({
     lastHour: { submit: { requests: 100, failed: 2, answered: 100, slow: 0 }, status: none },
     lastDay: empty,
     last28Days: empty,
