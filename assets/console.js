@@ -182,7 +182,8 @@
     else form.elements.namedItem('all').checked = false
     const count = ticks.filter(({ checked }) => checked).length
     const isAll = form.elements.namedItem('all').checked
-    setText(document.getElementById('ticked'), isAll ? 'all selected' : count > 0 ? `${count} selected` : '')
+    const some = count > 0 ? `${count} selected` : ''
+    setText(document.getElementById('ticked'), isAll ? 'all selected' : some)
   })
 
   showAges()

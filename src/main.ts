@@ -144,8 +144,13 @@ for (const command of [program, ...program.commands]) command.exitOverride().sho
 try {
   await program.parseAsync(process.argv)
 } catch (error) {
-  process.exitCode = error instanceof CommanderError ? (error.exitCode === 0 ? 0 : wrongUsage) : complain(error)
+  process.exitCode = exitCodeOf(error)
   if (process.exitCode !== 0) printOutcome(process.exitCode)
+}
+
+function exitCodeOf(error: unknown): number {
+  if (!(error instanceof CommanderError)) return complain(error)
+  return error.exitCode === 0 ? 0 : wrongUsage
 }
 
 /** Node exits when all output is written. A half-open connection delays the exit by at most `leaveMs`. */

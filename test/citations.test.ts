@@ -73,11 +73,10 @@ function allCitations(from: ReadonlyMap<string, string>): Citation[] {
       ...[...files]
         .filter(([to]) => !placeholder.test(to) && !to.endsWith('.md'))
         .map(([to]) => ({ from: path, to, section: null })),
-      ...[...pages].map(([, to = '', number, title]) => ({
-        from: path,
-        to: pagePath(path, to),
-        section: number !== undefined ? { number } : title !== undefined ? { title } : null,
-      })),
+      ...[...pages].map(([, to = '', number, title]) => {
+        const byTitle = title === undefined ? null : { title }
+        return { from: path, to: pagePath(path, to), section: number === undefined ? byTitle : { number } }
+      }),
     ]
   })
 }

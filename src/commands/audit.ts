@@ -113,7 +113,8 @@ function formOf({ csv, json }: AuditOptions, names: readonly string[]): Form {
 
 function sumForm({ csv, json }: AuditOptions): Form {
   const sums: AuditSums = new Map()
-  const show = csv ? auditSumsCsv : json ? (rows: AuditSum[]) => `${JSON.stringify(rows, null, 2)}\n` : auditSumsText
+  const showText = json ? (rows: AuditSum[]) => `${JSON.stringify(rows, null, 2)}\n` : auditSumsText
+  const show = csv ? auditSumsCsv : showText
   return {
     head: '',
     line(line) {

@@ -131,11 +131,12 @@ function readOrProblems<T>(read: () => T): { config: T | null; problems: readonl
 
 function checkConfiguration({ config, problems }: Configured, env: CommandContext['env']): Finding {
   const doubts = [...findMistypedVariables(env), ...findUnsafeNodeOptions(env)]
-  const mark = config === null ? 'problem' : doubts.length > 0 ? 'warning' : 'ok'
   const proxy = config?.service.proxy ?? null
   const way = proxy === null ? [] : [`requests to the service go through the proxy at ${new URL(proxy).host}`]
-  const said = config === null ? problems : ['every variable is valid']
-  return makeFinding('configuration', mark, ...said, ...[...doubts, ...way].map((line) => `note: ${line}`))
+  const notes = [...doubts, ...way].map((line) => `note: ${line}`)
+  if (config === null) return makeFinding('configuration', 'problem', ...problems, ...notes)
+  const mark = doubts.length > 0 ? 'warning' : 'ok'
+  return makeFinding('configuration', mark, 'every variable is valid', ...notes)
 }
 
 const indented = (message: string) => message.split('\n').map(escapeControl).join('\n           ')

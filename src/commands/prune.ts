@@ -41,17 +41,15 @@ Examples:
         ? { pruned: nothing, end: 'through' as const }
         : await pruneLedger(databases, operator, { context, settings, due })
       const { days: retentionDays, payloadDays: retentionPayloadDays } = retention
-      if (options.json)
-        printJson(context, {
-          ...{ dryRun, retentionDays, retentionPayloadDays, due },
-          ...{ ...pruned, isComplete: end === 'through' },
-        })
+      const isComplete = end === 'through'
+      if (options.json) printJson(context, { dryRun, retentionDays, retentionPayloadDays, due, ...pruned, isComplete })
       else if (due.length > 0) context.stdout.write(tableOf(due, context))
-      context.stderr.write(
-        `${due.length === 0 ? nothingMessage(retention) : dryRun ? wouldMessage(due) : doneMessage(pruned, end)}\n`,
-      )
-      if (due.length === 0) return exitCodes.nothing
-      return end === 'through' ? exitCodes.done : exitCodes.failed
+      if (due.length === 0) {
+        context.stderr.write(`${nothingMessage(retention)}\n`)
+        return exitCodes.nothing
+      }
+      context.stderr.write(`${dryRun ? wouldMessage(due) : doneMessage(pruned, end)}\n`)
+      return isComplete ? exitCodes.done : exitCodes.failed
     })
   },
 })

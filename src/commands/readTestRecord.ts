@@ -45,12 +45,11 @@ export function readTestRecord({ env }: CommandContext, file: string, type: stri
 }
 
 function resourceOf(payload: PayloadObject): Resource | null {
-  const has = (name: string, kind: string) =>
-    kind === 'object'
-      ? isObject(payload[name] ?? null)
-      : kind === 'array'
-        ? Array.isArray(payload[name])
-        : name in payload
+  const has = (name: string, kind: string) => {
+    if (kind === 'object') return isObject(payload[name] ?? null)
+    if (kind === 'array') return Array.isArray(payload[name])
+    return name in payload
+  }
   const names = Object.keys(serviceResources) as Resource[]
   return (
     names.find((name) => Object.entries(serviceResources[name].body).every(([field, { kind }]) => has(field, kind))) ??

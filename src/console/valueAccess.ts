@@ -71,8 +71,9 @@ export const maskedValuesNote = ({ canChange }: Pick<Viewer, 'canChange'>): stri
 
 function sightWords({ act, records, unnamed, detail = {} }: ValueAccess): string {
   const names = records.map(({ id, outboxId }) => (id === null ? `outbox:${outboxId}` : `${id} (outbox:${outboxId})`))
-  const more = unnamed === 'all' ? ['all records'] : unnamed > 0 ? [`and ${unnamed} more`] : []
-  const which = [...names, ...more].join(', ')
+  if (unnamed === 'all') names.push('all records')
+  else if (unnamed > 0) names.push(`and ${unnamed} more`)
+  const which = names.join(', ')
   if (act === 'show') return `asked for the values of ${which}`
   if (act === 'download') return `downloaded${actFacts(act, detail)} (${which})`
   return `searched the values of ${pluralize(Number(detail.lookedAt), 'record')} and found ${detail.found}: ${which}`

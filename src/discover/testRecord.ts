@@ -75,7 +75,8 @@ function baseOf({ given, run, nextNumber }: RecordParts): Base {
   const { customerId, data, [serviceResources.data.idField]: _, ...beside } = given.record
   const inner = isObject(data) ? data : {}
   const has = (body: RequestBody) => mappedNames.some((name) => name in body)
-  const place = has(inner) ? 'data' : has(beside) ? 'beside' : 'nowhere'
+  const outside = has(beside) ? 'beside' : 'nowhere'
+  const place = has(inner) ? 'data' : outside
   return {
     customer: given.customer ?? textOrDigitsOf(customerId) ?? '',
     data: withoutMapped(inner),

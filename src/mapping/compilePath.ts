@@ -70,5 +70,6 @@ function wrongTurn(steps: readonly Step[], at: number, value: PayloadValue, expe
 }
 
 function writePath(steps: readonly Step[]): string {
-  return steps.map((step, i) => (typeof step === 'number' ? `[${step}]` : i === 0 ? step : `.${step}`)).join('')
+  const [first = '', ...rest] = steps
+  return [first, ...rest.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))].join('')
 }

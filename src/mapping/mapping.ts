@@ -72,20 +72,18 @@ export function describeField(field: Field): string {
     spec.decimal_separator === undefined ? null : `with "${spec.decimal_separator}" before the decimals of a text`,
     spec.round === undefined ? null : `rounded ${spec.round}`,
     spec.as === undefined ? null : 'sent as text',
-    spec.type !== 'datetime'
-      ? null
-      : spec.timezone === undefined
-        ? 'sent in UTC'
-        : `converted from ${spec.timezone} to UTC`,
-    constantOrDefault === null
-      ? null
-      : from === null
-        ? `always ${constantOrDefault}`
-        : `${constantOrDefault} if it is missing`,
+    spec.type === 'datetime' ? describeZone(spec.timezone) : null,
+    constantOrDefault === null ? null : describeConstantOrDefault(constantOrDefault, from === null),
     required ? 'required' : null,
   ]
   return parts.filter((part) => part !== null).join('; ')
 }
+
+const describeZone = (zone: string | undefined) =>
+  zone === undefined ? 'sent in UTC' : `converted from ${zone} to UTC`
+
+const describeConstantOrDefault = (json: string, isConstant: boolean) =>
+  isConstant ? `always ${json}` : `${json} if it is missing`
 
 /** The result is invalid if a value on the way has the wrong kind. */
 export type ReadPath = (payload: PayloadObject) => PayloadRead

@@ -93,8 +93,8 @@ type Column = 'outbox_id' | 'submission_id' | 'arrived_as' | 'attempts' | 'trans
 
 function headProblem(heads: readonly string[]): string | null {
   const has = (name: Column) => heads.includes(name)
-  const missing =
-    !has('outbox_id') && !has('submission_id') ? 'outbox_id' : has('arrived_as') ? 'attempts' : 'arrived_as'
+  const missingBesideId = has('arrived_as') ? 'attempts' : 'arrived_as'
+  const missing = has('outbox_id') || has('submission_id') ? missingBesideId : 'outbox_id'
   if (!has(missing)) return `the header has no column ${missing}: give a file that \`outboxd list --csv\` made`
   const twice = heads.find((head, at) => head !== '' && heads.indexOf(head) < at)
   return twice === undefined ? null : `two columns are named ${twice}: keep one`

@@ -210,13 +210,16 @@ function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
   const transaction = line.transactionId === null ? '' : `as ${line.transactionId}`
   const at = line.endedMs === null ? 'not ended yet       ' : formatInstant(line.endedMs)
   const first = [at, line.state.padEnd(stateWidth), `outbox:${line.outboxId}`, line.type]
-  const key =
-    line.erasedMs !== null
-      ? `erased ${formatInstant(line.erasedMs)}`
-      : line.key === null
-        ? ''
-        : `key ${truncateToOneLine(line.key, 40)}`
-  return [...first, key, showAmounts(line.amounts), transaction, whenSent(line), ...line.hands.map(showOperatorStep)]
+  const key = line.key === null ? '' : `key ${truncateToOneLine(line.key, 40)}`
+  const keyOrErased = line.erasedMs === null ? key : `erased ${formatInstant(line.erasedMs)}`
+  return [
+    ...first,
+    keyOrErased,
+    showAmounts(line.amounts),
+    transaction,
+    whenSent(line),
+    ...line.hands.map(showOperatorStep),
+  ]
 }
 
 function whenSent({ sentMs, transactionId, state, hands, mayHaveArrived }: Exclude<AuditLine, AuditedAct>): string {

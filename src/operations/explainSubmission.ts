@@ -119,7 +119,7 @@ function uselessPolls(detail: SubmissionDetail): string[] {
 }
 
 function accepted(detail: SubmissionDetail): Explained {
-  const { transactionId, acceptedMs, nowMs, polls, openedTimes, unknownSinceMs, pollMs, pauses } = detail
+  const { transactionId, acceptedMs, nowMs, polls, openedTimes, unknownSinceMs } = detail
   const since = acceptedMs === null ? '' : ` ${formatDuration(nowMs - acceptedMs)} ago`
   const why = [
     `the service accepted it as ${transactionId}${since} and has not finished it (${pluralize(polls, 'poll')} so far)`,
@@ -131,14 +131,14 @@ function accepted(detail: SubmissionDetail): Explained {
       : []),
     ...uselessPolls(detail),
   ]
+  return { why: why.join('; '), next: pollNext(detail, nextPoll(detail)) }
+}
+
+function nextPoll({ pauses, pollMs, nowMs }: SubmissionDetail): string {
   const pause = longestPause(pauses)
-  const next =
-    pause !== null
-      ? `${pauseMessage(pause)}: ${pauseNext(pause, nowMs, 'the service is asked')}`
-      : pollMs === null || pollMs <= nowMs
-        ? 'the service is asked as soon as a request is free'
-        : `the service is asked again at ${formatInstantAndDistance(pollMs, nowMs)}`
-  return { why: why.join('; '), next: pollNext(detail, next) }
+  if (pause !== null) return `${pauseMessage(pause)}: ${pauseNext(pause, nowMs, 'the service is asked')}`
+  if (pollMs === null || pollMs <= nowMs) return 'the service is asked as soon as a request is free'
+  return `the service is asked again at ${formatInstantAndDistance(pollMs, nowMs)}`
 }
 
 function pollNext({ id, probing, polledRarely, answered, idByPerson }: SubmissionDetail, next: string): Advice[] {

@@ -165,12 +165,8 @@ function questionBefore(
   const name = nameOf(detail)
   const { state, idByPerson, transactionId, tracked } = detail
   if (state === 'completed' || (state === 'failed' && idByPerson)) {
-    const correction =
-      arrived !== undefined
-        ? `Replace this id with ${arrived}`
-        : notArrived
-          ? 'Drop this id and send the record again'
-          : 'Drop this id'
+    const drop = notArrived ? 'Drop this id and send the record again' : 'Drop this id'
+    const correction = arrived === undefined ? drop : `Replace this id with ${arrived}`
     const ofService =
       state === 'completed' && tracked ? ` The service itself says that ${transactionId} is completed.` : ''
     return ask(`${name} is ${state} as ${transactionId}, an id that an operator gave.${ofService} ${correction}?`)
@@ -280,11 +276,9 @@ async function settleNotArrived(
   const name = nameOf(submission)
   const [written] = await resolveAsNotArrived(operator, [submission], newKey)
   if (written === undefined) return (await whyNotSentAgain(operator.ledger, detail)) ?? changed(name)
-  return settled(
-    'queued',
-    null,
-    `${name} is queued again, under ${!written.keptKey ? 'a new idempotency key' : hasKeyOfRecovery(detail) ? newKeyAfterLoss : keptKey}.`,
-  )
+  const ifKept = hasKeyOfRecovery(detail) ? newKeyAfterLoss : keptKey
+  const key = written.keptKey ? ifKept : 'a new idempotency key'
+  return settled('queued', null, `${name} is queued again, under ${key}.`)
 }
 
 /** True if nothing was sent under the key that the record got after the ledger lost data. */

@@ -80,5 +80,7 @@ export function readStateEntry(document: YamlDocument, value: PayloadValue | und
   return { kind: 'value', column: 'flag' in checked ? checked.flag : checked.status, waiting, values }
 }
 
-const textOf = (value: PayloadValue): string | null =>
-  value === null ? null : isExactNumber(value) ? value.rawJSON : String(value)
+function textOf(value: PayloadValue): string | null {
+  if (value === null) return null
+  return isExactNumber(value) ? value.rawJSON : String(value)
+}

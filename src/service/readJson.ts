@@ -41,8 +41,10 @@ function readExamined(whole: string, { tooDeep }: JsonFlaws, secrets: readonly s
   try {
     return JSON.parse(text, (key, value, context) => {
       if (typeof value === 'number') return exactNumber(value, context.source)
-      if (typeof value === 'string')
-        return redactAndBoundText(value, ownWord.test(value) ? null : usedFields.has(key) ? long : all)
+      if (typeof value === 'string') {
+        const sought = usedFields.has(key) ? long : all
+        return redactAndBoundText(value, ownWord.test(value) ? null : sought)
+      }
       return cleanKeys(value, long)
     })
   } catch {

@@ -203,8 +203,8 @@ export function invalid(message: string, fault: ValueFault = 'invalid'): Invalid
  */
 export function shortDigestOf(value: unknown): string {
   const canonical = JSON.stringify(value, (_, each: unknown) => {
-    const entries = each instanceof Map ? [...each] : isRecord(each) ? Object.entries(each) : null
-    return entries === null ? each : Object.fromEntries(entries.toSorted(byKey))
+    if (each instanceof Map) return Object.fromEntries([...each].toSorted(byKey))
+    return isRecord(each) ? Object.fromEntries(Object.entries(each).toSorted(byKey)) : each
   })
   return createHash('sha256').update(canonical).digest('hex').slice(0, digestChars)
 }
@@ -214,4 +214,7 @@ const digestChars = 12
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const byKey = ([a]: [string, unknown], [b]: [string, unknown]) => (a < b ? -1 : a > b ? 1 : 0)
+function byKey([a]: [string, unknown], [b]: [string, unknown]): number {
+  if (a === b) return 0
+  return a < b ? -1 : 1
+}

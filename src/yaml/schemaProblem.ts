@@ -36,7 +36,8 @@ export function explainSchemaIssue(
     return [{ path, isAboutKey: true, message }]
   }
   const found = valueAt(value, path)
-  const subject = path.length === 0 ? 'the file' : typeof name === 'number' ? `item ${name + 1}` : `"${name}"`
+  const part = typeof name === 'number' ? `item ${name + 1}` : `"${name}"`
+  const subject = path.length === 0 ? 'the file' : part
   if (found === undefined)
     return [{ path, isAboutKey: false, message: `${subject} is missing${expectation(issue, ': ')}` }]
   return [{ path, isAboutKey: false, message: `${subject} ${explainValue(issue, found)}` }]

@@ -43,13 +43,15 @@ function written(whole: string, decimals: string) {
     .record({ sign: fc.constantFrom('', '-'), zeros: fc.integer({ min: 0, max: 5 }), point: fc.boolean() })
     .map(({ sign, zeros, point }) => {
       const tail = decimals + '0'.repeat(zeros)
-      return sign + (whole.replace(/^0+(?=.)/, '') || '0') + (tail === '' ? (point ? '.0' : '') : `.${tail}`)
+      const ifWhole = point ? '.0' : ''
+      return sign + (whole.replace(/^0+(?=.)/, '') || '0') + (tail === '' ? ifWhole : `.${tail}`)
     })
   const text = fc
     .record({ plain, zeros: fc.integer({ min: 0, max: 5 }), plus: fc.boolean() })
     .map(({ plain, zeros, plus }) => {
       const unsigned = '0'.repeat(zeros) + plain.replace('-', '')
-      return plain.startsWith('-') ? `-${unsigned}` : plus ? `+${unsigned}` : unsigned
+      if (plain.startsWith('-')) return `-${unsigned}`
+      return plus ? `+${unsigned}` : unsigned
     })
   const shifted = fc
     .record({ sign: fc.constantFrom('', '-'), e: fc.constantFrom('e', 'E'), zeros: fc.integer({ min: 0, max: 30 }) })

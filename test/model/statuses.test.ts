@@ -140,12 +140,10 @@ const inOrder = (rows: readonly HttpStatusMeaning[]) =>
 
 const firstNumber = (line: string) => Number(/\d+/.exec(line))
 
-const everyone = (ofPost: string | null, ofGet: string | null): string =>
-  ofPost === ofGet
-    ? (ofPost ?? '')
-    : ofGet === null
-      ? `${ofPost} (if the record is queued)`
-      : `${ofGet} (if a GET gets it)`
+function everyone(ofPost: string | null, ofGet: string | null): string {
+  if (ofPost === ofGet) return ofPost ?? ''
+  return ofGet === null ? `${ofPost} (if the record is queued)` : `${ofGet} (if a GET gets it)`
+}
 
 test('each status from 100 to 599 is in one row', () => {
   const ranges = httpStatusMeanings.flatMap(({ statuses }) =>

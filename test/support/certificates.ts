@@ -83,9 +83,12 @@ function certificate(
 
 /** DER (ITU-T X.690): a tag, a length, the contents. */
 function tagged(tag: number, contents: Buffer): Buffer {
-  const { length } = contents
-  const size = length < 128 ? [length] : length < 256 ? [0x81, length] : [0x82, length >> 8, length & 255]
-  return Buffer.concat([Buffer.from([tag, ...size]), contents])
+  return Buffer.concat([Buffer.from([tag, ...sizeBytes(contents.length)]), contents])
+}
+
+function sizeBytes(length: number): number[] {
+  if (length < 128) return [length]
+  return length < 256 ? [0x81, length] : [0x82, length >> 8, length & 255]
 }
 
 const sequence = (...parts: Buffer[]) => tagged(0x30, Buffer.concat(parts))

@@ -160,7 +160,8 @@ export async function startForeignService(choices: ForeignChoices) {
     const ageMs = record === undefined ? 0 : performance.now() - record.sinceMs
     if (record === undefined && choices.unknownId) return choices.unknownId
     if (record === undefined || ageMs < (choices.hiddenMs ?? 0)) return refuse(404, 'no such id')
-    const status = ageMs < 400 ? 'accepted' : ageMs < 1_200 ? 'pending' : 'completed'
+    const later = ageMs < 1_200 ? 'pending' : 'completed'
+    const status = ageMs < 400 ? 'accepted' : later
     return {
       status: 200,
       body: record.id.startsWith('T')

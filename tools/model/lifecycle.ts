@@ -288,7 +288,8 @@ export class Lifecycle<S extends State = State> extends Model<S> {
   move(row: Row, state: Row['state'], more: Partial<Row> = {}): void {
     const isToRefresh = row.isToRefresh && this.is('a mark of --refresh stays and counts in each state')
     const isKept = row.job !== 'none' && this.is('a job is completed and not deleted')
-    const job = isKept ? 'completed' : state === 'accepted' ? 'due' : 'none'
+    const jobAnew = state === 'accepted' ? 'due' : 'none'
+    const job = isKept ? 'completed' : jobAnew
     const claim = this.is('the fence is the number of the attempt') ? row.claim : 0
     set(row, { state, isWritten: false, claimedBy: null, claim, isToRefresh, job, ...more })
   }

@@ -70,10 +70,9 @@ function inspectOutbox(config: DatabaseConfig, table: OutboxTable): Promise<Insp
       const missing = ours === null ? [] : await tableProblems(pool, outboxTable, ours)
       // A table without permissions looks as if it did not exist.
       const hidden = missing.length === 0 ? [] : await findPermissionProblems(pool, table)
-      const problems = [
-        ...(hidden.length > 0 ? hidden : missing.length > 0 ? missing : await findOutboxTableProblems(pool, table)),
-        ...(limits.length > 0 ? [missingTimeLimitsMessage(limits)] : []),
-      ]
+      const absent = hidden.length > 0 ? hidden : missing
+      const problems = absent.length > 0 ? [...absent] : await findOutboxTableProblems(pool, table)
+      if (limits.length > 0) problems.push(missingTimeLimitsMessage(limits))
       return {
         version: await readServerVersion(pool),
         problems,
@@ -181,16 +180,16 @@ async function checkMappedRows(
     examineSourceQueries(outbox, mappings),
   )
   const captureProblems = await withOutbox(databases, (outbox) => findCaptureProblems(outbox, mappings))
-  const mark = problems.length > 0 ? 'problem' : warnings.length > 0 ? 'warning' : 'ok'
-  const lines = problems.length > 0 ? problems : trialResult === null ? [] : [...warnings, trialResult]
-  return [
-    unmapped.length > 0
-      ? makeFinding('types', 'problem', ...unmapped)
-      : makeFinding('types', 'ok', names === '' ? 'no row waits' : `each type has a mapping file: ${names}`),
-    ...(lines.length > 0 ? [makeFinding('queries', mark, ...lines)] : []),
-    ...(captureProblems.length > 0 ? [makeFinding('change capture', 'problem', ...captureProblems)] : []),
-    ...(problems.length > 0 ? [] : await checkWaitingRows(databases, mappings, table)),
-  ]
+  const findings: Finding[] = []
+  if (unmapped.length > 0) findings.push(makeFinding('types', 'problem', ...unmapped))
+  else
+    findings.push(makeFinding('types', 'ok', names === '' ? 'no row waits' : `each type has a mapping file: ${names}`))
+  if (problems.length > 0) findings.push(makeFinding('queries', 'problem', ...problems))
+  else if (trialResult !== null)
+    findings.push(makeFinding('queries', warnings.length > 0 ? 'warning' : 'ok', ...warnings, trialResult))
+  if (captureProblems.length > 0) findings.push(makeFinding('change capture', 'problem', ...captureProblems))
+  if (problems.length === 0) findings.push(...(await checkWaitingRows(databases, mappings, table)))
+  return findings
 }
 
 const triedMax = 100

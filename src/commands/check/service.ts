@@ -165,7 +165,8 @@ const warnMs = 14 * 86_400_000
 export function judgeCertificates(certificates: readonly CertificateExpiry[], nowMs: number): Finding[] {
   if (certificates.length === 0) return []
   const leftMs = Math.min(...certificates.map(({ expiresAtMs }) => expiresAtMs)) - nowMs
-  const mark = leftMs <= 0 ? 'problem' : leftMs < warnMs ? 'warning' : 'ok'
+  const markOfValid = leftMs < warnMs ? 'warning' : 'ok'
+  const mark = leftMs <= 0 ? 'problem' : markOfValid
   const lines = certificates.map(({ whose, expiresAtMs }) => {
     const day = new Date(expiresAtMs).toISOString().slice(0, 10)
     return expiresAtMs <= nowMs

@@ -113,12 +113,9 @@ const charactersMax = 20_000
 /** Indents JSON and keeps each number's digits. `isMasked` masks every value, because any may be personal. */
 function shownJson(json: string, isMasked: boolean): { text: string; isCut: boolean } {
   const read = readPayload(json)
+  const ifInvalid = isMasked ? maskText : json
   const text =
-    read.kind === 'payload'
-      ? JSON.stringify(isMasked ? masked(read.payload) : read.payload, null, 2)
-      : isMasked
-        ? maskText
-        : json
+    read.kind === 'payload' ? JSON.stringify(isMasked ? masked(read.payload) : read.payload, null, 2) : ifInvalid
   return { text: boundText(text, charactersMax), isCut: text.length > charactersMax }
 }
 

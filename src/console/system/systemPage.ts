@@ -76,6 +76,8 @@ export function budgetHtml(budget: BudgetUse): HtmlPart {
 
 const problemsShown = 20
 
+const nextTryHtml = (atMs: number, nowMs: number): HtmlValue => (atMs <= nowMs ? 'now' : relativeTimeHtml(atMs, nowMs))
+
 function problemsHtml({ standing, problems, nowMs }: StatusReport): HtmlValue {
   const more = countProblems(standing, problems) - problemsShown
   const rows = standing
@@ -85,7 +87,7 @@ function problemsHtml({ standing, problems, nowMs }: StatusReport): HtmlValue {
       untrustedTextHtml(subject, 40),
       untrustedTextHtml(detail, 400),
       relativeTimeHtml(sinceMs, nowMs),
-      retryMs === null ? '' : retryMs <= nowMs ? 'now' : relativeTimeHtml(retryMs, nowMs),
+      retryMs === null ? '' : nextTryHtml(retryMs, nowMs),
     ])
   if (rows.length === 0) return nothingToShow('No problem is open.')
   return html`${table('Problems', ['Kind', 'Subject', 'Detail', 'Since', 'Next try'], rows)}

@@ -441,6 +441,7 @@ function toRejectedRecord(outboxId: string, key: string | null, why: string): Ca
 /** If the ledger had the record before, the report corrects the mark. */
 const toMarks = (records: readonly CapturedRecord[]): RowStatus[] =>
   records.map(({ outboxId, created, error, discarded = null }) => {
-    const state = discarded !== null ? 'discarded' : error === null ? 'queued' : 'rejected'
+    const stateOfMapped = error === null ? 'queued' : 'rejected'
+    const state = discarded === null ? stateOfMapped : 'discarded'
     return { outboxId, created, state, transactionId: null, errorCode: null, error: discarded ?? error }
   })

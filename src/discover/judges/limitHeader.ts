@@ -59,7 +59,8 @@ async function watchHeader(parts: QuestionContext): Promise<HeaderSeen> {
 export async function askWhichAnswersHaveRateHeader(parts: QuestionContext): Promise<Finding> {
   const answers = parts.exchanges.filter(isAboutRequest)
   const having = answers.filter(({ answer }) => rateLimitRemainingOf(answer) !== null)
-  const what = having.length === 0 ? 'none' : having.length === answers.length ? 'all' : 'some'
+  const allOrSome = having.length === answers.length ? 'all' : 'some'
+  const what = having.length === 0 ? 'none' : allOrSome
   const why = `${having.length} of ${answers.length} answers have it`
   const isOfBoth = new Set(answers.map(({ answer }) => isSuccess(answer))).size > 1
   return (isOfBoth ? sureFinding : likelyFinding)(what, why, {

@@ -77,8 +77,10 @@ export async function askOrderItemShape(parts: QuestionContext): Promise<Finding
   const withItems = (items: string) => observeOrder(parts, { items })
   const [none, text, empty] = [await withItems('[]'), await withItems('["outboxd"]'), await withItems('[{}]')]
   const why = describeObservations({ 'no item': none, 'a text': text, 'an empty object': empty })
-  const kind = text.isAccepted ? 'any' : empty.isAccepted ? 'objects' : 'objects with certain fields'
-  const what = none.isAccepted ? kind : kind === 'any' ? 'not empty' : `${kind}, not empty`
+  const kindOfObject = empty.isAccepted ? 'objects' : 'objects with certain fields'
+  const kind = text.isAccepted ? 'any' : kindOfObject
+  const kindIfNotEmpty = kind === 'any' ? 'not empty' : `${kind}, not empty`
+  const what = none.isAccepted ? kind : kindIfNotEmpty
   const advice = what === 'any' ? [] : ['have the mapping build such items: the service refuses others']
   return sureFinding(what, why, { differs: what !== 'any', advice })
 }

@@ -125,10 +125,11 @@ const fieldPlacesSample: Sample<FieldPlaces> = {
     const isReadIn = async (place: 'data' | 'beside') =>
       !(await isTaken(`a wrong amount in ${place}`, { shape: { place }, mapped: { total_amount: 'noamount' } }))
     const isTakenInData = await isTakenIn('data')
-    const isRead = isTakenInData && (await isReadIn('data'))
-    const isReadBeside = !isRead && (await isTakenIn('beside')) && (await isReadIn('beside'))
+    let read: FieldPlaces['read'] = null
+    if (isTakenInData && (await isReadIn('data'))) read = 'data'
+    else if ((await isTakenIn('beside')) && (await isReadIn('beside'))) read = 'beside'
     const without = shape.place === 'nowhere' || (await isTaken('without them', { shape: { place: 'nowhere' } }))
-    return { isTakenInData, read: isRead ? 'data' : isReadBeside ? 'beside' : null, without, why: seen.join('; ') }
+    return { isTakenInData, read, without, why: seen.join('; ') }
   },
 }
 
@@ -137,22 +138,21 @@ export async function askPlaceOfMappedFields(parts: QuestionContext): Promise<Fi
   const need = without ? 'optional' : 'required'
   if (read === 'data') return sureFinding(`in data, ${need}`, why)
   if (read === null && !without) return unknownFinding(why)
-  const [what, advice] =
-    read === 'beside'
-      ? [
-          `beside data, ${need}`,
-          'in the mapping’s `body`, put customer_id, order_date and total_amount next to data: the service does not read them in data',
-        ]
-      : isTakenInData
-        ? [
-            'ignored',
-            'the service does not read customer_id, order_date and total_amount where mappings/data.yaml puts them: ask its operator where they belong',
-          ]
-        : [
-            'refused',
-            'take customer_id, order_date and total_amount out of data in the mapping’s `body`, and the fields that `body` then does not use (order_date, total_amount) out of `fields`; ask the operator of the service where they belong',
-          ]
-  return sureFinding(what, why, { differs: true, advice: [advice] })
+  const differs = (what: string, advice: string) => sureFinding(what, why, { differs: true, advice: [advice] })
+  if (read === 'beside')
+    return differs(
+      `beside data, ${need}`,
+      'in the mapping’s `body`, put customer_id, order_date and total_amount next to data: the service does not read them in data',
+    )
+  if (isTakenInData)
+    return differs(
+      'ignored',
+      'the service does not read customer_id, order_date and total_amount where mappings/data.yaml puts them: ask its operator where they belong',
+    )
+  return differs(
+    'refused',
+    'take customer_id, order_date and total_amount out of data in the mapping’s `body`, and the fields that `body` then does not use (order_date, total_amount) out of `fields`; ask the operator of the service where they belong',
+  )
 }
 
 const notRead = 'not read'
@@ -185,7 +185,8 @@ export async function askOrderDateFormat(parts: QuestionContext): Promise<Findin
   // A service that reads no amount may read the date where it takes the test record's.
   const place = ofAmount ?? accepted.place
   if (place === 'nowhere') return likelyFinding(notRead, 'the service takes a record only without it')
-  const amount = ofAmount === null ? accepted.amount : number ? 'number' : 'text'
+  const readAs = number ? 'number' : 'text'
+  const amount = ofAmount === null ? accepted.amount : readAs
   const withDate = (order_date: string | undefined) =>
     observeChangedTestRecord(parts, { shape: { place, amount }, mapped: { order_date } })
   if ((await withDate(noDate)).isAccepted) {
@@ -199,7 +200,8 @@ export async function askOrderDateFormat(parts: QuestionContext): Promise<Findin
   const zero = await withDate('2026-01-02T03:04:05+00:00')
   const offset = await withDate('2026-01-02T03:04:05+01:00')
   const why = describeObservations({ 'with milliseconds': milliseconds, 'with +00:00': zero, 'with +01:00': offset })
-  const offsets = offset.isAccepted ? 'any offset' : zero.isAccepted ? 'UTC' : 'only Z'
+  const onlyUtc = zero.isAccepted ? 'UTC' : 'only Z'
+  const offsets = offset.isAccepted ? 'any offset' : onlyUtc
   if (milliseconds.isAccepted) return sureFinding(`milliseconds, ${offsets}`, why)
   const cannot =
     'the daemon sends fractions of a second, and the service refuses them: have the ERP write whole seconds'

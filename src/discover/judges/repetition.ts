@@ -178,7 +178,8 @@ function recognisedAs(first: AnsweredExchange, second: AnsweredExchange): Recogn
   const { answer } = second
   if (isAcceptedRecord(second)) {
     const id = transactionIdIn(second)
-    return id === null ? null : id === transactionIdIn(first) ? 'same id' : 'no'
+    if (id === null) return null
+    return id === transactionIdIn(first) ? 'same id' : 'no'
   }
   if (answer.code === 'E002') return 'E002'
   return answer.status >= 400 && ![401, 403, 429].includes(answer.status) ? 'other' : null

@@ -25,8 +25,13 @@ function readEntry(text: string): { plain: string; prefix: number; family: Famil
 
 function readAddress(address: string): { plain: string; family: Family | undefined } {
   const plain = stripIpv4Mapping(address).replace(/%.*$/, '')
-  const version = isIP(plain)
-  return { plain, family: version === 0 ? undefined : version === 4 ? 'ipv4' : 'ipv6' }
+  return { plain, family: familyOf(plain) }
+}
+
+function familyOf(address: string): Family | undefined {
+  const version = isIP(address)
+  if (version === 4) return 'ipv4'
+  return version === 6 ? 'ipv6' : undefined
 }
 
 export function stripIpv4Mapping(address: string | undefined): string {

@@ -52,19 +52,17 @@ test('discover prints no token or secret, even if the service quotes them or its
 })
 
 test('discover asks nothing more after E003, and stops soon if the service hangs', async () => {
-  await using down = await startTurning(({ isToken, calls }) =>
-    isToken
-      ? { status: 200, body: tokenText() }
-      : calls > 5
-        ? { status: 500, body: '{"code":"E003"}' }
-        : { status: 404, body: '{}' },
-  )
+  await using down = await startTurning(({ isToken, calls }) => {
+    if (isToken) return { status: 200, body: tokenText() }
+    return calls > 5 ? { status: 500, body: '{"code":"E003"}' } : { status: 404, body: '{}' }
+  })
   await ask(down.url, customers, quick)
   expect(down.calls()).toBe(6)
 
-  await using hanging = await startTurning(({ isToken, calls }) =>
-    isToken ? { status: 200, body: tokenText() } : calls > 5 ? null : { status: 404, body: '{}' },
-  )
+  await using hanging = await startTurning(({ isToken, calls }) => {
+    if (isToken) return { status: 200, body: tokenText() }
+    return calls > 5 ? null : { status: 404, body: '{}' }
+  })
   await ask(hanging.url, customers, quick)
   expect(hanging.calls()).toBeLessThan(12) // an answer with a token in between counts as an answer
 })

@@ -50,7 +50,8 @@ describe.each(['UTF8', 'LATIN1'])('in a database of encoding %s', (encoding) => 
     const marker = `${name.replaceAll(/\W+/g, '-')}-`
     await harness.fault({ kind: 'answer', status, body: JSON.stringify(body), endpoint, times: 1 })
     await harness.insert(marker)
-    const expected = state.includes(' or ') ? (encoding === 'UTF8' ? 'accepted' : 'uncertain') : state
+    const byEncoding = encoding === 'UTF8' ? 'accepted' : 'uncertain'
+    const expected = state.includes(' or ') ? byEncoding : state
     const { code, status: told } = await harness.becomes(marker, expected)
     expect(told).toBe(expected)
     expect((code ?? '').length).toBeLessThanOrEqual(64)

@@ -58,7 +58,8 @@ const steps = {
 }
 
 function event(from: string, before: string, after: string): string {
-  const cause = after === 'queued' ? 'captured' : after === 'sending' ? 'claimed' : after
+  const causes: Record<string, string> = { queued: 'captured', sending: 'claimed' }
+  const cause = causes[after] ?? after
   return `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, actor, who)
     select id, ${before}, '${after}', 1, '${cause}', 'outboxd', 'floor' from ${from}`
 }
