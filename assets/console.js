@@ -1,11 +1,12 @@
-// Counts ages on, takes over what has changed on a live page, shows previews in a dialog, and says how many records are
-// ticked. Without it the pages are as they were when they were loaded; each says when that was, and links lead to previews.
+// Counts ages on, takes over what has changed on a live page, shows previews in a dialog, copies ids and commands, and
+// says how many records are ticked. Without it the pages are as they were when they were loaded; each says when that was, and links lead to previews.
 ;(() => {
   const said = document.getElementById('said')
   const asOf = document.getElementById('as-of')
   const { watch, version } = document.body.dataset
   const lookMs = 500
   const patienceMs = 3000
+  const focusable = ':is(a, button):not(.copy)'
   /** The server's clock minus the browser's. */
   const aheadMs = asOf === null ? 0 : Date.parse(asOf.dateTime) - Date.now()
   /** The version that is on the page. */
@@ -85,10 +86,11 @@
       taken.set(old.id, next.innerHTML)
       for (const { id } of old.querySelectorAll('details[open][id]'))
         next.querySelector(`#${CSS.escape(id)}`)?.setAttribute('open', '')
-      const focused = [...old.querySelectorAll('a, button')].indexOf(document.activeElement)
+      const focused = [...old.querySelectorAll(focusable)].indexOf(document.activeElement)
       old.replaceChildren(...next.childNodes)
-      if (focused >= 0) old.querySelectorAll('a, button')[focused]?.focus({ preventScroll: true })
+      if (focused >= 0) old.querySelectorAll(focusable)[focused]?.focus({ preventScroll: true })
     }
+    addCopyButtons()
     if (leftOut === '') shown = fresh.body.dataset.version
     return leftOut
   }
@@ -148,11 +150,28 @@
       main.append(close)
     }
     dialog.replaceChildren(...main.childNodes)
+    addCopyButtons()
     if (!dialog.open) dialog.showModal()
     dialog.querySelector('[autofocus]')?.focus()
   }
 
+  /** Puts a button beside each command and id. Browsers let only safe origins copy. */
+  function addCopyButtons() {
+    if (navigator.clipboard === undefined) return
+    for (const code of document.querySelectorAll(
+      ':is(.foreign code, .checklist code, [data-copy]):not(:has(+ .copy))',
+    )) {
+      const button = Object.assign(document.createElement('button'), { type: 'button', className: 'copy' })
+      button.textContent = 'Copy'
+      button.ariaLabel = `Copy ${code.textContent}`
+      code.after(button)
+    }
+  }
+
   document.addEventListener('click', (event) => {
+    const copy = event.target.closest('.copy')
+    if (copy !== null)
+      navigator.clipboard.writeText(copy.previousElementSibling.textContent).then(() => setText(copy, 'Copied'))
     if (event.target.closest('dialog [data-close]') !== null) {
       event.preventDefault()
       dialog.close()
@@ -167,7 +186,7 @@
     const { target: form, submitter } = event
     const path = submitter?.getAttribute('formaction') ?? form.getAttribute('action')
     // The change itself, and what shows values, is a page of its own.
-    if (!form.matches('[data-dialog]') || !/\/(choose|resolve)$/.test(path)) return
+    if (!/\/(choose|resolve)$/.test(path)) return
     const fields = new URLSearchParams(new FormData(form, submitter))
     if (fields.has('confirmed')) return
     event.preventDefault()
@@ -186,6 +205,7 @@
     setText(document.getElementById('ticked'), isAll ? 'all selected' : some)
   })
 
+  addCopyButtons()
   showAges()
   setInterval(showAges, 1000)
   if (watch === undefined) return

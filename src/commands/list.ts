@@ -6,12 +6,13 @@ import { states, statesNeedingAttention } from '../model/submission.ts'
 import type { Databases } from '../operations/databases.ts'
 import { createTextSearch, hasFilters, narrowFilterByText, parseListFilters } from '../operations/filters.ts'
 import { skippedRowMessages } from '../operations/problemMessages.ts'
+import { submissionCsv } from '../operations/submissionCsv.ts'
 import { quoteForShell, terminalOf } from '../plainText.ts'
 import { filterOptions } from './selection.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
-import { causeJson, causesTable, submissionCsv, submissionJson, submissionTable } from './terminal/submissionTable.ts'
+import { causeJson, causesTable, submissionJson, submissionTable } from './terminal/submissionTable.ts'
 
 const limitDefault = 50
 

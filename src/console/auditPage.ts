@@ -26,7 +26,7 @@ import { consoleErrorMessage, RequestRefused } from './errors.ts'
 import { cutAndEscapeText, instantHtml, nothingToShow, table } from './html/elements.ts'
 import { fieldTextAsTyped, trimmedFieldText } from './html/form.ts'
 import { type HtmlPart, type HtmlValue, html } from './html/html.ts'
-import { sendPage, versionOf } from './html/layout.ts'
+import { sendFile, sendPage, versionOf } from './html/layout.ts'
 import type { ConsoleParts } from './parts.ts'
 import { logDownload } from './valueAccess.ts'
 
@@ -54,10 +54,7 @@ export function addAuditRoutes(app: FastifyInstance, parts: ConsoleParts): void 
     await once(csv, 'readable') // so that an unreadable ledger gives an error, not an empty CSV
     const [since, until] = [formatIsoInstantOrNull(span.sinceMs), formatIsoInstantOrNull(span.untilMs)]
     await logDownload(parts, viewer, await findNamedRecords(databases, span), { file: 'audit.csv', since, until })
-    return reply
-      .type('text/csv; charset=utf-8')
-      .header('content-disposition', 'attachment; filename="audit.csv"')
-      .send(csv)
+    return sendFile(reply, 'audit.csv', 'text/csv', csv)
   })
 }
 

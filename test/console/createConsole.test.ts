@@ -106,6 +106,7 @@ describe('any address or form gets a page or a message about its mistake, never 
       'after',
       'before',
     ],
+    '/records.csv': ['state', 'key', 'since', 'containing', 'cause', 'after', 'changed'],
     '/audit': ['since', 'until', 'who', 'key', 'record', 'event'],
     '/audit.csv': ['since', 'until', 'key', 'record'],
     '/mapping': ['outbox'],

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { systemClock } from '../../clock.ts'
 import { type State, statesNeedingAttention } from '../../model/submission.ts'
@@ -85,6 +86,9 @@ ${main}
 `
   return reply.type('text/html; charset=utf-8').send(page.toString())
 }
+
+export const sendFile = (reply: FastifyReply, name: string, type: string, content: string | Readable): FastifyReply =>
+  reply.type(`${type}; charset=utf-8`).header('content-disposition', `attachment; filename="${name}"`).send(content)
 
 function attributes(live: PageHead['live']): HtmlValue {
   if (live === undefined) return ''

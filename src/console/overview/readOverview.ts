@@ -5,7 +5,7 @@ import { countFailureCauses } from '../../ledger/operator/search.ts'
 import { anySubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { type BudgetUse, readBudgetUse, readLedgerSnapshot } from '../../ledger/snapshot.ts'
 import { statesNeedingAttention } from '../../model/submission.ts'
-import { readSessionsBlockingOutboxReads } from '../../operations/databases.ts'
+import { type Databases, readSessionsBlockingOutboxReads } from '../../operations/databases.ts'
 import { createStatusReport, type StatusReport } from '../../operations/diagnose.ts'
 import {
   type OutboxStatus,
@@ -30,30 +30,24 @@ export interface OverviewData {
 }
 
 /** Reads at each call the snapshot, and who holds a lock if somebody does: its advice ends a session. */
-export function createOverviewReader({
-  databases,
-  clock,
-}: Pick<ConsoleParts, 'databases' | 'clock'>): () => Promise<OverviewData> {
-  const readOutbox = createLastKnownOutboxStatusReader({ databases, clock })
-  const readLedger = shareRecentRead(clock, agesMs.ledger, async () => readLedgerStatus(await databases()))
-  const readBudget = shareRecentRead(clock, agesMs.budget, async () => readBudgetUse((await databases()).ledger))
-  const readFiles = shareRecentRead(clock, agesMs.ledger, async () => readMappingFiles((await databases()).config))
-  const readCauses = shareRecentRead(clock, agesMs.causes, async () =>
-    countFailureCauses(
-      (await databases()).ledger,
-      { ...anySubmissionFilter, states: statesNeedingAttention },
-      causesOfMax,
-    ),
-  )
-  const readFacts = shareRecentRead(clock, agesMs.facts, async () => readLedgerFacts((await databases()).ledger))
-  const readMinutes = shareRecentRead(clock, agesMs.lastHour, async () => readLastHour((await databases()).ledger))
+export function createOverviewReader(parts: Pick<ConsoleParts, 'databases' | 'clock'>): () => Promise<OverviewData> {
+  const { databases, clock } = parts
+  const sharing = <T>(ageMs: number, read: (databases: Databases) => T | Promise<T>) =>
+    shareRecentRead(clock, ageMs, async () => read(await databases()))
+  const readOutbox = createLastKnownOutboxStatusReader(parts)
+  const readLedger = sharing(agesMs.ledger, readLedgerStatus)
+  const readBudget = sharing(agesMs.budget, ({ ledger }) => readBudgetUse(ledger))
+  const readFiles = sharing(agesMs.ledger, ({ config }) => readMappingFiles(config))
+  const readCauses = sharing(agesMs.causes, ({ ledger }) => countFailureCauses(ledger, needingAttention, causesOfMax))
+  const readFacts = sharing(agesMs.facts, ({ ledger }) => readLedgerFacts(ledger))
+  const readMinutes = sharing(agesMs.lastHour, ({ ledger }) => readLastHour(ledger))
   const readPresent = async () => {
     const { ledger } = await databases()
     const snapshot = await readLedgerSnapshot(ledger)
     return { ...snapshot, heldUpBy: await readSessionsHoldingUpDaemons(ledger, snapshot) }
   }
   return async () => {
-    const [ledger, present, outbox, budget, needingAttention, lastHour, mappingFiles, facts] = await Promise.all([
+    const [ledger, present, outbox, budget, causes, lastHour, mappingFiles, facts] = await Promise.all([
       readLedger(),
       readPresent(),
       readOutbox(),
@@ -64,9 +58,11 @@ export function createOverviewReader({
       readFacts(),
     ])
     const report = createStatusReport({ ...ledger, ...present }, outbox)
-    return { report, budget, needingAttention, lastHour, mappingFiles, ledger: facts }
+    return { report, budget, needingAttention: causes, lastHour, mappingFiles, ledger: facts }
   }
 }
+
+const needingAttention = { ...anySubmissionFilter, states: statesNeedingAttention }
 
 /** Grows with the duration of the last read, because counting millions of rows is slow. */
 const outboxRestMs = (tookMs: number) => Math.max(5_000, tookMs * 40)

@@ -97,10 +97,11 @@ function facts(detail: SubmissionDetail, { why }: Explanation): HtmlPart {
   return descriptionListHtml(rest.map(([name, fact]) => [capitalize(name), factHtml(fact, detail.nowMs)]))
 }
 
-const factHtml = (fact: SubmissionDetailValue, nowMs: number): HtmlValue =>
-  typeof fact === 'string'
-    ? untrustedTextHtml(fact, 2_000)
-    : html`${instantHtml(fact.atMs)} (${relativeTimeHtml(fact.atMs, nowMs)})`
+function factHtml(fact: SubmissionDetailValue, nowMs: number): HtmlValue {
+  if (typeof fact !== 'string') return html`${instantHtml(fact.atMs)} (${relativeTimeHtml(fact.atMs, nowMs)})`
+  const isId = /^\S{12,}$/.test(fact)
+  return isId ? html`<span data-copy>${untrustedTextHtml(fact, 2_000)}</span>` : untrustedTextHtml(fact, 2_000)
+}
 
 const timeline = ({ events }: SubmissionDetail, isShown: boolean) =>
   html`<ol class="steps">${events.map((event, i) => step(event, events[i - 1] ?? null, isShown))}</ol>`

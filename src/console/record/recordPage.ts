@@ -16,7 +16,7 @@ import type { Viewer } from '../guard/viewer.ts'
 import { notice, untrustedParagraphHtml, untrustedTextHtml } from '../html/elements.ts'
 import { trimmedFieldText } from '../html/form.ts'
 import { html } from '../html/html.ts'
-import { sendPage } from '../html/layout.ts'
+import { sendFile, sendPage } from '../html/layout.ts'
 import { type ConsoleParts, readMappingFiles } from '../parts.ts'
 import { recordTable } from '../records/recordTable.ts'
 import { logDownload, logValuesShown, type UnmaskPermissions } from '../valueAccess.ts'
@@ -106,10 +106,7 @@ export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts, shown
         throw new RequestRefused(403, 'The values of this record are masked. Show them on its page first.')
       const detail = await detailOf(await databases(), id)
       await logDownload(parts, request.viewer, [detail], { file: `${name}.txt` })
-      return reply
-        .type('text/plain; charset=utf-8')
-        .header('content-disposition', `attachment; filename="${name}-${id}.txt"`)
-        .send(detail[name] ?? '')
+      return sendFile(reply, `${name}-${id}.txt`, 'text/plain', detail[name] ?? '')
     })
 }
 

@@ -6,20 +6,19 @@ import {
   type SubmissionFilter,
   type SubmissionPage,
   selectSubmissionPage,
+  selectSubmissions,
 } from '../../ledger/operator/selectSubmissions.ts'
-import { readProblems } from '../../ledger/problems.ts'
 import { states } from '../../model/submission.ts'
 import { discardRules } from '../../operations/discard.ts'
 import { narrowFilterByText, type ParsedFilters, parseListFilters } from '../../operations/filters.ts'
-import { skippedRowMessages } from '../../operations/problemMessages.ts'
-import { pluralize } from '../../plainText.ts'
+import { submissionCsv } from '../../operations/submissionCsv.ts'
 import { addVersionRoute } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { liveHtml, nothingToShow, notice, section, untrustedParagraphHtml } from '../html/elements.ts'
 import { checkbox, formHtml, hiddenField } from '../html/form.ts'
 import { type HtmlValue, html } from '../html/html.ts'
-import { type PageHead, sendPage, versionOf } from '../html/layout.ts'
+import { type PageHead, sendFile, sendPage, versionOf } from '../html/layout.ts'
 import { type ConsoleParts, readMappingFiles, shareRecentRead } from '../parts.ts'
 import { createLoggedSearch, logValuesShown, type UnmaskPermissions } from '../valueAccess.ts'
 import { outcomeHtml, pageRowsMax, type RecentChanges } from './changePage.ts'
@@ -53,7 +52,7 @@ export function addRecordsRoutes(
     const query = readRecordsQuery(fields as FormFields)
     if (query.containing !== undefined || query['by-cause'] !== undefined) return ''
     const read = readFilters(query, changes, parts.clock.nowMs())
-    return listVersion(await readList(parts, query, read.filter, read.limit), await readSkippedRows(parts, query))
+    return listVersion(await readList(parts, query, read))
   })
 
   app.get<{ Querystring: FormFields }>('/records', async ({ query: fields, viewer }, reply) => {
@@ -73,30 +72,42 @@ export function addRecordsRoutes(
       reply.code(400)
       return send(notice('bad', read.problems.map(untrustedParagraphHtml)))
     }
-    const warnings = await readSkippedRows(parts, query)
-    const filter = await narrowFilterByText(createLoggedSearch(parts, viewer), read, (cut) => void warnings.push(cut))
+    const cuts: string[] = []
+    const filter = await narrowFilterByText(createLoggedSearch(parts, viewer), read, (cut) => void cuts.push(cut))
     const above = [
-      warnings.length > 0 ? notice('attention', warnings.map(untrustedParagraphHtml)) : '',
+      cuts.map((cut) => notice('attention', untrustedParagraphHtml(cut))),
       query.changed === undefined ? '' : outcomeHtml(changes.get(query.changed)),
     ]
     if (query['by-cause'] !== undefined) return send([above, await causesHtml(parts, query, filter, nowMs)])
-    const list = await readList(parts, query, filter, read.limit)
+    const list = await readList(parts, query, { ...read, filter })
     const isShown = (id: string) => shown.isShown(viewer, id)
     const { ledger } = await parts.databases()
     const values = await readListValues(ledger, await readFiles(), list.page.submissions, isShown)
-    const live = { path: recordsPath(query, '/records/version'), version: listVersion(list, warnings) }
+    const live = { path: recordsPath(query, '/records/version'), version: listVersion(list) }
     const main = [above, listHtml(list, query, viewer, { values, isShown, nowMs })]
     return send(main, read.containing === null ? { live } : {})
+  })
+
+  /** Reads all that is asked of records which are not shown on a page. */
+  async function readAsked(fields: FormFields, viewer: Viewer) {
+    const query = readRecordsQuery(fields)
+    const read = readFilters(query, changes, parts.clock.nowMs())
+    return { query, ...read, filter: await narrowFilterByText(createLoggedSearch(parts, viewer), read, () => {}) }
+  }
+
+  app.get<{ Querystring: FormFields }>('/records.csv', async ({ query: fields, viewer }, reply) => {
+    const { query, filter } = await readAsked(fields, viewer)
+    const { ledger } = await parts.databases()
+    const submissions = await selectSubmissions(ledger, filter, csvRowsMax, orderOf(query))
+    return sendFile(reply, 'records.csv', 'text/csv', submissionCsv(submissions))
   })
 
   app.post<{ Querystring: FormFields }>(
     '/records/show',
     { config: { changesNothing: true } },
     async ({ query: fields, viewer }, reply) => {
-      const query = readRecordsQuery(fields)
-      const read = readFilters(query, changes, parts.clock.nowMs())
-      const filter = await narrowFilterByText(createLoggedSearch(parts, viewer), read, () => {})
-      const { submissions: records } = (await readList(parts, query, filter, read.limit)).page
+      const { query, ...read } = await readAsked(fields, viewer)
+      const { submissions: records } = (await readList(parts, query, read)).page
       await logValuesShown(parts, viewer, { act: 'show', records, unnamed: 0 })
       for (const { id } of records) shown.show(viewer, id)
       return reply.redirect(recordsPath(query), 303)
@@ -113,20 +124,17 @@ function parseQuery(query: RecordsQuery, changes: RecentChanges, nowMs: number):
   return { ...read, filter: { ...read.filter, among: changes.get(changed).done } }
 }
 
+type ReadFilters = Extract<ParsedFilters, { kind: 'value' }>
+
 /** @throws RequestRefused for a wrong filter */
-function readFilters(query: RecordsQuery, changes: RecentChanges, nowMs: number) {
+function readFilters(query: RecordsQuery, changes: RecentChanges, nowMs: number): ReadFilters {
   const read = parseQuery(query, changes, nowMs)
   if (read.kind === 'invalid') throw new RequestRefused(400, read.problems.join('\n'))
   return read
 }
 
-const listVersion = ({ page, total }: List, warnings: readonly string[]): string =>
-  versionOf([total, page.submissions.map(({ id, revision }) => [id, revision]), warnings])
-
-async function readSkippedRows({ databases }: ConsoleParts, query: RecordsQuery): Promise<string[]> {
-  const isDefault = recordsPath({ ...query, newest: undefined, 'by-cause': undefined }) === '/records'
-  return isDefault ? skippedRowMessages(await readProblems((await databases()).ledger)) : []
-}
+const listVersion = ({ page, total }: List): string =>
+  versionOf([total, page.submissions.map(({ id, revision }) => [id, revision])])
 
 const noneNote = (query: RecordsQuery) =>
   queryEntries(query).length > 0
@@ -136,6 +144,9 @@ const noneNote = (query: RecordsQuery) =>
 /** So that a page is smaller than 40 kB. */
 const rowsDefault = 40
 const countedMax = 1_000
+const csvRowsMax = 10_000
+
+const orderOf = ({ newest }: RecordsQuery) => (newest === undefined ? 'longest' : 'newest')
 
 interface List {
   page: SubmissionPage
@@ -146,13 +157,12 @@ interface List {
 async function readList(
   { databases }: ConsoleParts,
   query: RecordsQuery,
-  filter: SubmissionFilter,
-  limit: number | null,
+  { filter, limit }: Pick<ReadFilters, 'filter' | 'limit'>,
 ): Promise<List> {
   const { ledger } = await databases()
   const [page, total] = await Promise.all([
     selectSubmissionPage(ledger, filter, {
-      order: query.newest === undefined ? 'longest' : 'newest',
+      order: orderOf(query),
       from: readPosition(query),
       limit: Math.min(limit ?? rowsDefault, pageRowsMax),
     }),
@@ -177,8 +187,9 @@ function listHtml({ page, total }: List, query: RecordsQuery, viewer: Viewer, sh
   const count = total > countedMax ? `more than ${countedMax.toLocaleString('en')}` : String(total)
   const whole = { ...query, after: undefined, 'by-cause': undefined }
   const bar = html`<div class="bar">
-${canAct ? changeControls(count) : html`<span>${pluralize(submissions.length, 'record')} of ${count}</span>`}
+${canAct ? changeControls(count) : ''}<span class="quiet">${submissions.length} of ${count}</span>
 <span class="right">${isCausesUseful(query) ? html`<a class="button" href="${recordsPath({ ...whole, 'by-cause': 'on' })}">By cause</a>` : ''}
+<a class="button" href="${recordsPath(whole, '/records.csv')}" download title="At most ${csvRowsMax.toLocaleString('en')} records, without values">CSV</a>
 ${isMasked ? html`<button formaction="${recordsPath(query, '/records/show')}" data-key="v" title="The log notes it">Show values</button>` : ''}</span></div>`
   const first = after === undefined ? '' : html`<a href="${recordsPath({ ...query, after: undefined })}">First page</a>`
   const more =

@@ -80,6 +80,15 @@ describe.skipIf(lacksBrowser("the console's script"))('a page that is live', () 
     await page.getByText('second').waitFor()
   })
 
+  test('copies a command and an id, also after an update', async () => {
+    const { page, server } = await open('<p class="foreign">Run <code>outboxd status</code></p>')
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    server.change('<p>Id <span data-copy><bdi>7f0c-1</bdi></span></p>')
+    await page.getByRole('button', { name: 'Copy 7f0c-1' }).click()
+    await page.getByText('Copied').waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('7f0c-1')
+  })
+
   async function open(contents: string): Promise<{ page: Page; server: LivePage }> {
     const server = await serveLivePage(contents)
     const page = await browser.newPage({ timezoneId: 'Europe/Berlin' })

@@ -118,6 +118,18 @@ describe('the list', () => {
     expect((await fresh.get('/records')).text).toContain('<a href="/records" aria-current="true">Needs attention')
   })
 
+  test('is a CSV of the same filter, of all its pages, without contents and formulas', async () => {
+    await fixture.end(failedE003, { outboxId: '1', key: '=1+1' })
+    await fixture.end({ ...failedE003, errorCode: 'E001' }, { outboxId: '2' })
+    expect((await served.get('/records?code=E003&limit=1')).text).toContain('href="/records.csv?code=E003&amp;limit=1"')
+    const { headers, text } = await served.get('/records.csv?code=E003&limit=1')
+    expect(headers['content-disposition']).toBe('attachment; filename="records.csv"')
+    const [head, ...lines] = text.trim().split('\n')
+    expect(head).toMatch(/^outbox_id,arrived_as,state,/)
+    expect(lines).toEqual([expect.stringMatching(/^1,,failed,data,'=1\+1,/)])
+    expect(await served.get('/records.csv?since=yesterday')).toMatchObject({ status: 400 })
+  })
+
   test('by cause has one line for the records of each cause, with a link to them', async () => {
     for (const outboxId of ['1', '2']) await fixture.end(failedE003, { outboxId })
     await fixture.end(uncertain, { outboxId: '3' })
