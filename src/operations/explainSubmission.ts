@@ -178,13 +178,13 @@ function timesSentSuffix({ events, sentMs, code }: SubmissionDetail): string {
 }
 
 function replayOrDiscard(detail: SubmissionDetail): Advice[] {
-  const { id, state, attempt, body, mayHaveArrived } = detail
+  const { id, state, code, attempt, body, mayHaveArrived } = detail
   if (detail.changedAfterSent) return [changedAfterSentAdvice(detail), ...holdsBack(detail)]
   const orService = attempt > 0 ? ', or have the service correct its data' : ''
+  const failed =
+    code === 'E002' ? 'ask the operator of the service why each new id counts as taken, then' : 'remove the cause, then'
   const cause =
-    state === 'rejected'
-      ? `fix the mapping file, or fix the outbox row and add --refresh${orService}, then`
-      : 'remove the cause, then'
+    state === 'rejected' ? `fix the mapping file, or fix the outbox row and add --refresh${orService}, then` : failed
   const advice = mayHaveArrived
     ? advise(
         'needs attention: it may have arrived, so ask the operator of the service first, then',

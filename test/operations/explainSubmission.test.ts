@@ -115,6 +115,10 @@ test.each<[Partial<SubmissionDetail>, string]>([
   [{ state: 'completed' }, 'the service finished it / nothing'],
   [{ state: 'completed', reportDue: true }, 'writes this state back'],
   [{ state: 'failed', error: 'no' }, 'no / needs attention: remove the cause, then\n  outboxd replay abc'],
+  [
+    { state: 'failed', code: 'E002' },
+    'ask the operator of the service why each new id counts as taken, then\n  outboxd replay abc',
+  ],
   [{ state: 'rejected', error: 'amount is missing', body: null }, 'fix the mapping file'],
   [{ state: 'uncertain', error: 'no answer', blocks: true }, 'until then, later records of its key wait'],
   [{ state: 'uncertain' }, 'outboxd resolve abc --not-arrived'],
