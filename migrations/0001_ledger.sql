@@ -107,9 +107,9 @@ create table outboxd.submission (
   request_digest     text,
   -- Rejected, because an earlier version was sent and outbox.yaml does not say `changes: each`: a person decides.
   changed_after_sent boolean not null default false,
-  -- The request left, or may have.
+  -- It arrived, or may have.
   was_sent           boolean not null generated always as (case
-                       when state = 'queued' then in_doubt or answered_unavailable or resubmissions > 0 or renewed_keys > 0
+                       when state = 'queued' then in_doubt
                        when state in ('failed', 'rejected', 'discarded') then may_have_arrived and not changed_after_sent
                        else true end) stored,
 

@@ -16,9 +16,9 @@ export const command = defineCommand({
     ['--yes', 'do not ask for confirmation'],
     ['--json', 'print JSON'],
   ],
-  help: `A discarded record is never sent again, and later records of its key are sent. Give ids or at least one filter. The service may
-still complete an accepted record: accepted records are discarded only by id or with
---state accepted, and the command asks first.
+  help: `A discarded record is never sent again, and later records of its key are sent. Give ids or at least one filter. Queued and
+accepted records are discarded only by id or with --state. The service may still complete an accepted record, so the command asks
+first.
 
 Examples:
   outboxd discard outbox:4711 --reason "entered twice, see ticket 231"

@@ -11,7 +11,7 @@ import {
   listSkippedAsChanged,
 } from './bulkChange.ts'
 
-const discardable: readonly State[] = [...statesNeedingAttention, 'accepted']
+const discardable: readonly State[] = ['queued', ...statesNeedingAttention, 'accepted']
 
 export const discardRules: BulkChangeRules = {
   verb: 'discard',
@@ -21,7 +21,7 @@ export const discardRules: BulkChangeRules = {
   whyNotAllowed(state) {
     if (state === 'completed') return 'it has arrived'
     if (state === 'discarded') return 'it was discarded before'
-    return 'it is under way; only failed, rejected, uncertain and accepted records can be discarded'
+    return 'it is under way. Wait for its answer'
   },
   whySpared: null,
   riskOf(submissions) {

@@ -1,8 +1,9 @@
+import type { NewerVersion } from '../ledger/documents.ts'
 import type { ActivePause, LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { State } from '../model/submission.ts'
 import { pluralize, quoteForShell } from '../plainText.ts'
 import { formatDuration, formatInstant, formatInstantAndDistance } from '../time.ts'
-import { eventText } from './submissionFacts.ts'
+import { commandToSendNewest, eventText, olderVersionClause } from './submissionFacts.ts'
 
 export interface Explanation {
   why: string
@@ -141,11 +142,12 @@ function nextPoll({ pauses, pollMs, nowMs }: SubmissionDetail): string {
   return `the service is asked again at ${formatInstantAndDistance(pollMs, nowMs)}`
 }
 
-function pollNext({ id, probing, polledRarely, answered, idByPerson }: SubmissionDetail, next: string): Advice[] {
+function pollNext(detail: SubmissionDetail, next: string): Advice[] {
+  const { id, probing, polledRarely, answered, idByPerson } = detail
   if (!polledRarely) return [advise(next)]
   const words = `${next}, now rarely, because it takes unusually long. Ask the operator of the service what became of it, then`
-  if (probing) return [advise(words, arrived(id, itDid), notArrived(id, itDidNot))]
-  const correct = [arrived(id, 'it has another id'), notArrived(id, 'it is not there: it is sent again')]
+  if (probing) return [advise(words, arrived(id, itDid), ...notArrived(detail))]
+  const correct = [arrived(id, 'it has another id'), ...notArrived(detail)]
   return [advise(words, ...(idByPerson || !answered ? correct : []), discard(id, 'stop asking'))]
 }
 
@@ -155,7 +157,7 @@ function uncertainNext(detail: SubmissionDetail): Advice[] {
     advise(
       `needs attention: ask the operator of the service whether it arrived${timesSentSuffix(detail)}, then`,
       arrived(id, itDid),
-      notArrived(id, itDidNot),
+      ...notArrived(detail),
       discard(id, noMatter),
     ),
     ...holdsBack(detail),
@@ -178,18 +180,23 @@ function timesSentSuffix({ events, sentMs, code }: SubmissionDetail): string {
 }
 
 function replayOrDiscard(detail: SubmissionDetail): Advice[] {
-  const { id, state, code, attempt, body, mayHaveArrived } = detail
+  const { id, state, code, attempt, body, mayHaveArrived, newer } = detail
   if (detail.changedAfterSent) return [changedAfterSentAdvice(detail), ...holdsBack(detail)]
   const orService = attempt > 0 ? ', or have the service correct its data' : ''
   const failed =
     code === 'E002' ? 'ask the operator of the service why each new id counts as taken, then' : 'remove the cause, then'
   const cause =
     state === 'rejected' ? `fix the mapping file, or fix the outbox row and add --refresh${orService}, then` : failed
+  if (newer !== null && !mayHaveArrived)
+    return [
+      advise(`needs attention: it ${olderVersionClause(newer)}`, ...sendNewest(newer), discard(id, noMatter)),
+      ...holdsBack(detail),
+    ]
   const advice = mayHaveArrived
     ? advise(
         'needs attention: it may have arrived, so ask the operator of the service first, then',
         ...(body === null ? [] : [arrived(id, itDid)]),
-        replay(id, itDidNot),
+        ...(newer === null ? [replay(id, itDidNot)] : sendNewest(newer)),
         discard(id, body === null ? 'if it arrived: outboxd cannot track it, because it cannot be mapped' : noMatter),
       )
     : advise(
@@ -203,7 +210,7 @@ function replayOrDiscard(detail: SubmissionDetail): Advice[] {
 /** Without a body nothing can be sent: the document was deleted, or does not meet the condition any more. */
 const changedAfterSentAdvice = ({ id, body }: SubmissionDetail) =>
   advise(
-    'needs attention: the service has the document as it was sent before. Correct it there by hand, or agree on what to do, then',
+    'needs attention: the service has, or may have, the document as it was sent before. Correct it there by hand, or agree on what to do, then',
     discard(id, 'if the change is settled, or does not matter'),
     ...(body === null ? [] : [replay(id, 'if this version is to be sent, too: the service then has both')]),
   )
@@ -213,8 +220,8 @@ const itDidNot = 'if it did not arrive: send it again'
 const noMatter = 'if it no longer matters'
 
 /** Not for what change capture discarded, because nothing was given up there. */
-function sentAgainAnyway({ id, erasedMs, events }: SubmissionDetail): Advice[] {
-  if (erasedMs !== null || events.at(-1)?.actor !== 'operator') return []
+function sentAgainAnyway({ id, erasedMs, newer, events }: SubmissionDetail): Advice[] {
+  if (erasedMs !== null || newer !== null || events.at(-1)?.actor !== 'operator') return []
   return [
     advise('if it must be sent after all', { command: `outboxd replay ${id} --discarded`, means: 'send it again' }),
   ]
@@ -235,7 +242,18 @@ const arrived = (id: string, means: string): Way => ({
   command: `outboxd resolve ${id} --arrived TRANSACTION_ID`,
   means,
 })
-const notArrived = (id: string, means: string): Way => ({ command: `outboxd resolve ${id} --not-arrived`, means })
+
+const notArrived = ({ id, newer }: SubmissionDetail): Way[] =>
+  newer === null ? [{ command: `outboxd resolve ${id} --not-arrived`, means: itDidNot }] : sendNewest(newer)
+
+/** Empty if the newest version needs no command, or cannot be sent. Then only `discard` is left. */
+function sendNewest(newer: NewerVersion): Way[] {
+  const command = commandToSendNewest(newer)
+  return command === null
+    ? []
+    : [{ command, means: 'if it did not arrive: send the newest version, and discard this one' }]
+}
+
 const replay = (id: string, means: string): Way => ({ command: `outboxd replay ${id}`, means })
 const discard = (id: string, means: string): Way => ({ command: `outboxd discard ${id} --reason TEXT`, means })
 

@@ -23,6 +23,7 @@ import {
 } from './bulkChange.ts'
 import { type Databases, withOutbox } from './databases.ts'
 import { assertMappingsAreLedgers } from './ledgerFiles.ts'
+import { olderVersionClause } from './submissionFacts.ts'
 
 export const replayableStates: readonly State[] = ['failed', 'rejected']
 
@@ -101,8 +102,7 @@ async function prepare(
   for (const submission of found) {
     const { id, outboxId, revision } = submission // skipped records keep only their ids, because payloads can be large
     if (submission.newer !== null) {
-      const reason = `is older than outbox:${submission.newer}, the newest version of its document, and only that is sent. Discard it`
-      skipped.push({ submission: { id, outboxId }, reason })
+      skipped.push({ submission: { id, outboxId }, reason: `${olderVersionClause(submission.newer)}. Discard it` })
       continue
     }
     if (submission.isErased) {

@@ -1,4 +1,4 @@
-import { readNewerVersions } from '../ledger/documents.ts'
+import { type NewerVersion, readNewerVersions } from '../ledger/documents.ts'
 import { assertNoDataLost } from '../ledger/history/history.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
@@ -25,6 +25,7 @@ import {
 } from './bulkChange.ts'
 import type { Databases } from './databases.ts'
 import { findEachSubmissionByReference } from './references.ts'
+import { commandToSendNewest, olderVersionClause } from './submissionFacts.ts'
 
 export interface ResolveAnswer {
   arrived?: string | undefined
@@ -114,20 +115,20 @@ async function whyNotResolved(
 async function whyNotSentAgain(ledger: Database, detail: SubmissionDetail): Promise<ResolveOutcome | null> {
   const untilMs = (await readArrivalsPossibleUntil(ledger, [detail.id])).get(detail.id)
   if (untilMs !== undefined) return left(`${nameOf(detail)} ${mayStillArriveClause(untilMs)}`)
-  const newer = (await readNewerVersions(ledger, [detail.id], false)).get(detail.id)
+  const newer = (await readNewerVersions(ledger, [detail.id])).get(detail.id)
   return newer === undefined
     ? null
-    : left(
-        `${nameOf(detail)} is older than outbox:${newer}, the newest version of its document, and only that is sent. ${insteadOfSending(detail)}`,
-      )
+    : left(`${nameOf(detail)} ${olderVersionClause(newer)}. ${insteadOfSending(detail, newer)}`)
 }
 
 export const mayStillArriveClause = (untilMs: number) =>
   `may still arrive until ${formatInstant(untilMs)}, because its last request may be on the way. Look at the service again after that`
 
-function insteadOfSending({ state }: SubmissionDetail): string {
+function insteadOfSending({ state }: Pick<SubmissionDetail, 'state'>, newer: NewerVersion): string {
   if (state === 'sending') return 'Wait until the daemon no longer asks the service for it'
-  return state === 'completed' ? 'Give --take-back, then discard it' : 'Discard it instead'
+  const first = state === 'completed' ? 'Give --take-back, then discard it' : 'Discard it instead'
+  const command = commandToSendNewest(newer)
+  return command === null ? first : `${first}, then \`${command}\` sends the newest version`
 }
 
 const whyNotTakenBack = ({ idByPerson }: SubmissionDetail) =>
@@ -207,14 +208,21 @@ export function resolveAllAsNotArrived(
       ledger,
       batch.map(({ id }) => id),
     )
-    const early = batch.flatMap((submission) => {
+    const newer = await readNewerVersions(
+      ledger,
+      batch.map(({ id }) => id),
+    )
+    const refused = batch.flatMap((submission) => {
       const ms = untilMs.get(submission.id)
-      return ms === undefined ? [] : [{ submission, reason: mayStillArriveClause(ms) }]
+      if (ms !== undefined) return [{ submission, reason: mayStillArriveClause(ms) }]
+      const by = newer.get(submission.id)
+      if (by === undefined) return []
+      return [{ submission, reason: `${olderVersionClause(by)}. ${insteadOfSending(submission, by)}` }]
     })
-    const over = batch.filter(({ id }) => !untilMs.has(id))
+    const over = batch.filter(({ id }) => !untilMs.has(id) && !newer.has(id))
     const settled = operator === null ? over : await resolveAsNotArrived(operator, over, newKey)
     const done = new Set(settled.map(({ id }) => id))
-    return { done: [...done], skipped: [...early, ...listSkippedAsChanged(over, done)] }
+    return { done: [...done], skipped: [...refused, ...listSkippedAsChanged(over, done)] }
   })
 }
 

@@ -1,7 +1,9 @@
+import type { NewerVersion } from '../ledger/documents.ts'
 import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { isFinalState } from '../model/submission.ts'
 import { readRecordWithoutQueriedContent } from '../outbox/readRows.ts'
+import { quoteForShell } from '../plainText.ts'
 import { formatInstant, formatIsoInstant } from '../time.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
@@ -110,4 +112,15 @@ export const rowConflictAdvice =
 
 export function mayHaveArrivedCell({ mayHaveArrived }: Pick<ListedSubmission, 'mayHaveArrived'>): string {
   return mayHaveArrived ? 'may have arrived' : '-'
+}
+
+export const olderVersionClause = (newer: NewerVersion): string =>
+  `is older than outbox:${newer.outboxId}, the newest version of its document, and only that is sent`
+
+/** Returns null if the newest version needs no command, or cannot be sent. */
+export function commandToSendNewest({ outboxId, state, hasBody }: NewerVersion): string | null {
+  const command = `outboxd replay ${quoteForShell(`outbox:${outboxId}`)}`
+  if (!hasBody) return null
+  if (state === 'discarded') return `${command} --discarded`
+  return state === 'failed' || state === 'rejected' ? command : null
 }

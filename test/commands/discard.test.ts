@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { command as discard } from '../../src/commands/discard.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
+import { discardSeenSubmissions } from '../../src/ledger/operator/decisions.ts'
 import type { GivenChange } from '../support/change.ts'
 import { claim, outcomeBatch, setKeyOnFailure, transition } from '../support/ledger.ts'
+import { testActor } from '../support/testActor.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
 
 let fixture: Fixture
@@ -74,12 +76,46 @@ test('--dry-run shows and changes nothing', async () => {
   expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
 })
 
-test('discard refuses a queued record', async () => {
-  const onItsWay = await fixture.end({ state: 'queued' })
-  const { code, messages } = await run([onItsWay], { reason })
-  expect(code).toBe(1)
-  expect(messages).toContain('it is under way')
-  expect((await fixture.ledger.row(onItsWay)).state).toBe('queued')
+describe('a queued record', () => {
+  test.each([
+    ['that was not sent', 'attempt = 0', false],
+    ['that waits after E003', 'attempt = 1, answered_unavailable = true', false],
+    ['that waits after a 500, so that it may have arrived', 'attempt = 1, in_doubt = true', true],
+  ])('%s is discarded, and the next record of its key is sent', async (_, columns, mayHaveArrived) => {
+    const first = await fixture.end({ state: 'queued' }, { key: 'k' })
+    await fixture.ledger.pool.query(`update outboxd.submission set ${columns}`)
+    const second = await fixture.end({ state: 'queued' }, { key: 'k' })
+    expect((await run([first], { reason })).code).toBe(0)
+    expect(await fixture.ledger.row(first)).toMatchObject({
+      ...{ state: 'discarded', due_at: null, may_have_arrived: mayHaveArrived, report_due: true },
+    })
+    const { submissions } = await claim(fixture.ledger.dispatch(), { submissions: 5 })
+    expect(submissions.map(({ id }) => id)).toEqual([second])
+  })
+
+  test('is not matched by a filter without --state', async () => {
+    const id = await fixture.end({ state: 'queued' }, { type: 'order' })
+    await run([], { reason, type: 'order', yes: true })
+    expect((await fixture.ledger.row(id)).state).toBe('queued')
+  })
+
+  test('whose request is on the way is not discarded', async () => {
+    const id = await fixture.end({ state: 'queued' })
+    await claim(fixture.ledger.dispatch(), { submissions: 1 })
+    const { code, messages } = await run([id], { reason })
+    expect(code).toBe(1)
+    expect(messages).toContain('it is under way. Wait for its answer')
+    expect((await fixture.ledger.row(id)).state).toBe('sending')
+  })
+
+  test('that is claimed while the command waits for it is not discarded', async () => {
+    const id = await fixture.end({ state: 'queued' })
+    const { revision, key } = await fixture.ledger.read(id)
+    await claim(fixture.ledger.dispatch(), { submissions: 1 })
+    const operator = { ledger: fixture.ledger.pool, url: fixture.ledger.url, actor: testActor }
+    expect(await discardSeenSubmissions(operator, [{ id, revision, key }])).toEqual([])
+    expect((await fixture.ledger.row(id)).state).toBe('sending')
+  })
 })
 
 describe('an accepted record', () => {
@@ -120,7 +156,7 @@ describe('an accepted record', () => {
 test.each([
   [[], { reason }, 'give ids, such as outbox:4711, or a filter'],
   [['outbox:1'], { reason: ' ' }, '--reason must not be empty'],
-  [[], { reason, state: 'queued' }, 'only failed, rejected, uncertain and accepted'],
+  [[], { reason, state: 'sending' }, 'it is under way. Wait for its answer'],
 ])('%j %j exits with 2', async (ids, options, message) => {
   const { code, messages } = await run(ids, options)
   expect(code).toBe(2)

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { command as discard } from '../../src/commands/discard.ts'
+import { command as replay } from '../../src/commands/replay.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { resolveAsNotArrived } from '../../src/ledger/operator/resolveSubmission.ts'
@@ -6,7 +8,7 @@ import { json, startServer } from '../service/support.ts'
 import type { GivenChange } from '../support/change.ts'
 import { claim, countFree, setSettings, spendLimit } from '../support/ledger.ts'
 import { until } from '../support/until.ts'
-import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
+import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
 
 let fixture: Fixture
 beforeAll(async () => {
@@ -305,6 +307,38 @@ describe('--not-arrived', () => {
     expect(code).toBe(1)
     expect(messages).toContain('outbox:1 is older than outbox:2, the newest version of its document')
     expect((await fixture.ledger.row(id)).state).toBe('failed')
+  })
+
+  test.each([
+    ['is listed', null, (id: string) => `outboxd replay outbox:${id}`],
+    ['was discarded by a person', 'discard', (id: string) => `outboxd replay outbox:${id} --discarded`],
+  ] as const)('after its document changed, and the change %s, the advice sends the change', async (_, given, advised) => {
+    const ofDocument = { document: '5', key: '5' }
+    const id = await fixture.end(uncertain, { ...ofDocument, outboxId: '1' })
+    const changed = { ...ofDocument, outboxId: '2', payload: payloadOf({ field2: '"y"' }), body: '{}' }
+    const [newer = ''] = await fixture.ledger.capture([changed], 'once')
+    const giveUp = (name: string) => discard.action(fixture.context(), [name], { reason: 'did not arrive' })
+    if (given === 'discard') await giveUp(newer)
+    const message = `Discard it instead, then \`${advised('2')}\` sends the newest version`
+    expect((await run(id, { notArrived: true })).messages).toContain(message)
+    const context = fixture.context()
+    await resolve.action(context, undefined, { notArrived: true, state: 'uncertain', yes: true })
+    expect(context.messages()).toContain(message)
+    expect(await giveUp(id)).toBe(0)
+    expect(await replay.action(fixture.context(), ['outbox:2'], { discarded: given === 'discard' })).toBe(0)
+    expect(await fixture.ledger.row(newer)).toMatchObject({ state: 'queued', held: false })
+  })
+
+  test('after its document was deleted, it is not sent', async () => {
+    const ofDocument = { document: '5', key: '5' }
+    const id = await fixture.end(uncertain, { ...ofDocument, outboxId: '1' })
+    await fixture.ledger.capture(
+      [{ ...ofDocument, outboxId: '2', resource: null, payload: null, body: null, discarded: '5 was deleted' }],
+      'once',
+    )
+    const { code, messages } = await run(id, { notArrived: true })
+    expect(code).toBe(1)
+    expect(messages).toMatch(/only that is sent\. Discard it instead$/m)
   })
 
   test('after E002 the message advises --new-key', async () => {

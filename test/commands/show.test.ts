@@ -8,9 +8,11 @@ import { command as resolve } from '../../src/commands/resolve.ts'
 import { command as show } from '../../src/commands/show.ts'
 import { type CommandModule, configureCommand } from '../../src/commands/terminal/command.ts'
 import { readSubmissionDetail } from '../../src/ledger/operator/readSubmissionDetail.ts'
+import type { CapturedRecord } from '../../src/model/outbox.ts'
 import type { State } from '../../src/model/submission.ts'
 import { explainSubmission } from '../../src/operations/explainSubmission.ts'
 import { openBreaker } from '../support/breaker.ts'
+import type { GivenChange } from '../support/change.ts'
 import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
 
 let fixture: Fixture
@@ -197,7 +199,6 @@ describe('each command that show advises does what it says:', () => {
     'if you know the right id': 'accepted',
     'if you do not': 'uncertain',
     'if it did not arrive: send it again': 'queued',
-    'it is not there: it is sent again': 'queued',
     'map it and send it again; --refresh reads the row again': 'queued',
     'send it again': 'queued',
     'if it no longer matters': 'discarded',
@@ -264,6 +265,46 @@ describe('each command that show advises does what it says:', () => {
       const { command = '', means = '' } = (await adviceOf(id))[nth] ?? {}
       await follow(command)
       expect((await fixture.ledger.row(id)).state, `${command} ${means}`).toBe(promised[means])
+    }
+  })
+
+  const version = { document: '5', key: '5' }
+  const older: Readonly<Record<string, GivenChange>> = {
+    uncertain,
+    'failed, and may have arrived': { state: 'failed', error: '500', mayHaveArrived: true },
+    'asked for, for long': { state: 'sending', ...rarely },
+    'accepted, and without a usable answer for long': { state: 'accepted', ...rarely },
+  }
+  const change = { ...version, outboxId: '2', payload: payloadOf({ field2: '"y"' }), body: '{}' }
+  const capture = async (record: Partial<CapturedRecord>) => (await fixture.ledger.capture([record], 'once'))[0] ?? ''
+  const newer: Readonly<Record<string, () => Promise<string>>> = {
+    'is listed': () => capture(change),
+    'is listed as deleted': () =>
+      capture({ ...change, resource: null, payload: null, body: null, discarded: '5 was deleted' }),
+    'was given up': async () => {
+      const id = await capture(change)
+      await follow(`outboxd discard ${id} --reason TEXT`)
+      return id
+    },
+  }
+  const pairs = Object.entries(older).flatMap(([is, first]) =>
+    Object.entries(newer).map(([how, second]) => [is, how, first, second] as const),
+  )
+  test.each(pairs)('a version that is %s, and its document’s next one, which %s', async (_, how, first, second) => {
+    const make = async () => {
+      await fixture.reset()
+      return [await fixture.end(first, { ...version, outboxId: '1' }), await second()] as const
+    }
+    const ids = await make()
+    for (const nth of [0, 1] as const) {
+      const ways = await adviceOf(ids[nth])
+      for (const [at, { means }] of ways.entries()) {
+        const made = await make()
+        await follow((await adviceOf(made[nth]))[at]?.command ?? '')
+        if (means.includes('send the newest version')) expect((await fixture.ledger.row(made[1])).state).toBe('queued')
+      }
+      const sends = ways.some(({ means }) => means.includes('send the newest version'))
+      expect(sends).toBe(nth === 0 && how !== 'is listed as deleted')
     }
   })
 })

@@ -107,6 +107,33 @@ test('by default, drafts and changes that affect nothing sent make no request, a
   expect((await rowsOf(2)).at(-1)).toMatchObject({ status: 'rejected', error: expect.stringContaining('was deleted') })
 })
 
+test('a document that waits after E003 is not sent if it is cancelled meanwhile', async () => {
+  const { pool } = harness
+  await harness.control('PATCH', 'settings', { down: true, e003RetryAfterSeconds: 1 })
+  await pool.query(
+    `begin; insert into sale values (4, 1, 'confirmed'); insert into sale_line values (40, 4, 'D-1', 9); commit`,
+  )
+  await until(
+    () => postsWith('D-1'),
+    (posts) => posts.length > 0,
+  )
+  await until(
+    () => pool.query(`select from outboxd.submission where key = '4' and state = 'queued' and answered_unavailable`),
+    ({ rowCount }) => rowCount === 1,
+  )
+  await pool.query(`update sale set state = 'cancelled' where id = 4`)
+  const [first, second] = await rowsOf(4)
+  expect([first, second]).toMatchObject([
+    { status: 'discarded', error: `superseded by outbox:${second?.id}` },
+    { status: 'discarded', error: expect.stringContaining('does not meet the condition') },
+  ])
+  const refused = await postsWith('D-1')
+  await harness.control('PATCH', 'settings', { down: false })
+  await pool.query(`update sale set state = 'confirmed' where id = 4`)
+  expect((await rowsOf(4)).at(-1)).toMatchObject({ status: 'completed' })
+  expect((await postsWith('D-1')).length).toBe(refused.length + 1)
+})
+
 test('with `changes: each`, each version is sent, and takes the place of those that waited', async () => {
   const { pool } = harness
   await daemon.stop()

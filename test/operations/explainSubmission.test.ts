@@ -31,6 +31,7 @@ const detail: SubmissionDetail = {
   mayHaveArrived: false,
   changedAfterSent: false,
   idByPerson: false,
+  newer: null,
   answered: false,
   polledRarely: false,
   held: false,
@@ -158,7 +159,7 @@ test('of several pauses, the explanation names the one that ends last', () => {
 test('a change after sending: correct it by hand and discard it, or send it, too, unless nothing can be sent', () => {
   const of = (body: string | null) =>
     explainSubmission({ ...detail, state: 'rejected', changedAfterSent: true, mayHaveArrived: true, body }).adviceText
-  expect(of('{}')).toContain('the service has the document as it was sent before')
+  expect(of('{}')).toContain('the service has, or may have, the document as it was sent before')
   expect(of('{}')).toMatch(/outboxd discard .*\n.*outboxd replay /)
   expect(of(null)).not.toContain('replay')
 })

@@ -95,12 +95,12 @@ export function withSubmissionsLocked<T>(
 }
 
 const discardSql = decisionSql({
-  allowed: `s.state in ('failed', 'rejected', 'uncertain', 'accepted')`,
+  allowed: `s.state in ('queued', 'failed', 'rejected', 'uncertain', 'accepted')`,
   // A change that was not sent counts as sent from then on: the operator has told the service's owner. It does not if no version
   // of its document can have arrived.
-  set: `state = 'discarded', ended_at = clock_timestamp(), changed_after_sent = false, foreign_status = null,
-    may_have_arrived = f.state in ('uncertain', 'accepted') or (f.may_have_arrived and (not f.changed_after_sent
-      or exists (select from outboxd.submission e where e.document = f.document and e.seq < f.seq and e.was_sent)
+  set: `state = 'discarded', held = false, due_at = null, ended_at = clock_timestamp(), changed_after_sent = false, foreign_status = null,
+    may_have_arrived = f.was_sent or (f.changed_after_sent and (
+      exists (select from outboxd.submission e where e.document = f.document and e.seq < f.seq and e.was_sent)
       or exists (select from outboxd.document d where d.id = f.document and d.sent_seq is not null)))`,
   cause: 'discarded',
   message: `'discarded: ' || $3::text`,

@@ -3,6 +3,7 @@ import type { PauseReason } from '../../model/service.ts'
 import type { State } from '../../model/submission.ts'
 import { type Database, epochMsSql } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
+import { type NewerVersion, newerVersionSql } from '../documents.ts'
 import { isInstanceAliveSql } from '../instances.ts'
 import { blocksKeySql } from '../keyOrder.ts'
 import { type ListedSubmission, listedColumnsSql, stateSinceSql } from './selectSubmissions.ts'
@@ -49,6 +50,8 @@ export interface SubmissionDetail extends Omit<ListedSubmission, 'attempts' | 'r
   /** True if it is a change of a document that was sent before, and waits for a person. */
   changedAfterSent: boolean
   idByPerson: boolean
+  /** The newest later version of its document. */
+  newer: NewerVersion | null
   /** True if the service has said that it works on the transaction. */
   answered: boolean
   polledRarely: boolean
@@ -83,7 +86,7 @@ export interface SubmissionDetail extends Omit<ListedSubmission, 'attempts' | 'r
 export async function readSubmissionDetail(db: Database, id: string): Promise<SubmissionDetail | null> {
   const { rows } = await db.query<SubmissionDetail>(
     `select ${listedColumnsSql}, s.error, s.resource, s.payload, s.body, s.result, s.attempt, s.tracked, s.probing,
-       s.in_doubt as "inDoubt", s.changed_after_sent as "changedAfterSent", s.id_by_person as "idByPerson",
+       s.in_doubt as "inDoubt", s.changed_after_sent as "changedAfterSent", s.id_by_person as "idByPerson", ${newerVersionSql} as newer,
        s.not_done_ms is not null as answered, coalesce(poll.is_rare, false) as "polledRarely", s.held,
        s.key is not null and ${blocksKeySql('s')} as blocks, s.polls, s.fruitless, s.opened_times as "openedTimes", s.report_due as "reportDue",
        (select p.detail from outboxd.problem p where s.report_due and p.subject = s.outbox_id

@@ -4,7 +4,7 @@ import type { State } from '../../model/submission.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { readCurrency } from '../audit/currency.ts'
-import { computeRequestDigest } from '../documents.ts'
+import { computeRequestDigest, type NewerVersion, newerVersionSql } from '../documents.ts'
 import { resetColumnsByLifetimeSql } from '../submissions.ts'
 import { decisionSql, withSubmissionsLocked, writeDecisions } from './decisions.ts'
 import type { Operator } from './operator.ts'
@@ -24,8 +24,8 @@ export interface ReplayableSubmission {
   /** True if the record is a version of a document. */
   isVersion: boolean
   mayHaveArrived: boolean
-  /** The row of a newer version of its document. */
-  newer: string | null
+  /** The newest later version of its document. */
+  newer: NewerVersion | null
 }
 
 export interface Replay {
@@ -50,7 +50,7 @@ export async function readReplayableSubmissions(
   const { rows } = await db.query<ReplayableSubmission>(
     `select s.id, s.outbox_id as "outboxId", s.type, s.key, s.payload, s.state, s.revision,
        s.row_created as created, s.erased_at is not null as "isErased",
-       s.document is not null as "isVersion", s.may_have_arrived as "mayHaveArrived", outboxd.newer_version(s.document, s.seq, true) as newer
+       s.document is not null as "isVersion", s.may_have_arrived as "mayHaveArrived", ${newerVersionSql} as newer
      from outboxd.submission s join unnest($1::uuid[], $2::int[]) r(id, revision) using (id)
      where s.state in ('failed', 'rejected', 'discarded') and s.revision = r.revision order by s.seq`,
     [seen.map((each) => each.id), seen.map((each) => each.revision)],

@@ -142,7 +142,7 @@ export async function settleArrivedRecords(
 const notArrivedSql = decisionSql({
   fields: '"newKey" boolean, "idempotencyKey" uuid, "overAfterMs" float8',
   allowed: `${settleableSql} and coalesce(${overAtSql('r."overAfterMs"')} <= clock_timestamp(), true)
-    and outboxd.newer_version(s.document, s.seq, false) is null`,
+    and outboxd.newer_version(s.document, s.seq, true) is null`,
   set: `state = 'queued', probing = false, held = s.key is not null, due_at = clock_timestamp(),
     idempotency_key = case when ${keepsIdempotencyKeySql('f')} and not r."newKey" then s.idempotency_key else r."idempotencyKey" end,
     in_doubt = true, transaction_id = null, id_by_person = false, ${resetColumnsByLifetimeSql('start')},
