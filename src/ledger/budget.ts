@@ -1,5 +1,5 @@
 import type { RequestPurpose, WantedRequests } from '../model/dispatch.ts'
-import type { Database } from '../postgres/database.ts'
+import { type Database, queryOne } from '../postgres/database.ts'
 
 /*
  * The budget is a log of requests (docs/why/budget.md):
@@ -18,8 +18,11 @@ export interface Limit {
 
 /** True if a daemon has set a limit (settings.ts). */
 export async function hasLimit(db: Database): Promise<boolean> {
-  const { rows } = await db.query<{ exists: boolean }>(`select to_regclass('outboxd.budget') is not null as exists`)
-  if (!rows[0]?.exists) return false
+  const { exists } = await queryOne<{ exists: boolean }>(
+    db,
+    `select to_regclass('outboxd.budget') is not null as exists`,
+  )
+  if (!exists) return false
   const { rowCount } = await db.query('select from outboxd.ledger where rate_limit is not null')
   return rowCount === 1
 }
@@ -38,8 +41,8 @@ export const beginClaimSql = `set local idle_in_transaction_session_timeout = '2
  */
 export async function lockBudget(db: Database): Promise<number> {
   await db.query('select from outboxd.ledger for no key update')
-  const { rows } = await db.query<{ free: number | null }>('select free from outboxd.budget')
-  return rows[0]?.free ?? 0
+  const { free } = await queryOne<{ free: number | null }>(db, 'select free from outboxd.budget')
+  return free ?? 0
 }
 
 export interface NewRequest {

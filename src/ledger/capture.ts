@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { boundText, escapeNonAsciiFields, textCharsMax } from '../boundText.ts'
 import type { CapturedRecord, Changes, FailedRow, InsertResult, SkippedRow, WaitingKey } from '../model/outbox.ts'
-import { beginTransaction, type Database, type DatabasePool, inTransaction } from '../postgres/database.ts'
+import { beginTransaction, type Database, type DatabasePool, inTransaction, queryOne } from '../postgres/database.ts'
 import { committedToDiskSql } from '../postgres/sessionPool.ts'
 import { readCurrency } from './audit/currency.ts'
 import { readServedOutbox, type ServedOutbox } from './binding.ts'
@@ -57,10 +57,11 @@ export interface CaptureSession {
 
 /** @returns false if another instance captures, or something keeps all from it */
 export async function tryLockCapture(db: Database): Promise<boolean> {
-  const { rows } = await db.query<{ locked: boolean }>(
+  const { locked } = await queryOne<{ locked: boolean }>(
+    db,
     "select pg_try_advisory_xact_lock(7161, 'outboxd.submission'::regclass::oid::int) as locked",
   )
-  return rows[0]?.locked ?? false
+  return locked
 }
 
 /** Keeps all instances from capturing until the end of the transaction. */
@@ -178,7 +179,8 @@ interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skip
 }
 
 async function readStanding(client: Database, ownSettings: Settings | null): Promise<Standing> {
-  const { rows } = await client.query<Standing>(
+  return queryOne<Standing>(
+    client,
     `with line as (
        select held.key, held.length, held."isOfDocuments", (
          select s.state not in ('queued', 'sending') from outboxd.submission s
@@ -202,7 +204,6 @@ async function readStanding(client: Database, ownSettings: Settings | null): Pro
        (select settings is not distinct from $1::jsonb from outboxd.ledger) as "hasOwnSettings"`,
     [ownSettings === null ? null : JSON.stringify(ownSettings)],
   )
-  return rows[0] as Standing
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { PollLoad, RequestDemand } from '../model/dispatch.ts'
-import type { Database } from '../postgres/database.ts'
+import { type Database, queryOne } from '../postgres/database.ts'
 
 /** Reading the load costs as much as a claim. */
 const loadEveryWindows = 1 / 12
@@ -41,7 +41,8 @@ export class Demand {
  * ledger. Polls that are due in one second are in no order, so the next one is the first of several.
  */
 export async function readRequestDemand(db: Database, countMax: number): Promise<RequestDemand> {
-  const { rows } = await db.query<RequestDemand>(
+  return queryOne<RequestDemand>(
+    db,
     `select
        (select count(*)::int from (select from outboxd.submission
           where state = 'queued' and not held and due_at <= now() order by due_at limit $1) ready) as "submissionsReady",
@@ -70,11 +71,11 @@ export async function readRequestDemand(db: Database, countMax: number): Promise
      from outboxd.budget`,
     [countMax],
   )
-  return rows[0] as RequestDemand
 }
 
 export async function readPollLoad(db: Database): Promise<PollLoad> {
-  const { rows } = await db.query<PollLoad>(
+  return queryOne<PollLoad>(
+    db,
     `select
        (select count(*)::int from (select from outboxd.poll where not is_under_way and not is_rare
           order by priority desc limit 10000) t) as tracked,
@@ -83,5 +84,4 @@ export async function readPollLoad(db: Database): Promise<PollLoad> {
           order by over_at desc limit least(l.rate_limit, 10000)) newest) as "submissionsSent"
      from outboxd.ledger l`,
   )
-  return rows[0] as PollLoad
 }

@@ -1,7 +1,7 @@
 import { boundText, textCharsMax } from '../boundText.ts'
 import type { ProblemKind } from '../model/problem.ts'
 import type { PollClaim, Submission } from '../model/submission.ts'
-import { type Database, epochMsSql, inTransaction, type Pool } from '../postgres/database.ts'
+import { type Database, epochMsSql, inTransaction, type Pool, queryOne } from '../postgres/database.ts'
 import { assertBindingMatchesService, type LedgerBinding, ledgerBindingSql, type ServiceIdentity } from './binding.ts'
 import { historyColumnsSql, type LookedFor, nothingLookedFor } from './history/history.ts'
 import type { HistoryReading } from './history/judgeHistory.ts'
@@ -71,9 +71,10 @@ export async function writeHeartbeat(
   instance: Instance,
   { lookedFor: { beats, request } = nothingLookedFor, service = null, problems = [] }: HeartbeatOptions = {},
 ): Promise<HeartbeatAnswer> {
-  const { rows } = await db.query<
+  const { ledger, hasLedger, ...row } = await queryOne<
     Omit<HeartbeatAnswer, 'history'> & HistoryReading & { hasLedger: boolean; ledger: LedgerBinding | null }
   >(
+    db,
     `with beat as (
        insert into outboxd.instance as i (id, version, host, settings, problems) values ($1, $2, $3, $8, $9)
        on conflict (id) do update set beat_at = clock_timestamp(), beats = i.beats + 1, problems = excluded.problems,
@@ -110,7 +111,6 @@ export async function writeHeartbeat(
       JSON.stringify(problems.map((each) => ({ ...each, detail: boundText(each.detail, textCharsMax.excerpt) }))),
     ],
   )
-  const { ledger, hasLedger, ...row } = rows[0] as (typeof rows)[0]
   if (service !== null && ledger !== null) assertBindingMatchesService(ledger, service)
   const { isLost, recoveredAtMs, isNew, difference, missing, ...answer } = row
   return { ...answer, history: hasLedger ? { isLost, recoveredAtMs, isNew, difference, missing } : null }
@@ -198,10 +198,11 @@ export async function takeOverPolls(
 }
 
 export async function countLivingInstances(db: Database): Promise<number> {
-  const { rows } = await db.query<{ daemons: number }>(
+  const { daemons } = await queryOne<{ daemons: number }>(
+    db,
     `select count(*)::int as daemons from outboxd.instance i where ${isInstanceAliveSql('i')}`,
   )
-  return rows[0]?.daemons ?? 0
+  return daemons
 }
 
 export async function deleteStaleInstances(db: Database): Promise<void> {

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { packageFolder } from '../packageFolder.ts'
-import { type Database, DatabaseUnusable } from '../postgres/database.ts'
+import { type Database, DatabaseUnusable, queryOne } from '../postgres/database.ts'
 import { inMigrationSession } from '../postgres/migrationSession.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { installPollQueue } from './queue.ts'
@@ -78,8 +78,11 @@ export function readMissingMigrations(databaseUrl: string): Promise<string[]> {
 async function findMissing(db: Pick<Database, 'query'>, databaseUrl: string): Promise<string[]> {
   const files = (await readdir(migrationsDir)).filter((file) => migrationFile.test(file))
   const ours = files.map((file) => file.slice(0, -4)).sort()
-  const { rows } = await db.query<{ exists: boolean }>(`select to_regclass('outboxd.migration') is not null as exists`)
-  if (!rows[0]?.exists) return ours
+  const { exists } = await queryOne<{ exists: boolean }>(
+    db,
+    `select to_regclass('outboxd.migration') is not null as exists`,
+  )
+  if (!exists) return ours
   const migrations = await db.query<{ name: string }>('select name from outboxd.migration order by name')
   const applied = migrations.rows.map(({ name }) => name)
   const unknown = applied.filter((name) => !ours.includes(name))
@@ -104,10 +107,11 @@ export async function findSequencesBehindTables(db: Database): Promise<string[]>
     `case when pg_catalog.has_sequence_privilege('outboxd.${table}_id_seq', 'select, usage')
        then coalesce((select max(id) from outboxd.${table}) > coalesce(pg_catalog.pg_sequence_last_value('outboxd.${table}_id_seq'::regclass), 0), false)
        else false end`
-  const { rows } = await db.query<{ lost: boolean }>(
+  const { lost } = await queryOne<{ lost: boolean }>(
+    db,
     `select ${isBehind('submission_event')} or ${isBehind('operator_act')} or ${isBehind('request')} as lost`,
   )
-  if (!rows[0]?.lost) return []
+  if (!lost) return []
   return sequences.map(
     ([table, column]) => `select setval('outboxd.${table}_${column}_seq', max(${column})) from outboxd.${table}`,
   )

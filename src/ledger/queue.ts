@@ -1,6 +1,6 @@
 import { type Clock, PgBoss } from 'pg-boss'
 import type { MovedPoll, PlannedPoll, PollClaim } from '../model/submission.ts'
-import { createPool, type Database, LedgerDamaged } from '../postgres/database.ts'
+import { createPool, type Database, LedgerDamaged, queryOne } from '../postgres/database.ts'
 import { catalogSearchPathSettings } from '../postgres/sessionSettings.ts'
 import { lockSubmissions } from './submissions.ts'
 
@@ -201,12 +201,13 @@ function within(db: Database) {
 
 /** @returns the database's time in this transaction, in seconds */
 async function removePolls(db: Database, submissionIds: readonly string[]): Promise<number> {
-  const { rows } = await db.query<{ now: number }>(
+  const { now } = await queryOne<{ now: number }>(
+    db,
     `with removed as (delete from outboxd.poll where submission_id = any($1::uuid[]))
      select extract(epoch from now())::float8 as now`,
     [submissionIds],
   )
-  return (rows[0] as (typeof rows)[0]).now
+  return now
 }
 
 /** Bounds the time of one statement. */

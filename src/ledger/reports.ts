@@ -1,5 +1,5 @@
 import type { DueReport, Report, ReportResult } from '../model/outbox.ts'
-import type { Database } from '../postgres/database.ts'
+import { type Database, queryOne } from '../postgres/database.ts'
 import type { LedgerHistory } from './history/history.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
 
@@ -29,10 +29,11 @@ export async function readDueReports(
  * @returns false if another instance writes back
  */
 export async function tryLockWriteBack(db: Database): Promise<boolean> {
-  const { rows } = await db.query<{ locked: boolean }>(
+  const { locked } = await queryOne<{ locked: boolean }>(
+    db,
     "select pg_try_advisory_xact_lock(7166, 'outboxd.submission'::regclass::oid::int) as locked",
   )
-  return rows[0]?.locked ?? false
+  return locked
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { State } from '../model/submission.ts'
-import type { Database } from '../postgres/database.ts'
+import { type Database, queryOne } from '../postgres/database.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
 import { lockCapture } from './capture.ts'
 import type { Settings } from './settings.ts'
@@ -27,10 +27,11 @@ const turnMaxMs = 1_000
 /** Locks 7165, because only one instance prunes, and 7161, because capture must not run at the same time. */
 export async function takePruneTurn(db: Database, turn: 'try' | 'wait'): Promise<boolean> {
   if (turn === 'try') {
-    const { rows } = await db.query<{ mine: boolean }>(
+    const { mine } = await queryOne<{ mine: boolean }>(
+      db,
       "select pg_try_advisory_xact_lock(7165, 'outboxd.submission'::regclass::oid::int) as mine",
     )
-    if (!rows[0]?.mine) return false
+    if (!mine) return false
   }
   await db.query(`set local lock_timeout = ${turnMaxMs}`)
   try {
@@ -58,7 +59,8 @@ export const isOldSql = `ended_at < now() - $1::float8 * interval '1 day'`
 
 /** Deletes submissions with their events. Of a document, what was sent last stays. */
 export async function deleteSubmissions(db: Database, ids: readonly string[]): Promise<number> {
-  const { rows } = await db.query<{ n: number }>(
+  const { n } = await queryOne<{ n: number }>(
+    db,
     `with gone as (
        delete from outboxd.submission s where s.id = any($1::uuid[])
        returning s.id, s.outbox_id, s.document, s.request_digest, s.was_sent, s.seq
@@ -72,7 +74,7 @@ export async function deleteSubmissions(db: Database, ids: readonly string[]): P
      select count(*)::int as n from gone`,
     [ids],
   )
-  return rows[0]?.n ?? 0
+  return n
 }
 
 /** Removes payload, body and result of the oldest ended submissions, also from their events. */
@@ -80,7 +82,8 @@ export async function removeContentsOfOldSubmissions(
   db: Database,
   { olderThanDays, limit }: PruneLimits,
 ): Promise<number> {
-  const { rows } = await db.query<{ n: number }>(
+  const { n } = await queryOne<{ n: number }>(
+    db,
     `with due as (
        select id from outboxd.submission where ${mayBeEmptiedSql} and ${isOldSql} order by ended_at limit $2 for update skip locked
      ), emptied as (
@@ -94,7 +97,7 @@ export async function removeContentsOfOldSubmissions(
      select count(*)::int as n from emptied`,
     [olderThanDays, limit],
   )
-  return rows[0]?.n ?? 0
+  return n
 }
 
 export interface PrunableCount {

@@ -1,4 +1,4 @@
-import { type Database, inTransaction, type Pool } from '../postgres/database.ts'
+import { type Database, inTransaction, type Pool, queryOne } from '../postgres/database.ts'
 import { requestOverAfterMs } from '../requestDurations.ts'
 import { beginClaimSql } from './budget.ts'
 import { tryLockCapture } from './capture.ts'
@@ -108,12 +108,13 @@ const isVariable = (name: string) => /^[A-Z_]+$/.test(name)
 
 /** How long after its claim a request may still arrive, whichever daemon made it. */
 export async function readRequestOverAfterMs(db: Database): Promise<number> {
-  const { rows } = await db.query<{ timeoutMs: number | null }>(
+  const { timeoutMs } = await queryOne<{ timeoutMs: number | null }>(
+    db,
     `select max((settings ->> 'REQUEST_TIMEOUT_SECONDS')::float8) * 1000 as "timeoutMs" from (
        select settings from outboxd.ledger union all select settings from outboxd.instance
      ) given`,
   )
-  return requestOverAfterMs(rows[0]?.timeoutMs ?? usualTimeoutMs)
+  return requestOverAfterMs(timeoutMs ?? usualTimeoutMs)
 }
 
 /** If no daemon has run with this ledger. */

@@ -1,7 +1,7 @@
 import type { ProblemKind } from '../model/problem.ts'
 import type { PauseReason } from '../model/service.ts'
 import { type State, states } from '../model/submission.ts'
-import { type Database, epochMsSql } from '../postgres/database.ts'
+import { type Database, epochMsSql, queryOne } from '../postgres/database.ts'
 import { sessionNamesOfLedgerSql } from '../postgres/ledgerSchema.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { type Resource, resourceNames } from '../resources.ts'
@@ -45,7 +45,10 @@ const reportsLookedAt = 1_000
 const workingSessionNames = [daemonSessionNames.work, daemonSessionNames.heartbeat, daemonSessionNames.listen]
 
 export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> {
-  const { rows } = await db.query<Omit<LedgerSnapshot, 'submissions'> & { counts: Partial<Record<State, number>> }>(
+  const { counts, ...rest } = await queryOne<
+    Omit<LedgerSnapshot, 'submissions'> & { counts: Partial<Record<State, number>> }
+  >(
+    db,
     `with due as materialized (
        (select id, seq from outboxd.submission
         where report_due and report_put_off is distinct from revision)
@@ -90,7 +93,6 @@ export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> 
      from outboxd.budget`,
     [reportsLookedAt, workingSessionNames],
   )
-  const { counts, ...rest } = rows[0] as (typeof rows)[0]
   const submissions = Object.fromEntries(states.map((state) => [state, Number(counts[state] ?? 0)])) as Record<
     State,
     number
@@ -127,7 +129,8 @@ export async function countReplaysAndDiscardsOnce(
   afterEventId: string,
   instanceId: string,
 ): Promise<ReplaysAndDiscards & { lastId: string }> {
-  const { rows } = await db.query<ReplaysAndDiscards & { lastId: string }>(
+  return queryOne<ReplaysAndDiscards & { lastId: string }>(
+    db,
     `with me as (
        select coalesce($2 = (select i.id from outboxd.instance i where ${isInstanceAliveSql('i')}
          order by i.started_at, i.id limit 1), false) as first
@@ -138,12 +141,11 @@ export async function countReplaysAndDiscardsOnce(
      from me, outboxd.submission_event e join outboxd.submission s on s.id = e.submission_id where e.id > $1`,
     [afterEventId, instanceId, uncountedMs],
   )
-  return rows[0] as ReplaysAndDiscards & { lastId: string }
 }
 
 export async function readLastEventId(db: Database): Promise<string> {
-  const { rows } = await db.query<{ id: string }>('select coalesce(max(id), 0) as id from outboxd.submission_event')
-  return rows[0]?.id ?? '0'
+  const { id } = await queryOne<{ id: string }>(db, 'select coalesce(max(id), 0) as id from outboxd.submission_event')
+  return id
 }
 
 /**
@@ -210,7 +212,8 @@ const calmSql = `select
       ) from outboxd.ledger l) as had_free_request`
 
 export async function readDaemonActivity(db: Database): Promise<DaemonActivity> {
-  const { rows } = await db.query<DaemonActivity>(
+  return queryOne<DaemonActivity>(
+    db,
     `with calm as materialized (${calmSql})
      select
        (select extract(epoch from next_free_at)::float8 * 1000 from outboxd.budget) as "nextFreeMs",
@@ -239,7 +242,6 @@ export async function readDaemonActivity(db: Database): Promise<DaemonActivity> 
      from calm`,
     [lastCompleted, resourceNames],
   )
-  return rows[0] as DaemonActivity
 }
 
 /** The requests that count now. */
@@ -261,7 +263,8 @@ export interface BudgetUse {
 }
 
 export async function readBudgetUse(db: Database): Promise<BudgetUse> {
-  const { rows } = await db.query<BudgetUse>(
+  return queryOne<BudgetUse>(
+    db,
     `select coalesce(b.rate_limit, 0) as limit, coalesce(b.window_ms, 0)::float8 as "windowMs", coalesce(b.free, 0) as free,
        ${epochMsSql('b.next_free_at - statement_timestamp()')} as "nextFreeMs", counted.*
      from outboxd.budget b, lateral (
@@ -277,5 +280,4 @@ export async function readBudgetUse(db: Database): Promise<BudgetUse> {
        ) newest
      ) counted`,
   )
-  return rows[0] as BudgetUse
 }

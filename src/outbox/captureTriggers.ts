@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Mappings } from '../mapping/loadMappings.ts'
-import { type Database, withSearchPathOfRole } from '../postgres/database.ts'
+import { type Database, queryOne, withSearchPathOfRole } from '../postgres/database.ts'
 import type { Outbox } from './outbox.ts'
 
 /** The name of the function, and of its triggers, that `outboxd describe --capture` writes for a type: one for each type. */
@@ -16,12 +16,13 @@ export function captureFunctionName(type: string): string {
 
 /** True if the outbox has the unique index that keeps a transaction from writing a document's key twice. */
 export async function hasIndexOfCapture(db: Database, outboxSql: string): Promise<boolean> {
-  const { rows } = await db.query<{ found: boolean }>(
+  const { found } = await queryOne<{ found: boolean }>(
+    db,
     `select exists (select from pg_index where indrelid = $1::regclass and indisunique and indisvalid
        and pg_get_expr(indpred, indrelid) like '%captured_in%') as found`,
     [outboxSql],
   )
-  return rows[0]?.found ?? false
+  return found
 }
 
 /**

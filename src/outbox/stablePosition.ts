@@ -1,4 +1,4 @@
-import type { Database } from '../postgres/database.ts'
+import { type Database, queryOne } from '../postgres/database.ts'
 import { tableWriterTransactionsSql } from '../postgres/locks.ts'
 import { literalSql, prefixedColumnSql, type TableShape, tableAndPartitionOidsSql } from './columns.ts'
 
@@ -36,14 +36,13 @@ export class StablePositionReader {
 
   async read(): Promise<StablePosition> {
     const answersBefore = this.#answers
-    const { rows } = await this.#db.query<{
+    const { standby, drawn, sequenceFile, highest, writers } = await queryOne<{
       standby: boolean
       drawn: string | null
       sequenceFile: string | null
       highest: string | null
       writers: string[]
-    }>(this.#sql)
-    const { standby, drawn, sequenceFile, highest, writers } = rows[0] as (typeof rows)[0]
+    }>(this.#db, this.#sql)
     if (standby) return { upTo: null, drawn, sequenceFile }
     // A read that began before the last answer may have seen older writers, so it settles nothing.
     if (this.#answers === answersBefore) {

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { readServedOutbox, type ServedOutbox, type StartPosition } from '../ledger/binding.ts'
 import { pluralize } from '../plainText.ts'
+import { queryOne } from '../postgres/database.ts'
 import { tableWriterTransactionsSql } from '../postgres/locks.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import { columnOf, prefixedColumnSql, type TableShape, tableAndPartitionOidsSql } from './columns.ts'
@@ -84,10 +85,11 @@ function isOwnTable({ described }: Outbox, { columns }: TableShape): boolean {
 
 async function hasMarkedRow({ described, pool }: Outbox, shape: TableShape): Promise<boolean> {
   const waits = stateExpressions(described.state)?.waitsSql
-  const { rows } = await withSearchPathIfNeeded(pool, shape).query<{ any: boolean }>(
+  const { any } = await queryOne<{ any: boolean }>(
+    withSearchPathIfNeeded(pool, shape),
     `select exists (select from ${shape.qualified} o where (${waits}) is not true or o.transaction_id is not null) as any`,
   )
-  return rows[0]?.any ?? false
+  return any
 }
 
 /**
@@ -127,13 +129,13 @@ async function findStartIdProblem(outbox: Outbox, start: { id: string; at: null 
     throw error
   }
   if (!/^(bigint|integer|smallint|numeric)$/.test(columnOf(shape, outbox.described.id).baseType)) return null
-  const { rows } = await db.query<{ highest: string }>(
+  const { highest } = await queryOne<{ highest: string }>(
+    db,
     `select greatest((select max(${prefixedColumnSql(outbox.described.id)}) from ${shape.qualified} o)::numeric,
        case when has_sequence_privilege(own, 'select, usage') then pg_sequence_last_value(own)::numeric end, 0)::text as highest
      from (select pg_get_serial_sequence($1, $2)::regclass as own) sequence`,
     [shape.qualified, outbox.described.id],
   )
-  const highest = rows[0]?.highest ?? '0'
   return Number(start.id) > Number(highest) + aheadMax ? `is in the future, because the highest id is ${highest}` : null
 }
 
@@ -152,13 +154,14 @@ async function readPresentPosition(outbox: Outbox): Promise<StartPosition> {
   const { shape } = await outbox.inspect()
   const { qualified } = shape
   const isNumber = /^(bigint|integer|smallint)$/.test(columnOf(shape, described.id).baseType)
-  const { rows } = await pool.query<{ sequence: string | null; now: string }>(
+  const { sequence, now } = await queryOne<{ sequence: string | null; now: string }>(
+    pool,
     `select pg_get_serial_sequence($1, $2) as sequence,
        to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as now`,
     [qualified, described.id],
   )
-  if (isNumber && rows[0]?.sequence != null) return { id: await nextId(outbox, shape), at: null }
-  if (described.createdAt !== null) return { id: null, at: rows[0]?.now ?? null }
+  if (isNumber && sequence !== null) return { id: await nextId(outbox, shape), at: null }
+  if (described.createdAt !== null) return { id: null, at: now }
   throw new OutboxTableUnusable(
     `the table ${qualified} has no id from its own sequence, and its description names no created_at. Name a created_at in outbox.yaml, or the first row to send: start: id:N`,
   )

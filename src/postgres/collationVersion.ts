@@ -1,14 +1,14 @@
-import type { Database } from './database.ts'
+import { type Database, queryOne } from './database.ts'
 
 /**
  * Says if the system's collations have changed since the database was created, as after a new image or an upgrade of
  * glibc. Indexes over text then miss rows. Postgres knows versions from 15 on. The ledger's ids are collated by bytes.
  */
 export async function findCollationChange(db: Database): Promise<string | null> {
-  const { rows } = await db.query<{ version: number; name: string }>(
+  const { version, name } = await queryOne<{ version: number; name: string }>(
+    db,
     `select current_setting('server_version_num')::int as version, quote_ident(current_database()) as name`,
   )
-  const { version, name } = rows[0] ?? { version: 0, name: '' }
   if (version < 150_000) return null
   const { rows: changed } = await db.query<{ before: string; now: string }>(
     `select datcollversion as before, pg_database_collation_actual_version(oid) as now from pg_database

@@ -16,6 +16,19 @@ export interface Database {
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>>
 }
 
+/** For a statement that always returns one row, such as a count. @throws Error if it returned none or several */
+export async function queryOne<Row extends pg.QueryResultRow>(
+  db: Database,
+  text: string,
+  values?: unknown[],
+): Promise<Row> {
+  const { rows } = await db.query<Row>(text, values)
+  const [row] = rows
+  if (row === undefined || rows.length > 1)
+    throw new Error(`a statement that returns one row has returned ${rows.length}: ${text.slice(0, 200)}`)
+  return row
+}
+
 /** Opens a pool whose statements have time limits, on the server's side, too. */
 export const createPool = (options: PoolOptions): pg.Pool => new SessionPool(options)
 
@@ -40,10 +53,10 @@ export function withSearchPathOfRole(pool: Database): Database {
 
 /** Returns also schemas that the role may not use. */
 export async function readSchemasInSearchPath(db: Database): Promise<string[]> {
-  const { rows } = await db.query<{ path: string; user: string }>(
+  const { path, user } = await queryOne<{ path: string; user: string }>(
+    db,
     `select pg_catalog.current_setting('search_path') as path, current_user::text as user`,
   )
-  const { path = '', user = '' } = rows[0] ?? {}
   const rolePath = db instanceof SessionPool ? await db.readRoleSearchPath() : null
   const schemas = (rolePath ?? path).split(/, */)
   return schemas.map((name) => name.replaceAll('"', '').replace(/^\$user$/, user)).filter((name) => name !== '')

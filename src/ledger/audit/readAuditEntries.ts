@@ -1,6 +1,6 @@
 import type { Amounts } from '../../model/outbox.ts'
 import { endStates, type State } from '../../model/submission.ts'
-import { type Database, epochMsSql } from '../../postgres/database.ts'
+import { type Database, epochMsSql, queryOne } from '../../postgres/database.ts'
 import type { LoggedEvent } from '../operator/readSubmissionDetail.ts'
 import { submissionContainsSql, toLikePatterns } from '../operator/search.ts'
 import {
@@ -140,6 +140,6 @@ async function* inOrder(records: AsyncGenerator<AuditedRecord>, acts: AsyncGener
 }
 
 async function readNowMs(db: Database): Promise<number> {
-  const { rows } = await db.query<{ ms: number }>(`select ${epochMsSql('clock_timestamp()')} as ms`)
-  return rows[0]?.ms ?? 0
+  const { ms } = await queryOne<{ ms: number }>(db, `select ${epochMsSql('clock_timestamp()')} as ms`)
+  return ms
 }

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { boundText } from '../../boundText.ts'
 import type { Clock } from '../../clock.ts'
-import { CommitUncertain, type Database, epochMsSql, inTransaction } from '../../postgres/database.ts'
+import { CommitUncertain, type Database, epochMsSql, inTransaction, queryOne } from '../../postgres/database.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
 import {
   differences,
@@ -209,11 +209,12 @@ export async function assertNoDataLost(db: Database): Promise<void> {
 
 /** True if COMMITs of this session wait until a standby has them on disk. */
 export async function hasSynchronousCommits(db: Database): Promise<boolean> {
-  const { rows } = await db.query<{ wait: boolean }>(
+  const { wait } = await queryOne<{ wait: boolean }>(
+    db,
     `select current_setting('synchronous_standby_names') <> ''
        and current_setting('synchronous_commit') in ('on', 'remote_apply') as wait`,
   )
-  return rows[0]?.wait ?? false
+  return wait
 }
 
 /** True if a COMMIT of our role has waited for 5 s. */

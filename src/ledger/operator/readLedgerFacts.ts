@@ -1,4 +1,4 @@
-import { type Database, epochMsSql } from '../../postgres/database.ts'
+import { type Database, epochMsSql, queryOne } from '../../postgres/database.ts'
 import type { Settings } from '../settings.ts'
 
 /** Which ledger this is, and whose settings it keeps. */
@@ -18,11 +18,11 @@ export interface LedgerFacts {
 }
 
 export async function readLedgerFacts(db: Database): Promise<LedgerFacts> {
-  const { rows } = await db.query<LedgerFacts>(
+  return queryOne<LedgerFacts>(
+    db,
     `select current_database() as database, current_setting('server_version') as "postgresVersion",
        'outboxd.ledger'::regclass::text as name, ${epochMsSql('l.since')} as "sinceMs", l.base_url as service,
        l.table_name as "table", l.settings, ${epochMsSql('l.settings_since')} as "settingsSinceMs", l.settings_by as "settingsBy"
      from outboxd.ledger l`,
   )
-  return rows[0] as LedgerFacts
 }

@@ -1,21 +1,22 @@
-import type { Database } from '../../postgres/database.ts'
+import { type Database, queryOne } from '../../postgres/database.ts'
 import { daemonSessionNames } from '../../postgres/sessionSettings.ts'
 import { hasSynchronousCommits } from '../history/history.ts'
 
 export async function readServerVersion(db: Database): Promise<string> {
-  const { rows } = await db.query<{ version: string }>(`select current_setting('server_version') as version`)
-  return rows[0]?.version ?? 'unknown'
+  const { version } = await queryOne<{ version: string }>(db, `select current_setting('server_version') as version`)
+  return version
 }
 
 export type ReadOnlyCause = 'standby' | 'setting'
 
 /** Null if the server takes writes. */
 export async function findReadOnlyCause(db: Database): Promise<ReadOnlyCause | null> {
-  const { rows } = await db.query<{ cause: ReadOnlyCause | null }>(
+  const { cause } = await queryOne<{ cause: ReadOnlyCause | null }>(
+    db,
     `select case when pg_is_in_recovery() then 'standby'
        when current_setting('transaction_read_only') = 'on' then 'setting' end as cause`,
   )
-  return rows[0]?.cause ?? null
+  return cause
 }
 
 /** Returns statements that set limits for our role which a pooler did not pass on. */
@@ -51,7 +52,8 @@ export interface FreeConnections {
 
 /** Considers max_connections and the connection limits of role and database. */
 export async function readFreeConnections(db: Database): Promise<FreeConnections> {
-  const { rows } = await db.query<FreeConnections>(
+  return queryOne<FreeConnections>(
+    db,
     `with session as (
        select usename = current_user as "isRole", datname = current_database() as "isDatabase", application_name as name
        from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()
@@ -70,18 +72,17 @@ export async function readFreeConnections(db: Database): Promise<FreeConnections
      from room order by free limit 1`,
     [Object.values(daemonSessionNames)],
   )
-  return rows[0] as FreeConnections
 }
 
 /** `hidden`: our role may not read the setting. */
 export type DataFolder = { kind: 'local'; folder: string } | { kind: 'elsewhere' } | { kind: 'hidden' }
 
 export async function readDataFolder(db: Database): Promise<DataFolder> {
-  const { rows } = await db.query<{ isLocal: boolean; folder: string | null }>(
+  const { isLocal, folder } = await queryOne<{ isLocal: boolean; folder: string | null }>(
+    db,
     `select inet_server_addr() is not distinct from inet_client_addr() as "isLocal",
        (select setting from pg_settings where name = 'data_directory') as folder`,
   )
-  const { isLocal = false, folder = null } = rows[0] ?? {}
   if (!isLocal) return { kind: 'elsewhere' }
   return folder === null ? { kind: 'hidden' } : { kind: 'local', folder }
 }
@@ -93,7 +94,6 @@ export async function readServerClockLead(
 ): Promise<{ leastMs: number; mostMs: number }> {
   await db.query('select') // opens the connection before the time is taken
   const beforeMs = nowMs()
-  const { rows } = await db.query<{ ms: number }>('select extract(epoch from clock_timestamp())::float8 * 1000 as ms')
-  const ms = rows[0]?.ms ?? Number.NaN
+  const { ms } = await queryOne<{ ms: number }>(db, 'select extract(epoch from clock_timestamp())::float8 * 1000 as ms')
   return { leastMs: ms - nowMs(), mostMs: ms - beforeMs }
 }

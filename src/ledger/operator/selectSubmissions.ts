@@ -1,5 +1,5 @@
 import { type State, states } from '../../model/submission.ts'
-import { type Database, epochMsSql } from '../../postgres/database.ts'
+import { type Database, epochMsSql, queryOne } from '../../postgres/database.ts'
 import { formatIsoInstantOrNull } from '../../time.ts'
 import { hasTransactionIdSql } from '../transactions.ts'
 
@@ -96,8 +96,8 @@ export async function selectNewestSubmissionIds(
 }
 
 export async function countSubmissions(db: Database, filter: SubmissionFilter, countMax: number): Promise<number> {
-  const { rows } = await db.query<{ n: number }>(countSql, [...filterParameters(filter), countMax])
-  return rows[0]?.n ?? 0
+  const { n } = await queryOne<{ n: number }>(db, countSql, [...filterParameters(filter), countMax])
+  return n
 }
 
 /** Counts the records of each state, by sums that are kept. */
