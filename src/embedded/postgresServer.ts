@@ -54,20 +54,23 @@ async function findOfNpm(): Promise<Binaries | null> {
 /** Where Debian, RHEL and Homebrew keep several versions side by side. */
 const usualFolders = ['/usr/lib/postgresql/*/bin', '/usr/pgsql-*/bin', '/{opt/homebrew,usr/local}/opt/postgresql@*/bin']
 
+const oldestVersion = 15
+
 /**
- * Finds the newest PostgreSQL in the usual folders, else that on the PATH.
+ * Finds the newest PostgreSQL from `oldestVersion` in the usual folders, else that on the PATH, whatever its version.
  * @throws Error that says what to install if there is none
  */
 export async function findOfHost(patterns: readonly string[], path: string): Promise<Binaries> {
   const version = (folder: string) => Number(/(\d+)\/bin$/.exec(folder)?.[1] ?? 0)
-  const newestFirst = (await Array.fromAsync(glob(patterns))).toSorted((a, b) => version(b) - version(a))
+  const usual = (await Array.fromAsync(glob(patterns))).filter((folder) => version(folder) >= oldestVersion)
+  const newestFirst = usual.toSorted((a, b) => version(b) - version(a))
   const folder = [...newestFirst, ...path.split(delimiter).filter(isAbsolute)].find(hasBinaries)
   if (folder === undefined) throw new Error(noPostgresMessage)
   return binariesIn(folder)
 }
 
 const noPostgresMessage =
-  'this host has no programs of PostgreSQL (initdb and postgres, in /usr/lib/postgresql or on the PATH). Install them (apt-get install postgresql, dnf install postgresql-server, brew install postgresql@18), or give outboxd sandbox a database of yours: SANDBOX_DATABASE_URL instead of --embedded'
+  'this host has no programs of PostgreSQL 15 or newer (initdb and postgres, in /usr/lib/postgresql or on the PATH). Install them (apt-get install postgresql, dnf install postgresql-server, brew install postgresql@18), or give outboxd sandbox a database of yours: SANDBOX_DATABASE_URL instead of --embedded'
 
 function binariesIn(dir: string): Binaries {
   return { initdb: join(dir, 'initdb'), postgres: join(dir, 'postgres') }

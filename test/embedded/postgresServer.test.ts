@@ -33,6 +33,10 @@ test('without a version in the usual folders, that on the PATH is taken', async 
   expect(postgres).toBe(`${root}/usr/bin/postgres`)
 })
 
+test('a version that the program does not support is passed over, as Debian 11 has it', async () => {
+  await expect(findOfHost([`${host('13/bin')}/*/bin`], '/nowhere')).rejects.toThrow('PostgreSQL 15 or newer')
+})
+
 test('a host without PostgreSQL is told in one line what to install', async () => {
   const finding = findOfHost([`${host()}/*/bin`], '/nowhere')
   await expect(finding).rejects.toThrow(/^this host has no programs of PostgreSQL .*apt-get install postgresql.*$/)
