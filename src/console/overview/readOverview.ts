@@ -16,7 +16,7 @@ import {
 import { type ConsoleParts, type MappingFiles, readMappingFiles, shareRecentRead } from '../parts.ts'
 
 /** The longest age of each part, so that viewers, however many, cost under five statements a second. */
-const agesMs = { budget: 1_900, ledger: 7_900, causes: 9_900, facts: 59_900, lastHour: 14_900 }
+const agesMs = { budget: 2_900, ledger: 9_900, causes: 9_900, facts: 59_900, lastHour: 14_900 }
 
 const causesOfMax = 1_000
 

@@ -47,12 +47,19 @@ export function addRecordsRoutes(
 ): void {
   const readFiles = shareRecentRead(parts.clock, filesAgeMs, async () => readMappingFiles(parts.config))
 
+  /** What a list shows, without reading how many match: the numbers by state, which are read for all pages, tell that. */
+  const listVersion = ({ submissions }: SubmissionPage, { states: listed }: SubmissionFilter): string =>
+    versionOf([
+      listed.map((state) => app.installation.counts?.[state]),
+      submissions.map(({ id, revision }) => [id, revision]),
+    ])
+
   /** No version for a list that is not live: a search by text is logged each time, and causes are expensive. */
   addVersionRoute(app, '/records/version', parts, async ({ query: fields }) => {
     const query = readRecordsQuery(fields as FormFields)
     if (query.containing !== undefined || query['by-cause'] !== undefined) return ''
     const read = readFilters(query, changes, parts.clock.nowMs())
-    return listVersion(await readList(parts, query, read))
+    return listVersion(await readPage(parts, query, read), read.filter)
   })
 
   app.get<{ Querystring: FormFields }>('/records', async ({ query: fields, viewer }, reply) => {
@@ -79,12 +86,15 @@ export function addRecordsRoutes(
       query.changed === undefined ? '' : outcomeHtml(changes.get(query.changed)),
     ]
     if (query['by-cause'] !== undefined) return send([above, await causesHtml(parts, query, filter, nowMs)])
-    const list = await readList(parts, query, { ...read, filter })
-    const isShown = (id: string) => shown.isShown(viewer, id)
     const { ledger } = await parts.databases()
-    const values = await readListValues(ledger, await readFiles(), list.page.submissions, isShown)
-    const live = { path: recordsPath(query, '/records/version'), version: listVersion(list) }
-    const main = [above, listHtml(list, query, viewer, { values, isShown, nowMs })]
+    const [page, total] = await Promise.all([
+      readPage(parts, query, { ...read, filter }),
+      countSubmissions(ledger, filter, countedMax + 1),
+    ])
+    const isShown = (id: string) => shown.isShown(viewer, id)
+    const values = await readListValues(ledger, await readFiles(), page.submissions, isShown)
+    const live = { path: recordsPath(query, '/records/version'), version: listVersion(page, filter) }
+    const main = [above, listHtml(page, total, query, viewer, { values, isShown, nowMs })]
     return send(main, read.containing === null ? { live } : {})
   })
 
@@ -107,7 +117,7 @@ export function addRecordsRoutes(
     { config: { changesNothing: true } },
     async ({ query: fields, viewer }, reply) => {
       const { query, ...read } = await readAsked(fields, viewer)
-      const { submissions: records } = (await readList(parts, query, read)).page
+      const { submissions: records } = await readPage(parts, query, read)
       await logValuesShown(parts, viewer, { act: 'show', records, unnamed: 0 })
       for (const { id } of records) shown.show(viewer, id)
       return reply.redirect(recordsPath(query), 303)
@@ -133,9 +143,6 @@ function readFilters(query: RecordsQuery, changes: RecentChanges, nowMs: number)
   return read
 }
 
-const listVersion = ({ page, total }: List): string =>
-  versionOf([total, page.submissions.map(({ id, revision }) => [id, revision])])
-
 const noneNote = (query: RecordsQuery) =>
   queryEntries(query).length > 0
     ? nothingToShow(html`No record matches. <a href="/records">What needs attention</a>`)
@@ -148,27 +155,16 @@ const csvRowsMax = 10_000
 
 const orderOf = ({ newest }: RecordsQuery) => (newest === undefined ? 'longest' : 'newest')
 
-interface List {
-  page: SubmissionPage
-  /** At most `countedMax` and one. */
-  total: number
-}
-
-async function readList(
+async function readPage(
   { databases }: ConsoleParts,
   query: RecordsQuery,
   { filter, limit }: Pick<ReadFilters, 'filter' | 'limit'>,
-): Promise<List> {
-  const { ledger } = await databases()
-  const [page, total] = await Promise.all([
-    selectSubmissionPage(ledger, filter, {
-      order: orderOf(query),
-      from: readPosition(query),
-      limit: Math.min(limit ?? rowsDefault, pageRowsMax),
-    }),
-    countSubmissions(ledger, filter, countedMax + 1),
-  ])
-  return { page, total }
+): Promise<SubmissionPage> {
+  return selectSubmissionPage((await databases()).ledger, filter, {
+    order: orderOf(query),
+    from: readPosition(query),
+    limit: Math.min(limit ?? rowsDefault, pageRowsMax),
+  })
 }
 
 interface Shown {
@@ -177,8 +173,14 @@ interface Shown {
   nowMs: number
 }
 
-function listHtml({ page, total }: List, query: RecordsQuery, viewer: Viewer, shown: Shown): HtmlValue {
-  const { submissions, next } = page
+/** @param total how many match: at most `countedMax` and one */
+function listHtml(
+  { submissions, next }: SubmissionPage,
+  total: number,
+  query: RecordsQuery,
+  viewer: Viewer,
+  shown: Shown,
+): HtmlValue {
   const { changed, after } = query
   if (submissions.length === 0) return changed === undefined ? html`<section>${noneNote(query)}</section>` : ''
   const isChangeable = ({ state }: ListedSubmission) => discardRules.allowedStates.includes(state)
