@@ -75,7 +75,9 @@ function createOrphanRescue({ databases, telemetry, wakeups }: Context, parts: M
 
 const unknown = (detail: string): Answer => ({ kind: 'no-answer', sent: true, cause: 'network', detail, tookMs: 0 })
 
-const died = unknown('the instance that was sending the record died')
+const died = unknown(
+  'the instance that was sending the record died, or is suspended: then end its process, because it can still send',
+)
 const forgotten = unknown('the outcome of the attempt could not be written, or the ledger lost it')
 
 function takeOverPollsOfOthers(

@@ -91,9 +91,10 @@ describe('orphans', () => {
     await beAlive()
     const { orphans, interpreted, toldOf } = setup()
     expect(await orphans.runOnce()).toBe(30_000)
+    const detail = expect.stringContaining('died, or is suspended: then end its process')
     expect(interpreted).toMatchObject([
-      { kind: 'no-answer', sent: true, cause: 'network' },
-      { kind: 'no-answer', sent: true, cause: 'network' },
+      { kind: 'no-answer', sent: true, cause: 'network', detail },
+      { kind: 'no-answer', sent: true, cause: 'network', detail },
     ])
     expect(toldOf('telemetry.orphansRescued')).toEqual([['telemetry.orphansRescued', 2]])
     for (const each of [one, other]) expect((await ledger.events(each?.id ?? '')).at(-1)).toContain('in doubt')
