@@ -170,7 +170,7 @@ function createUpkeep({ config, databases, telemetry, wakeups }: Context, stoppi
 }
 
 const surveyEveryMs = 3_600_000
-const lookEveryMs = 60_000
+const lookEveryMs = 10_000
 
 function createSurvey({ clock, databases }: Context, stopping: AbortSignal): LoopPart {
   const { outbox } = databases

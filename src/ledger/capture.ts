@@ -340,10 +340,10 @@ export async function captureRowsNow(db: Database, outboxIds: readonly string[])
   )
 }
 
-export function forgetSkippedRow(ledger: pg.Pool, outboxId: string): Promise<void> {
+export function forgetSkippedRows(ledger: pg.Pool, outboxIds: readonly string[]): Promise<void> {
   return inTransaction(ledger, async (db) => {
-    await db.query(`delete from outboxd.skipped_row where ${isSkippedRowSql}`, [outboxId])
-    await clearProblems(db, 'row_skipped', [outboxId])
+    await db.query('delete from outboxd.skipped_row where outbox_id = any($1::text[])', [outboxIds])
+    await clearProblems(db, 'row_skipped', outboxIds)
   })
 }
 

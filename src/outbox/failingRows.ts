@@ -7,7 +7,7 @@ import type { OpenTable } from './openTable.ts'
 const unfilterableMax = 100
 const pageRows = 2_000
 const searchMaxMs = 5_000
-const retestMs = 60_000
+const retestMs = 5_000
 
 /** Rows whose filter raises an error. Every statement that reads such a row fails. */
 export class FailingRows {
@@ -37,19 +37,30 @@ export class FailingRows {
     return this.#known !== before
   }
 
-  /** Checks once a minute whether the failing rows still fail. */
+  /** Checks every `retestMs` whether the failing rows still fail. */
   async retest(table: OpenTable): Promise<void> {
     const known = this.#known
     if (known.length === 0 || performance.now() - this.#testedAt < retestMs) return
+    this.#testedAt = performance.now()
     const standing = await findFailing(table, known)
-    await this.#keep(standing)
-    const over = known.filter((id) => !standing.includes(id))
-    await clearProblems(this.#ledger, 'row_skipped', over)
+    if (standing.length === known.length) return
+    this.#known = standing
+    await clearProblems(
+      this.#ledger,
+      'row_skipped',
+      known.filter((id) => !standing.includes(id)),
+    )
   }
 
   async #learn(table: OpenTable): Promise<void> {
-    const all = new Set([...this.#known, ...(await this.#search(table))])
-    if (all.size > this.#known.length && all.size <= unfilterableMax) await this.#keep([...all])
+    const found = new Set(await this.#search(table))
+    const added = [...found.difference(new Set(this.#known))]
+    if (added.length === 0 || this.#known.length + added.length > unfilterableMax) return
+    this.#known = [...this.#known, ...added]
+    await raiseProblems(
+      this.#ledger,
+      added.map((subject) => ({ kind: 'row_skipped', subject, detail, retryInMs: retestMs })),
+    )
   }
 
   async #search(table: OpenTable): Promise<string[]> {
@@ -69,23 +80,18 @@ export class FailingRows {
     }
     return found
   }
-
-  async #keep(ids: readonly string[]): Promise<void> {
-    this.#known = ids
-    this.#testedAt = performance.now()
-    await raiseProblems(
-      this.#ledger,
-      ids.map((subject) => ({ kind: 'row_skipped', subject, detail, retryInMs: retestMs })),
-    )
-  }
 }
 
 const detail =
   'the filter in outbox.yaml raises an error for this row, so the daemon cannot tell whether to send it. Later rows of its key wait, too. Fix the row or the filter'
 
-/** Evaluates the filter for these ids. */
-function findFailing({ db, table, rows: { from, id, idType } }: OpenTable, ids: readonly string[]): Promise<string[]> {
-  const ask = `select count(case when (${table.filter ?? 'true'}\n) then 1 end) from ${from} where ${id} = any($1::${idType}[])`
+/** Evaluates the filter for these ids. @returns those of waiting rows for which the filter fails */
+export function findFailing(
+  { db, table, rows: { from, mayWait, id, idType } }: OpenTable,
+  ids: readonly string[],
+): Promise<string[]> {
+  const ask = `select count(case when (${table.filter ?? 'true'}\n) then 1 end) from ${from}
+    where ${mayWait} and ${id} = any($1::${idType}[])`
   return findFailingIds(ids, (those) => db.query(ask, [those]), unfilterableMax)
 }
 

@@ -1,4 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
+import { textCharsMax } from '../boundText.ts'
+import { forgetSkippedRows } from '../ledger/capture.ts'
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import {
   conflictsMax,
@@ -9,7 +11,7 @@ import {
 } from '../ledger/rowConflicts.ts'
 import type { Database } from '../postgres/database.ts'
 import { columnTextSql } from './columns.ts'
-import { readRowsThatDoNotFail } from './failingRows.ts'
+import { findFailing, readRowsThatDoNotFail } from './failingRows.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { prunedNumberSql } from './rowExpressions.ts'
@@ -106,42 +108,79 @@ async function updateProblems(ledger: Database, { idsBehind, statuses, isWhole }
 const raiseProblem = (ledger: Database, kind: 'rows_passed_over' | 'unknown_status', detail: string): Promise<void> =>
   raiseProblems(ledger, [{ kind, subject: '', detail, retryInMs: null }])
 
-/**
- * Deletes problems that no daemon has renewed, because the daemon ended or its filter changed. A daemon that must not
- * start is started again by systemd after half a minute.
- * Problems of rows that the ledger records as skipped stay.
- */
-export async function clearStaleProblems(outbox: Outbox): Promise<void> {
-  await outbox.ledger.query(
-    `delete from outboxd.problem p
-     where kind in ('foreign_outbox', 'foreign_service') and seen_at < clock_timestamp() - interval '1 minute'
-       or kind = 'row_skipped' and seen_at < clock_timestamp() - interval '5 minutes'
-         and not exists (select from outboxd.skipped_row s where left(s.outbox_id, 500) = p.subject)`,
-  )
-  await clearOutdatedRowConflicts(outbox)
+interface RowProblem {
+  kind: 'row_skipped' | 'row_conflict'
+  subject: string
+  /** True if the ledger lists the row as skipped. A daemon keeps rows whose filter fails in its memory only. */
+  isListed: boolean
 }
 
 const reviewedMax = 1_000
 
-/** Clears the conflicts of rows that the ERP has deleted, renumbered or corrected. */
-async function clearOutdatedRowConflicts(outbox: Outbox): Promise<void> {
-  const { rows: raised } = await outbox.ledger.query<{ subject: string }>(
-    `select subject from outboxd.problem where kind = 'row_conflict' order by random() limit $1`,
+/**
+ * Deletes problems that are over, although no daemon says so: the daemon ended, or the ERP changed the row. A daemon
+ * that must not start is started again by systemd after half a minute.
+ */
+export async function clearStaleProblems(outbox: Outbox): Promise<void> {
+  const { rows: raised } = await outbox.ledger.query<RowProblem>(
+    `with over as (
+       delete from outboxd.problem
+       where kind in ('foreign_outbox', 'foreign_service') and seen_at < clock_timestamp() - interval '1 minute'
+     )
+     select kind, subject, exists (select from outboxd.skipped_row s where s.outbox_id = p.subject) as "isListed"
+     from outboxd.problem p where kind in ('row_skipped', 'row_conflict') order by random() limit $1`,
     [reviewedMax],
   )
   if (raised.length === 0) return // the ERP's table may be locked
-  const { db, rows: expressions } = await outbox.open()
-  const { from, id, idType, idText, isOtherRow } = expressions
-  // Ids that do not fit the column's type are those of no row.
-  const standing = await readRowsThatDoNotFail<{ outboxId: string }>(
+  const { row_skipped: skipped = [], row_conflict: conflicts = [] } = Object.groupBy(raised, ({ kind }) => kind)
+  const table = await outbox.open()
+  await forgetRowsNoLongerSkipped(outbox, table, skipped)
+  await clearOutdatedRowConflicts(outbox, table, conflicts)
+}
+
+/** Forgets skipped rows that no longer wait, and rows for which the filter no longer fails. */
+async function forgetRowsNoLongerSkipped(
+  { ledger }: Outbox,
+  table: OpenTable,
+  raised: readonly RowProblem[],
+): Promise<void> {
+  const whole = raised.filter(({ subject }) => subject.length < textCharsMax.message) // a longer id was cut
+  const { from, mayWait, id, idType, idText } = table.rows
+  const waiting = await readIds(
+    table.db,
+    `select ${idText} as "outboxId" from ${from} where ${mayWait} and ${id} = any($1::${idType}[])`,
+    whole,
+  )
+  const filtered = whole.flatMap(({ subject, isListed }) => (!isListed && waiting.has(subject) ? [subject] : []))
+  const failing = new Set(await findFailing(table, filtered))
+  const over = whole.flatMap(({ subject, isListed }) => ((isListed ? waiting : failing).has(subject) ? [] : [subject]))
+  if (over.length > 0) await forgetSkippedRows(ledger, over)
+}
+
+/** Clears the conflicts of rows that the ERP has deleted, renumbered or corrected. */
+async function clearOutdatedRowConflicts(
+  { ledger }: Outbox,
+  { db, rows: { from, id, idType, idText, isOtherRow } }: OpenTable,
+  raised: readonly RowProblem[],
+): Promise<void> {
+  const standing = await readIds(
     db,
     `select ${idText} as "outboxId" from ${from} where ${id} = any($1::${idType}[])
      group by 1 having bool_or(${isOtherRow}) or count(*) > 1`,
-    raised.map(({ subject }) => subject),
+    raised,
   )
-  const standingIds = new Set(standing.map(({ outboxId }) => outboxId))
-  const over = raised.flatMap(({ subject }) => (standingIds.has(subject) ? [] : [subject]))
-  if (over.length > 0) await clearProblems(outbox.ledger, 'row_conflict', over)
+  const over = raised.flatMap(({ subject }) => (standing.has(subject) ? [] : [subject]))
+  if (over.length > 0) await clearProblems(ledger, 'row_conflict', over)
+}
+
+/** Ids that do not fit the column's type are those of no row. */
+async function readIds(db: Database, sql: string, problems: readonly RowProblem[]): Promise<ReadonlySet<string>> {
+  const rows = await readRowsThatDoNotFail<{ outboxId: string }>(
+    db,
+    sql,
+    problems.map(({ subject }) => subject),
+  )
+  return new Set(rows.map(({ outboxId }) => outboxId))
 }
 
 /**

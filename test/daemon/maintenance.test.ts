@@ -278,7 +278,7 @@ describe('survey', () => {
     const { survey } = setup()
     const find = async () => {
       await sql(`delete from outboxd.problem`)
-      expect(await survey.runOnce()).toBe(60_000)
+      expect(await survey.runOnce()).toBe(10_000)
       return (await problems('unknown_status')).length
     }
     await sql(`insert into outbox (type, payload, status) values ('data', '{}', 'NEW')`)
@@ -288,7 +288,7 @@ describe('survey', () => {
   test('nothing is surveyed while the ledger has the settings of another daemon', async () => {
     await sql(`insert into outbox (type, payload, status) values ('data', '{}', 'NEW')`)
     const { survey } = setup({ on: { hasOwnSettings: async () => false } })
-    expect(await survey.runOnce()).toBe(60_000)
+    expect(await survey.runOnce()).toBe(10_000)
     expect(await problems('unknown_status')).toEqual([])
   })
 

@@ -1,6 +1,8 @@
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { skipRows } from '../../src/ledger/capture.ts'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
+import { clearStaleProblems } from '../../src/outbox/survey.ts'
 import { setup } from './setup.ts'
 
 /** If the filter raises an error for one row, that row is skipped, and the others go on. */
@@ -39,9 +41,52 @@ test('skipped rows that are repaired are captured in order', async () => {
   expect(await capture()).toEqual([])
   await pool.query(`update source set note = '1'`)
   const nowMs = performance.now()
-  vi.spyOn(performance, 'now').mockReturnValue(nowMs + 60_000) // skipped rows are checked once a minute
+  vi.spyOn(performance, 'now').mockReturnValue(nowMs + 60_000) // skipped rows are checked every 5 s
   expect(await capture()).toEqual(['2', '3'])
   expect((await pool.query(skipped)).rows).toEqual([])
+})
+
+describe('a skipped row that no longer waits is not named any more', () => {
+  const changes: Readonly<Record<string, string>> = {
+    'is deleted': 'delete from source where id = 2',
+    'is marked by the ERP': 'update source set taken = true where id = 2',
+    'no longer fails': `update source set note = '0' where id = 2`,
+  }
+  const yaml = `${table}${forms['rows with a mark']}`
+  const given = async () => {
+    const all = await setup({ ddl, yaml })
+    await all.pool.query(`${insert(1, null, 'x')}; ${insert(2, null, 'x')}`)
+    await all.capture()
+    return { ...all, named: async () => (await all.pool.query(skipped)).rows.map(({ subject }) => subject) }
+  }
+
+  test.each(Object.entries(changes))('if it %s, within seconds', async (_, change) => {
+    const { pool, capture, named } = await given()
+    await pool.query(change)
+    const nowMs = performance.now()
+    vi.spyOn(performance, 'now').mockReturnValue(nowMs + 5_000)
+    await capture()
+    expect(await named()).toEqual(['1'])
+  })
+
+  test.each(Object.entries(changes))('if it %s, and its daemon ended', async (_, change) => {
+    const { pool, describedAs, named } = await given()
+    await pool.query(change)
+    await clearStaleProblems(describedAs(yaml).outbox)
+    expect(await named()).toEqual(['1'])
+  })
+
+  test.each(Object.entries(changes).slice(0, 2))('if it %s, and was skipped for another reason', async (_, change) => {
+    const { pool, outbox, named } = await given()
+    await skipRows(
+      pool,
+      ['1', '2'].map((outboxId) => ({ outboxId, isCaptured: false, detail: 'a lock' })),
+    )
+    await pool.query(change)
+    await clearStaleProblems(outbox)
+    expect(await named()).toEqual(['1'])
+    expect((await pool.query('select outbox_id as id from outboxd.skipped_row')).rows).toEqual([{ id: '1' }])
+  })
 })
 
 test('if the filter fails for more than 100 rows, nothing is captured, with the error of Postgres', async () => {

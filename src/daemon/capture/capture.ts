@@ -2,7 +2,7 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { boundText, textCharsMax } from '../../boundText.ts'
 import {
   type CaptureSession,
-  forgetSkippedRow,
+  forgetSkippedRows,
   readDueCaptureRetries,
   resumeCaptureOfTypes,
   skipRows,
@@ -255,7 +255,7 @@ export class Capture implements LoopPart {
     })
     if (turn === 'behind') {
       // The scan of new rows keeps the order of keys, so it takes the row when its turn comes.
-      await forgetSkippedRow(databases.ledger, outboxId)
+      await forgetSkippedRows(databases.ledger, [outboxId])
       return 'again'
     }
     if (attempt.kind !== 'failed') return this.#forget(outboxId, attempt)
@@ -293,7 +293,7 @@ export class Capture implements LoopPart {
     if (attempt.kind !== 'captured') return attempt.kind
     const { ledger } = this.#context.databases
     if (attempt.unmarked.length > 0) await skipRows(ledger, attempt.unmarked.map(withIgnoredMark))
-    else await forgetSkippedRow(ledger, outboxId)
+    else await forgetSkippedRows(ledger, [outboxId])
     return 'again'
   }
 
