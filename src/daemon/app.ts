@@ -7,8 +7,8 @@ import { startHttpServer } from '../observe/httpServer.ts'
 import { type LoopName, loopNames } from '../observe/metricRows.ts'
 import { redactError } from '../observe/redact.ts'
 import { SpanExporter } from '../observe/spanExporter.ts'
-import { createTelemetry } from '../observe/telemetry.ts'
-import { createTracing, toAttributes } from '../observe/tracing.ts'
+import { Telemetry } from '../observe/telemetry.ts'
+import { Tracing, toAttributes } from '../observe/tracing.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { findEarliestExpiryEpochMs } from '../pem.ts'
 import { findCollationChange } from '../postgres/collationVersion.ts'
@@ -24,7 +24,7 @@ import {
   type InstanceDatabasesOptions,
   openAndBindInstanceDatabases,
 } from './instanceDatabases.ts'
-import { createLoopHealth, createWakeup, type Wakeup } from './loop.ts'
+import { createWakeup, LoopHealth, type Wakeup } from './loop.ts'
 import { createLoopParts } from './loopParts.ts'
 import { type Loops, startLoops } from './loops.ts'
 
@@ -99,13 +99,13 @@ export async function startApp(deps: AppDeps) {
   })
   opened.defer(() => client.close())
   const { baseUrl } = config.service
-  const tracing = exporter && createTracing({ exporter, baseUrl, nowMs: clock.nowMs })
+  const tracing = exporter && new Tracing({ exporter, baseUrl, nowMs: clock.nowMs })
   const otherSettings = Promise.withResolvers<void>()
   const daemon: DaemonContext = {
     ...deps,
     config,
     beginAnew: otherSettings.resolve,
-    telemetry: createTelemetry({
+    telemetry: new Telemetry({
       log,
       metrics,
       outcomeOf: requestOutcomeOf,
@@ -113,7 +113,7 @@ export async function startApp(deps: AppDeps) {
       tracing,
     }),
     ...{ databases, client, host, wakeups },
-    health: createLoopHealth({ nowMs: clock.nowMs, monotonicMs: () => performance.now() }),
+    health: new LoopHealth({ nowMs: clock.nowMs, monotonicMs: () => performance.now() }),
   }
   const parts = createLoopParts(daemon)
   await parts.rounds.heartbeat.runOnce()

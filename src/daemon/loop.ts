@@ -40,7 +40,10 @@ export function createStepRound(
   }
 }
 
-export type Loop = ReturnType<typeof startLoop>
+export interface Loop {
+  /** Resolves when the round that runs has ended. */
+  stop(): Promise<void>
+}
 
 export interface LoopDeps {
   part: LoopPart
@@ -53,7 +56,7 @@ export interface LoopDeps {
 const backoffMinMs = 250
 
 /** Repeats a part's rounds: after the wait that the part returns, after a wake, and with backoff after a failure. */
-export function startLoop({ part, wakeup, onSucceeded, onFailed, backoffMaxMs }: LoopDeps) {
+export function startLoop({ part, wakeup, onSucceeded, onFailed, backoffMaxMs }: LoopDeps): Loop {
   let stopped = false
   let failures = 0
   /** Only `stop` ends a backoff, because a wake does not fix the failure. */
@@ -83,7 +86,7 @@ export function startLoop({ part, wakeup, onSucceeded, onFailed, backoffMaxMs }:
 
   const running = run()
   return {
-    stop(): Promise<void> {
+    stop() {
       stopped = true
       backoff.wake()
       wakeup.wake()
@@ -92,22 +95,26 @@ export function startLoop({ part, wakeup, onSucceeded, onFailed, backoffMaxMs }:
   }
 }
 
-export type Wakeup = ReturnType<typeof createWakeup>
+export interface Wakeup {
+  /** Ends the current wait, or skips the next one. */
+  wake(): void
+  reset(): void
+  /** Waits `ms`, unless woken since the last reset. */
+  sleep(ms: number): Promise<void>
+}
 
-export function createWakeup() {
+export function createWakeup(): Wakeup {
   let isWoken = false
   let interrupt = () => {}
   return {
-    /** Ends the current wait, or skips the next one. */
-    wake(): void {
+    wake() {
       isWoken = true
       interrupt()
     },
-    reset(): void {
+    reset() {
       isWoken = false
     },
-    /** Waits `ms`, unless woken since the last reset. */
-    sleep(ms: number): Promise<void> {
+    sleep(ms) {
       if (isWoken) return Promise.resolve()
       return new Promise((resolve) => {
         const timer = setTimeout(resolve, ms)
@@ -124,8 +131,6 @@ export interface FailingLoop {
   loop: string
   error: unknown
 }
-
-export type LoopHealth = ReturnType<typeof createLoopHealth>
 
 interface Moment {
   /** Wall clock, for messages only. */
@@ -149,52 +154,75 @@ const failuresToTell = 3
 const failingToTellMs = 10_000
 
 /** Measures ages by the monotonic clock, because a wall clock that is set would make loops look stuck, or hide stuck ones. */
-export function createLoopHealth({ nowMs, monotonicMs }: { nowMs(): number; monotonicMs(): number }) {
-  const states = new Map<string, State>()
-  const now = (): Moment => ({ atMs: nowMs(), monotonicMs: monotonicMs() })
-  const ageMs = (moment: Moment) => monotonicMs() - moment.monotonicMs
-  const stateOf = (loop: string): State => states.get(loop) ?? fresh(now())
-  const stuck = () =>
-    [...states]
-      .filter(([, { lastRound }]) => ageMs(lastRound) > stuckMs)
+export class LoopHealth {
+  readonly #clocks: { nowMs(): number; monotonicMs(): number }
+  readonly #states = new Map<string, State>()
+
+  constructor(clocks: { nowMs(): number; monotonicMs(): number }) {
+    this.#clocks = clocks
+  }
+
+  started(loop: string): void {
+    this.#states.set(loop, fresh(this.#now()))
+  }
+
+  succeeded(loop: string): void {
+    this.#states.set(loop, { ...fresh(this.#now()), lastSuccess: this.#now() })
+  }
+
+  failed(loop: string, error: unknown): void {
+    const { failures, failingSince, lastSuccess } = this.#stateOf(loop)
+    this.#states.set(loop, {
+      lastRound: this.#now(),
+      lastSuccess,
+      failures: failures + 1,
+      failingSince: failures === 0 ? this.#now() : failingSince,
+      error,
+    })
+  }
+
+  failing(): FailingLoop[] {
+    const failing = [...this.#states].filter(([, { failures, failingSince }]) => {
+      return failures >= failuresToTell || (failures > 0 && this.#ageMs(failingSince) >= failingToTellMs)
+    })
+    const hanging = this.#stuck().map(({ loop, since }) => ({
+      loop,
+      error: new Error(`the loop hangs: its last round ended at ${since}`),
+    }))
+    return [...failing.map(([loop, { error }]) => ({ loop, error })), ...hanging]
+  }
+
+  live(): Readiness {
+    return { reasons: this.#stuck().map(({ loop, since }) => `the loop ${loop} has been stuck since ${since}`) }
+  }
+
+  ready(needed: readonly string[]): Readiness {
+    const reasons: string[] = []
+    for (const loop of needed) {
+      const { lastSuccess } = this.#stateOf(loop)
+      if (lastSuccess !== null && this.#ageMs(lastSuccess) <= staleMs) continue
+      const since = lastSuccess === null ? 'the start' : formatIsoInstant(lastSuccess.atMs)
+      reasons.push(`the loop ${loop} has not succeeded since ${since}`)
+    }
+    return { reasons }
+  }
+
+  #stuck(): { loop: string; since: string }[] {
+    return [...this.#states]
+      .filter(([, { lastRound }]) => this.#ageMs(lastRound) > stuckMs)
       .map(([loop, { lastRound }]) => ({ loop, since: formatIsoInstant(lastRound.atMs) }))
-  return {
-    started: (loop: string): void => void states.set(loop, fresh(now())),
-    succeeded: (loop: string): void => void states.set(loop, { ...fresh(now()), lastSuccess: now() }),
-    failed(loop: string, error: unknown): void {
-      const { failures, failingSince, lastSuccess } = stateOf(loop)
-      states.set(loop, {
-        lastRound: now(),
-        lastSuccess,
-        failures: failures + 1,
-        failingSince: failures === 0 ? now() : failingSince,
-        error,
-      })
-    },
-    failing: (): FailingLoop[] => [
-      ...[...states]
-        .filter(
-          ([, { failures, failingSince }]) =>
-            failures >= failuresToTell || (failures > 0 && ageMs(failingSince) >= failingToTellMs),
-        )
-        .map(([loop, { error }]) => ({ loop, error })),
-      ...stuck().map(({ loop, since }) => ({
-        loop,
-        error: new Error(`the loop hangs: its last round ended at ${since}`),
-      })),
-    ],
-    live: (): Readiness => ({
-      reasons: stuck().map(({ loop, since }) => `the loop ${loop} has been stuck since ${since}`),
-    }),
-    ready: (needed: readonly string[]): Readiness => ({
-      reasons: needed
-        .map((loop) => ({ loop, lastSuccess: stateOf(loop).lastSuccess }))
-        .filter(({ lastSuccess }) => lastSuccess === null || ageMs(lastSuccess) > staleMs)
-        .map(
-          ({ loop, lastSuccess }) =>
-            `the loop ${loop} has not succeeded since ${lastSuccess === null ? 'the start' : formatIsoInstant(lastSuccess.atMs)}`,
-        ),
-    }),
+  }
+
+  #stateOf(loop: string): State {
+    return this.#states.get(loop) ?? fresh(this.#now())
+  }
+
+  #now(): Moment {
+    return { atMs: this.#clocks.nowMs(), monotonicMs: this.#clocks.monotonicMs() }
+  }
+
+  #ageMs(moment: Moment): number {
+    return this.#clocks.monotonicMs() - moment.monotonicMs
   }
 }
 

@@ -2,8 +2,8 @@ import { Claims } from '../ledger/claims.ts'
 import { Demand } from '../ledger/demand.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
 import type { LoopName } from '../observe/metricRows.ts'
-import { createPauseLog } from '../observe/pauseLog.ts'
-import { createTokenCache } from '../service/tokens.ts'
+import { PauseLog } from '../observe/pauseLog.ts'
+import { TokenCache } from '../service/tokens.ts'
 import { Capture } from './capture/capture.ts'
 import type { DaemonContext } from './context.ts'
 import { Dispatch } from './dispatch/dispatch.ts'
@@ -32,7 +32,7 @@ export function createLoopParts(daemon: DaemonContext): LoopParts {
   const schedule = new PollPlanUpdates(planner, databases, windowMs, wakeups.dispatch.wake)
   const writeBack = new WriteBack(daemon)
   const heartbeat = new Heartbeat(daemon)
-  const pauseLog = createPauseLog(daemon)
+  const pauseLog = new PauseLog(daemon)
   const onWritten = (outcomes: WrittenOutcomes) => {
     telemetry.outcomesWritten(outcomes)
     schedule.onWritten(outcomes.written)
@@ -46,7 +46,7 @@ export function createLoopParts(daemon: DaemonContext): LoopParts {
   const claims = new Claims(databases, clock)
   const tokenRequests = new TokenRequests(daemon, claims, outcomes)
   const refreshMs = config.service.tokenRefreshMs
-  const tokens = createTokenCache(tokenRequests, { clock, refreshMs, breached: telemetry.breached })
+  const tokens = new TokenCache(tokenRequests, { clock, refreshMs, breached: (kind) => telemetry.breached(kind) })
   const submit = new Submit(daemon, tokens, planner)
   const track = new Track(daemon, tokens, planner)
   const demand = new Demand(databases.ledger, windowMs, clock)

@@ -53,7 +53,7 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
       await heartbeat.stop()
       return isSettled
     },
-    live: health.live,
+    live: () => health.live(),
     ready: (): SendingReadiness => ({ ...health.ready(readinessLoops), pauses: parts.dispatch.pauses() }),
   }
 }

@@ -28,19 +28,79 @@ interface SpanFacts {
 
 type Attributes = Record<string, string | number | undefined>
 
-export type Tracing = ReturnType<typeof createTracing>
-
 /**
  * Makes the spans of records. `captured` is the parent of all others, and begins with the outbox row:
  *
  *     captured  queued  POST /api/v1/data  written back  GET /api/v1/data/{id}  …  written back
  */
-export function createTracing({ exporter, baseUrl, nowMs }: TracingDeps) {
-  function add(facts: SpanFacts, ids: Pick<Span, 'spanId' | 'parentSpanId'>): void {
+export class Tracing {
+  readonly #exporter: TracingDeps['exporter']
+  readonly #baseUrl: string
+  readonly #nowMs: () => number
+  readonly traceparent = traceparentOf
+
+  constructor({ exporter, baseUrl, nowMs }: TracingDeps) {
+    this.#exporter = exporter
+    this.#baseUrl = baseUrl
+    this.#nowMs = nowMs
+  }
+
+  captured(record: Captured): void {
+    const { id, outboxId, type, error, createdAt } = record
+    const createdMs = Date.parse(createdAt ?? '')
+    const tookMs = Number.isNaN(createdMs) ? 0 : this.#nowMs() - createdMs
+    const fields: LogFields = { submissionId: id, outboxId, type, state: firstStateOf(record) }
+    this.#add(
+      { submissionId: id, name: 'captured', tookMs, isError: error !== null, fields },
+      { spanId: rootSpanIdOf(id) },
+    )
+  }
+
+  claimed({ id, outboxId, attempt, waitedMs }: Claimed): void {
+    const fields: LogFields = { submissionId: id, outboxId, attempt }
+    this.#addChild({ submissionId: id, name: 'queued', tookMs: waitedMs, isError: false, fields })
+  }
+
+  /** @param fields of the log line about the answer */
+  answered(submission: Submission, endpoint: ResourceEndpoint, answer: Answer, fields: LogFields): void {
+    const { method, path } = routeOf(endpoint)
+    const template = method === 'GET' ? `${path}/{id}` : path
+    // As the log has it, which withholds ids that are not plain.
+    const asked = String(allowed({ transactionId: submission.transactionId ?? submission.id }).transactionId)
+    const url = new URL(this.#baseUrl + path)
+    const status = answer.kind === 'response' ? answer.status : undefined
+    const http = {
+      'http.request.method': method,
+      'url.full': redactAndCut(method === 'GET' ? `${url}/${encodeURIComponent(asked)}` : url.href),
+      'url.template': template,
+      'server.address': url.hostname,
+      'server.port': Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
+      'http.response.status_code': status,
+      'error.type': errorTypeOf(answer),
+    }
+    const isError = http['error.type'] !== undefined
+    const facts = {
+      submissionId: submission.id,
+      name: `${method} ${template}`,
+      tookMs: answer.tookMs,
+      isError,
+      fields,
+      http,
+    }
+    this.#addChild(facts, requestSpanIdOf(submission))
+  }
+
+  reported({ report, code, problem }: ReportResult, tookMs: number): void {
+    const { submissionId, outboxId, state } = report
+    const fields: LogFields = { submissionId, outboxId, state, code, reason: problem?.kind }
+    this.#addChild({ submissionId, name: 'written back', tookMs, isError: problem !== null, fields })
+  }
+
+  #add(facts: SpanFacts, ids: Pick<Span, 'spanId' | 'parentSpanId'>): void {
     const { submissionId, name, tookMs, isError, fields, http = {} } = facts
-    const endMs = nowMs()
+    const endMs = this.#nowMs()
     const ours = Object.entries(allowed(fields)).map(([field, value]) => [`outboxd.${toSnakeCase(field)}`, value])
-    exporter.add({
+    this.#exporter.add({
       traceId: traceIdOf(submissionId),
       ...ids,
       name,
@@ -52,60 +112,8 @@ export function createTracing({ exporter, baseUrl, nowMs }: TracingDeps) {
     })
   }
 
-  function addChild(facts: SpanFacts, spanId = randomBytes(8).toString('hex')): void {
-    add(facts, { spanId, parentSpanId: rootSpanIdOf(facts.submissionId) })
-  }
-
-  return {
-    traceparent: traceparentOf,
-
-    captured(record: Captured): void {
-      const { id, outboxId, type, error, createdAt } = record
-      const createdMs = Date.parse(createdAt ?? '')
-      const tookMs = Number.isNaN(createdMs) ? 0 : nowMs() - createdMs
-      const fields: LogFields = { submissionId: id, outboxId, type, state: firstStateOf(record) }
-      add({ submissionId: id, name: 'captured', tookMs, isError: error !== null, fields }, { spanId: rootSpanIdOf(id) })
-    },
-
-    claimed({ id, outboxId, attempt, waitedMs }: Claimed): void {
-      const fields: LogFields = { submissionId: id, outboxId, attempt }
-      addChild({ submissionId: id, name: 'queued', tookMs: waitedMs, isError: false, fields })
-    },
-
-    /** @param fields of the log line about the answer */
-    answered(submission: Submission, endpoint: ResourceEndpoint, answer: Answer, fields: LogFields): void {
-      const { method, path } = routeOf(endpoint)
-      const template = method === 'GET' ? `${path}/{id}` : path
-      // As the log has it, which withholds ids that are not plain.
-      const asked = String(allowed({ transactionId: submission.transactionId ?? submission.id }).transactionId)
-      const url = new URL(baseUrl + path)
-      const status = answer.kind === 'response' ? answer.status : undefined
-      const http = {
-        'http.request.method': method,
-        'url.full': redactAndCut(method === 'GET' ? `${url}/${encodeURIComponent(asked)}` : url.href),
-        'url.template': template,
-        'server.address': url.hostname,
-        'server.port': Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
-        'http.response.status_code': status,
-        'error.type': errorTypeOf(answer),
-      }
-      const isError = http['error.type'] !== undefined
-      const facts = {
-        submissionId: submission.id,
-        name: `${method} ${template}`,
-        tookMs: answer.tookMs,
-        isError,
-        fields,
-        http,
-      }
-      addChild(facts, requestSpanIdOf(submission))
-    },
-
-    reported({ report, code, problem }: ReportResult, tookMs: number): void {
-      const { submissionId, outboxId, state } = report
-      const fields: LogFields = { submissionId, outboxId, state, code, reason: problem?.kind }
-      addChild({ submissionId, name: 'written back', tookMs, isError: problem !== null, fields })
-    },
+  #addChild(facts: SpanFacts, spanId = randomBytes(8).toString('hex')): void {
+    this.#add(facts, { spanId, parentSpanId: rootSpanIdOf(facts.submissionId) })
   }
 }
 

@@ -63,39 +63,112 @@ interface Held {
   unprovenFor: Set<Method>
 }
 
-export type TokenCache = ReturnType<typeof createTokenCache>
 /** What a 401 means for the token that got it. */
 export type TokenRefusals = Pick<TokenCache, 'isRefusedForAge' | 'isRefusedAgain'>
 
 /** Holds the access token that all requests of this process share (docs/reference/interface.md, 5). */
-export function createTokenCache(source: TokenSource, { clock, refreshMs, breached }: TokenCacheOptions) {
-  let held: Held | null = null
-  let rejected: Held | null = null
-  const refusals = createRefusalMemory()
-  let fetching: Promise<TokenVerdict> | null = null
+export class TokenCache {
+  readonly #source: TokenSource
+  readonly #options: TokenCacheOptions
+  readonly #refusals = createRefusalMemory()
+  readonly isRefusedForAge = this.#refusals.isRefusedForAge
+  readonly isRefusedAgain = this.#refusals.isRefusedAgain
+  #held: Held | null = null
+  #rejected: Held | null = null
+  #fetching: Promise<TokenVerdict> | null = null
   /** Stays until a caller has its verdict, because that may be a pause. */
-  let missing: Promise<TokenVerdict> | null = null
+  #missing: Promise<TokenVerdict> | null = null
 
-  async function fetch(need: TokenFetchReason): Promise<TokenVerdict> {
-    // The token's age counts from before the request, so that a slow answer does not make the token look younger.
-    const sent = { ageMs: clock.stopwatch(), atMs: clock.nowMs() }
-    let fetched = await source.fetch(need)
-    if (isRefused(fetched) && source.renewSecret()) fetched = await source.fetch(need)
-    if (fetched === 'not-now' || wasProcessSuspended(fetched.answer)) return { kind: 'not-now' }
-    if (fetched.token === null) return refused(fetched)
-    held = hold(fetched.token, sent)
-    rejected = null
-    refusals.remember(held)
+  constructor(source: TokenSource, options: TokenCacheOptions) {
+    this.#source = source
+    this.#options = options
+  }
+
+  /**
+   * Returns the current token, or fetches one. Concurrent callers share one fetch. During a renewal returns the old
+   * token, and after a failed renewal, until that token expires. Returns `not-now` if the issuer does not answer in
+   * 10 s, or while a token that was refused too young rests.
+   */
+  async ready(): Promise<TokenVerdict> {
+    const held = this.#held
+    if (held === null || this.#isOver(held)) return this.#waitForMissing()
+    this.#missing = null
+    if (isResting(held)) return { kind: 'not-now' }
+    if (held.ageMs() >= held.renewAgeMs) this.#shareFetch('renewal').catch(() => {})
     return verdict(held)
   }
 
-  function refused({ answer }: TokenAnswer): TokenVerdict {
-    if (answer.kind === 'response' && isSuccessStatus(answer.status)) breached('unreadable_answer')
-    if (held !== null) held.renewAgeMs = held.ageMs() + renewalPauseMs
+  used(accessToken: string, answer: Answer): void {
+    if (this.#held?.accessToken === accessToken) {
+      this.#held.isUsed = true
+      this.#held.isAccepted ||= answer.kind === 'response' && answer.status !== 401
+    }
+    this.#refusals.noteAnswer(answer)
+  }
+
+  reject(accessToken: string): void {
+    if (this.#held?.accessToken !== accessToken || isResting(this.#held)) return
+    this.#rejected = this.#held
+    this.#held = null
+  }
+
+  expiresAtMs(): number | null {
+    return this.#held?.expiresAtMs ?? null
+  }
+
+  /**
+   * True if the token has expired. With a limit of 1, an expired token is used once, because each token would expire
+   * before the window has room for a request.
+   */
+  #isOver({ ageMs, lifetimeMs, isUsed }: Held): boolean {
+    return ageMs() >= lifetimeMs && (isUsed || !this.#source.isOneAtATime())
+  }
+
+  async #waitForMissing(): Promise<TokenVerdict> {
+    this.#missing ??= this.#shareFetch('missing')
+    const late = Promise.withResolvers<null>()
+    const timer = setTimeout(late.resolve, readyMaxMs, null)
+    let isLate = false
+    try {
+      const verdict = await Promise.race([this.#missing, late.promise])
+      isLate = verdict === null
+      return verdict ?? { kind: 'not-now' }
+    } finally {
+      clearTimeout(timer)
+      if (!isLate) this.#missing = null
+    }
+  }
+
+  #shareFetch(need: TokenFetchReason): Promise<TokenVerdict> {
+    this.#fetching ??= this.#fetch(need).finally(() => {
+      this.#fetching = null
+    })
+    return this.#fetching
+  }
+
+  async #fetch(need: TokenFetchReason): Promise<TokenVerdict> {
+    const { clock } = this.#options
+    // The token's age counts from before the request, so that a slow answer does not make the token look younger.
+    const sent = { ageMs: clock.stopwatch(), atMs: clock.nowMs() }
+    let fetched = await this.#source.fetch(need)
+    if (isRefused(fetched) && this.#source.renewSecret()) fetched = await this.#source.fetch(need)
+    if (fetched === 'not-now' || wasProcessSuspended(fetched.answer)) return { kind: 'not-now' }
+    if (fetched.token === null) return this.#refused(fetched)
+    const held = this.#hold(fetched.token, sent)
+    this.#held = held
+    this.#rejected = null
+    this.#refusals.remember(held)
+    return verdict(held)
+  }
+
+  #refused({ answer }: TokenAnswer): TokenVerdict {
+    if (answer.kind === 'response' && isSuccessStatus(answer.status)) this.#options.breached('unreadable_answer')
+    if (this.#held !== null) this.#held.renewAgeMs = this.#held.ageMs() + renewalPauseMs
     return { kind: 'pause', pause: readPauseFromTokenAnswer(answer) }
   }
 
-  function hold(token: Token, sent: { ageMs: () => number; atMs: number }): Held {
+  #hold(token: Token, sent: { ageMs: () => number; atMs: number }): Held {
+    const { breached, refreshMs } = this.#options
     if (token.lifetimeMs === null) breached('unreadable_answer')
     const lifetimeMs = token.lifetimeMs ?? assumedLifetimeMs
     return {
@@ -106,77 +179,13 @@ export function createTokenCache(source: TokenSource, { clock, refreshMs, breach
       renewAgeMs: Math.max(lifetimeMs - refreshMs, lifetimeMs / 2),
       isUsed: false,
       isAccepted: false,
-      replacesRefused: rejected !== null,
+      replacesRefused: this.#rejected !== null,
       isOutlived: false,
       youngRefusals: 0,
       restsUntilAgeMs: 0,
       refusedFor: new Set(),
-      unprovenFor: new Set(rejected?.refusedFor),
+      unprovenFor: new Set(this.#rejected?.refusedFor),
     }
-  }
-
-  function shareFetch(need: TokenFetchReason): Promise<TokenVerdict> {
-    fetching ??= fetch(need).finally(() => {
-      fetching = null
-    })
-    return fetching
-  }
-
-  async function waitForMissing(): Promise<TokenVerdict> {
-    missing ??= shareFetch('missing')
-    const late = Promise.withResolvers<null>()
-    const timer = setTimeout(late.resolve, readyMaxMs, null)
-    let isLate = false
-    try {
-      const verdict = await Promise.race([missing, late.promise])
-      isLate = verdict === null
-      return verdict ?? { kind: 'not-now' }
-    } finally {
-      clearTimeout(timer)
-      if (!isLate) missing = null
-    }
-  }
-
-  /**
-   * True if the token has expired. With a limit of 1, an expired token is used once, because each token would expire
-   * before the window has room for a request.
-   */
-  function isOver({ ageMs, lifetimeMs, isUsed }: Held): boolean {
-    return ageMs() >= lifetimeMs && (isUsed || !source.isOneAtATime())
-  }
-
-  return {
-    /**
-     * Returns the current token, or fetches one. Concurrent callers share one fetch. During a renewal returns the old
-     * token, and after a failed renewal, until that token expires. Returns `not-now` if the issuer does not answer in
-     * 10 s, or while a token that was refused too young rests.
-     */
-    async ready(): Promise<TokenVerdict> {
-      if (held === null || isOver(held)) return waitForMissing()
-      missing = null
-      if (isResting(held)) return { kind: 'not-now' }
-      if (held.ageMs() >= held.renewAgeMs) shareFetch('renewal').catch(() => {})
-      return verdict(held)
-    },
-
-    used(accessToken: string, answer: Answer): void {
-      if (held?.accessToken === accessToken) {
-        held.isUsed = true
-        held.isAccepted ||= answer.kind === 'response' && answer.status !== 401
-      }
-      refusals.noteAnswer(answer)
-    },
-
-    isRefusedForAge: refusals.isRefusedForAge,
-    isRefusedAgain: refusals.isRefusedAgain,
-
-    reject(accessToken: string): void {
-      if (held?.accessToken !== accessToken || isResting(held)) return
-      rejected = held
-      held = null
-    },
-
-    expiresAtMs: (): number | null => held?.expiresAtMs ?? null,
   }
 }
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { createLoopHealth } from '../../src/daemon/loop.ts'
+import { LoopHealth } from '../../src/daemon/loop.ts'
 import { readinessLoops } from '../../src/daemon/loops.ts'
 
 function setup() {
   const state = { nowMs: 1_000_000, monotonicMs: 500 }
-  const health = createLoopHealth({ nowMs: () => state.nowMs, monotonicMs: () => state.monotonicMs })
+  const health = new LoopHealth({ nowMs: () => state.nowMs, monotonicMs: () => state.monotonicMs })
   health.started('capture')
   const advance = (ms: number) => {
     state.nowMs += ms

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CurrentPause } from '../../src/model/dispatch.ts'
-import { createPauseLog } from '../../src/observe/pauseLog.ts'
+import { PauseLog } from '../../src/observe/pauseLog.ts'
 
 function setup() {
   const lines: Record<string, unknown>[] = []
@@ -17,7 +17,10 @@ function setup() {
       return () => nowMs - begunMs
     },
   }
-  return { ...createPauseLog({ log, clock }), lines, pass: (ms: number) => (nowMs += ms) }
+  const pauseLog = new PauseLog({ log, clock })
+  const raised = (calls: Parameters<PauseLog['raised']>[0]) => pauseLog.raised(calls)
+  const seen = (pauses: Parameters<PauseLog['seen']>[0]) => pauseLog.seen(pauses)
+  return { raised, seen, lines, pass: (ms: number) => (nowMs += ms) }
 }
 
 const pause = (of: Partial<CurrentPause> = {}): CurrentPause => ({

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../src/config.ts'
 import type { Answer, Breach } from '../../src/model/service.ts'
 import type { AttemptResult, Submission } from '../../src/model/submission.ts'
-import { createTelemetry, findContractBreaches } from '../../src/observe/telemetry.ts'
+import { findContractBreaches, Telemetry } from '../../src/observe/telemetry.ts'
 import type { Endpoint } from '../../src/resources.ts'
 import { requestOutcomeOf } from '../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../support/answers.ts'
@@ -25,7 +25,7 @@ function setup() {
   const metrics = new Proxy({}, { get: (_, name) => handle(String(name)) })
   const log = { debug: level('debug'), info: level('info'), warn: level('warn'), error: level('error') }
   return {
-    telemetry: createTelemetry({ log, metrics, outcomeOf: requestOutcomeOf, contract: null } as never),
+    telemetry: new Telemetry({ log, metrics, outcomeOf: requestOutcomeOf, contract: null } as never),
     lines,
     counted,
   }

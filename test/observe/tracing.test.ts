@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Answer } from '../../src/model/service.ts'
 import type { LogFields } from '../../src/observe/log.ts'
 import type { Span } from '../../src/observe/spanExporter.ts'
-import { createTracing } from '../../src/observe/tracing.ts'
+import { Tracing } from '../../src/observe/tracing.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { submission } from '../support/submission.ts'
 
@@ -13,7 +13,7 @@ const nowMs = Date.parse('2026-11-29T12:00:00.500Z')
 
 function setup(baseUrl = 'https://service.example/erp') {
   const spans: Span[] = []
-  const tracing = createTracing({ exporter: { add: (span) => void spans.push(span) }, baseUrl, nowMs: () => nowMs })
+  const tracing = new Tracing({ exporter: { add: (span) => void spans.push(span) }, baseUrl, nowMs: () => nowMs })
   return { tracing, spans }
 }
 

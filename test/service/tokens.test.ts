@@ -2,7 +2,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
 import type { Answer, Breach } from '../../src/model/service.ts'
 import type { TokenAnswer } from '../../src/service/client.ts'
-import { createTokenCache, type TokenFetchReason, type TokenSource } from '../../src/service/tokens.ts'
+import { TokenCache, type TokenFetchReason, type TokenSource } from '../../src/service/tokens.ts'
 import { response } from '../support/answers.ts'
 
 test('the first caller fetches a token, and the next gets the same', async () => {
@@ -338,7 +338,7 @@ function setup({ isOneAtATime = false } = {}) {
     },
   }
   const options = { clock, refreshMs: 300_000, breached: (kind: Breach) => void breaches.push(kind) }
-  const tokens = createTokenCache(source, options)
+  const tokens = new TokenCache(source, options)
   const issuer = {
     asked: () => asked,
     next: (answer: TokenAnswer | Promise<TokenAnswer>) => queued.push(answer),
