@@ -38,7 +38,7 @@ export const faults: readonly Fault[] = [
     what: 'the secret is wrong',
     begin: (site) => site.restart({ SERVICE_CLIENT_SECRET: 'of-another-environment' }),
     alerts: ['OutboxdUnauthorized'],
-    cause: { text: /secret/, runbook: /SERVICE_CLIENT_SECRET/, status: /refuses our sign-in/ },
+    cause: { text: /secret/, runbook: /\*Secret\*/, status: /refuses our sign-in/ },
   },
   {
     name: 'not-allow-listed',
@@ -74,7 +74,7 @@ export const faults: readonly Fault[] = [
     also: ['OutboxdUncertain'],
     cause: {
       text: /cannot reach the service|connection is lost/,
-      runbook: /cannot connect|lost connections/,
+      runbook: /no connection/,
       status: /service cannot be reached/,
     },
   },
@@ -122,7 +122,7 @@ export const faults: readonly Fault[] = [
     also: ['OutboxdUncertain', 'OutboxdPaused/unreachable'],
     cause: {
       text: /interface does not allow/,
-      runbook: /not JSON/,
+      runbook: /unreadable_answer/,
       status: /needs? attention|something else answers/,
     },
   },
@@ -136,7 +136,7 @@ export const faults: readonly Fault[] = [
     },
     alerts: ['OutboxdLoopStalled'],
     also: ['OutboxdProblem/loop_failing'],
-    cause: { text: /lock/, runbook: /locked/, status: /table is locked by/ },
+    cause: { text: /lock/, runbook: /A lock/, status: /table is locked by/ },
   },
   {
     name: 'read-only',
@@ -185,7 +185,7 @@ export const faults: readonly Fault[] = [
       await site.restartInVain()
     },
     alerts: ['OutboxdAbsent'],
-    cause: { text: /No outboxd is running/, runbook: /HTTP_PORT/, status: /No daemon is running/ },
+    cause: { text: /No outboxd is running/, runbook: /last lines of the log/, status: /No daemon is running/ },
   },
   {
     name: 'full-disk',

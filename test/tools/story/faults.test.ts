@@ -14,3 +14,12 @@ test.each(faults)('$name expects only alerts that exist', ({ alerts: wanted, als
   const names = [...wanted, ...also].map((each) => each.split('/')[0])
   expect(names.filter((name) => !alerts.includes(name))).toEqual([])
 })
+
+test.each(faults)('$name: the runbook names the cause under the alert that reports it', ({
+  alerts: [first = ''],
+  cause,
+}) => {
+  const [name] = first.split('/')
+  const sections = readFileSync(join(checkout, 'docs/run/runbook.md'), 'utf8').split('\n## ')
+  expect(sections.find((section) => section.startsWith(`${name}\n`))).toMatch(cause.runbook)
+})
