@@ -50,7 +50,7 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
   const shown = createUnmaskPermissions(parts.clock)
 
   async function send(
-    [viewer, reply]: [Viewer, FastifyReply],
+    reply: FastifyReply,
     map: (mappings: Mappings) => Promise<MapResult | null>,
     typed: MappingForm = { type: '', payload: '' },
   ): Promise<FastifyReply> {
@@ -58,6 +58,7 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     if (files.kind === 'invalid')
       return sendPage(reply, { title: 'Mapping' }, notice('bad', untrustedLinesHtml(files.problem)))
     const { mappings } = files
+    const { viewer } = reply.request
     const result = await map(mappings)
     const isRefused = result !== null && 'problem' in result
     return sendPage(reply.code(isRefused ? 400 : 200), { title: 'Mapping' }, [
@@ -69,7 +70,7 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
   }
 
   app.get<{ Querystring: { outbox?: string } }>('/mapping', ({ query, viewer }, reply) =>
-    send([viewer, reply], async (mappings) => {
+    send(reply, async (mappings) => {
       const { outbox } = query
       if (typeof outbox !== 'string' || outbox === '') return null
       const record = await withOutbox(await databases(), (erp) => readRecordWithContent(erp, mappings, outbox))
@@ -79,9 +80,9 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     }),
   )
 
-  app.post('/mapping', { config: { changesNothing: true }, bodyLimit: formMaxBytes }, ({ body, viewer }, reply) => {
+  app.post('/mapping', { config: { changesNothing: true }, bodyLimit: formMaxBytes }, ({ body }, reply) => {
     const typed = { type: fieldTextAsTyped(body, 'type'), payload: fieldTextAsTyped(body, 'payload') }
-    return send([viewer, reply], async (mappings) => mapTyped(mappings, typed, config.payloadMaxBytes), typed)
+    return send(reply, async (mappings) => mapTyped(mappings, typed, config.payloadMaxBytes), typed)
   })
 
   app.post<{ Body: { outbox?: string } }>(

@@ -33,16 +33,16 @@ export function readMappingFiles({ mappingsDir }: Pick<DatabaseConfig, 'mappings
   }
 }
 
+/** Opens at the first use, and again after a failure. */
 export function openLazily<T extends AsyncDisposable>(open: () => Promise<T>): AsyncDisposable & { get(): Promise<T> } {
   let opening: Promise<T> | undefined
   return {
     get() {
-      const begun = opening ?? open()
-      opening = begun
-      begun.catch(() => {
+      opening ??= open().catch((error: unknown) => {
         opening = undefined
+        throw error
       })
-      return begun
+      return opening
     },
     async [Symbol.asyncDispose]() {
       const opened = await opening?.catch(() => undefined)

@@ -12,7 +12,6 @@ import { tryReadCurrentRow } from '../../operations/submissionFacts.ts'
 import { capitalize } from '../../plainText.ts'
 import { addVersionRoute } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
-import type { Viewer } from '../guard/viewer.ts'
 import { notice, untrustedParagraphHtml, untrustedTextHtml } from '../html/elements.ts'
 import { trimmedFieldText } from '../html/form.ts'
 import { html } from '../html/html.ts'
@@ -38,12 +37,12 @@ export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts, shown
 
   addVersionRoute(app, '/records/:id/version', parts, ({ params }) => readVersion((params as { id: string }).id))
 
-  app.get('/find', async ({ viewer, query }, reply) => {
+  app.get('/find', async ({ query }, reply) => {
     const word = trimmedFieldText(query, 'word')
-    return word === undefined ? reply.redirect('/records', 303) : sendFound(word, viewer, reply)
+    return word === undefined ? reply.redirect('/records', 303) : sendFound(word, reply)
   })
 
-  app.get('/records/:id', async ({ viewer, params }: RecordRequest, reply) => sendFound(params.id, viewer, reply))
+  app.get('/records/:id', async ({ params }: RecordRequest, reply) => sendFound(params.id, reply))
 
   for (const [way, step] of [
     ['next', 1],
@@ -58,7 +57,8 @@ export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts, shown
     })
 
   /** Sends the page of the record that `word` names, the list of several, or why there is none. */
-  async function sendFound(word: string, viewer: Viewer, reply: FastifyReply): Promise<FastifyReply> {
+  async function sendFound(word: string, reply: FastifyReply): Promise<FastifyReply> {
+    const { viewer, url } = reply.request
     const opened = await databases()
     const found = (await searchRecords(opened.ledger, word, listedMax + 1)) ?? []
     const [submission] = found
@@ -69,7 +69,7 @@ export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts, shown
         html`<section>${recordTable('Records', found.slice(0, listedMax), clock.nowMs())}</section>`,
       ])
     }
-    const isItsPage = reply.request.url.startsWith(`/records/${submission?.id}`)
+    const isItsPage = url.startsWith(`/records/${submission?.id}`)
     if (submission !== undefined && !isItsPage) return reply.redirect(`/records/${submission.id}`, 303)
     // Before the record, so that a step in between makes a new version.
     const version = submission === undefined ? '' : await readVersion(submission.id)

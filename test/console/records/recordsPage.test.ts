@@ -107,6 +107,22 @@ describe('the list', () => {
     expect((await served.get('/audit')).text).toMatch(/outbox:1<\/a> data.*outbox:2<\/a> data/s)
   })
 
+  test('shows on one page what was sent for a customer, in any state', async () => {
+    const of = (outboxId: string, customer: string, amount: string) => ({
+      outboxId,
+      payload: payloadOf({ customerId: `"${customer}"`, amount }),
+    })
+    await fixture.end({ state: 'completed' }, of('1', 'C-7010', '12.50'))
+    await fixture.end(failedE003, of('2', 'C-7010', '7.25'))
+    await fixture.end({ state: 'completed' }, of('3', 'C-9', '1'))
+    const path = '/records?containing=C-7010'
+    await served.post(`/records/show?containing=C-7010`, {}, path)
+    const { text } = await served.get(path)
+    expect(listed(text)).toEqual(['1', '2'])
+    for (const cell of ['completed</span>', '<bdi>12.50</bdi>', 'failed</span>', '<bdi>7.25</bdi>'])
+      expect(text).toContain(cell)
+  })
+
   test('has tabs with the number of records in their states, and chips that lead to the list without a filter', async () => {
     await fixture.end(failedE003, { outboxId: '1', key: 'k' })
     await fixture.end({ state: 'completed' }, { outboxId: '2' })
