@@ -3,10 +3,10 @@ import { createPool, type Database } from './database.ts'
 import { sessionNamesOfLedgerSql } from './ledgerSchema.ts'
 import { catalogSearchPathSettings } from './sessionSettings.ts'
 
-/** A session that holds a lock for which ours waits. What our role may not see is null. */
 /** What it costs to end a session. docs/run/runbook.md says the same. */
 export const sessionEndCost = 'That rolls back the session’s transaction, so first ask whoever uses the program.'
 
+/** A session that holds a lock for which ours waits. What our role may not see is null. */
 export interface LockingSession {
   /** For pg_terminate_backend; 0 for a prepared transaction. */
   pid: number
