@@ -107,9 +107,9 @@ create table outboxd.submission (
   request_digest     text,
   -- Rejected, because an earlier version was sent and outbox.yaml does not say `changes: each`: a person decides.
   changed_after_sent boolean not null default false,
-  -- It arrived, or may have.
+  -- The request left, or may have.
   was_sent           boolean not null generated always as (case
-                       when state = 'queued' then in_doubt
+                       when state = 'queued' then in_doubt or answered_unavailable or resubmissions > 0 or renewed_keys > 0
                        when state in ('failed', 'rejected', 'discarded') then may_have_arrived and not changed_after_sent
                        else true end) stored,
 
@@ -163,13 +163,14 @@ create index submission_emptiable on outboxd.submission (ended_at)
 create index submission_document on outboxd.submission (document, seq) where document is not null;
 create index submission_changed_after_sent on outboxd.submission (seq) where changed_after_sent;
 
--- The row of the newest later version of a document that is sent, was sent or, if `with_listed`, waits for a person because it changed
--- after it was sent. Null: there is none.
+-- The row of the newest later version of a document that is sent or was sent. If `with_listed`, also one that waits for a person because
+-- the document changed after it was sent, or waited until the person discarded it. Null: there is none.
 create function outboxd.newer_version(document text, seq bigint, with_listed boolean) returns text language sql stable
   return (select newer.outbox_id from (
     select n.outbox_id, n.seq from outboxd.submission n
       where n.document = newer_version.document and n.seq > newer_version.seq
-        and (n.was_sent or n.state <> 'discarded') and (with_listed or not n.changed_after_sent)
+        and (n.was_sent or n.state <> 'discarded')
+        and (with_listed or not (n.changed_after_sent or (n.state = 'discarded' and n.attempt = 0)))
     union all
     select d.sent_outbox_id, d.sent_seq from outboxd.document d
       where d.id = newer_version.document and d.sent_seq > newer_version.seq

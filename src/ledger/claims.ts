@@ -16,7 +16,6 @@ import {
   readLastTransaction,
 } from './breaker.ts'
 import { beginClaimSql, countFreeForSubmissions, insertRequests, lockBudget, type NewRequest } from './budget.ts'
-import { supersedeOlderVersions } from './documents.ts'
 import type { LedgerHistory } from './history/history.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import { submissionColumnsSql } from './submissions.ts'
@@ -323,20 +322,14 @@ async function withBodies(
 
 /** Queues the records again that the claim has made `sending`. */
 export async function requeueUnsentClaim(db: Database, claimId: string, who: string): Promise<void> {
-  const { rows } = await db.query<{ id: string }>(
+  await db.query(
     `with given as (
        update outboxd.submission set state = 'queued', revision = revision + 1, due_at = now(), claim_id = null,
          instance_id = null
        where claim_id = $1 and state = 'sending' returning id, attempt
      )
      insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who)
-     select id, 'sending', 'queued', attempt, 'never_sent', 'never sent: the claim was lost', 'outboxd', $2 from given
-     returning submission_id as id`,
+     select id, 'sending', 'queued', attempt, 'never_sent', 'never sent: the claim was lost', 'outboxd', $2 from given`,
     [claimId, who],
-  )
-  await supersedeOlderVersions(
-    db,
-    who,
-    rows.map(({ id }) => id),
   )
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { CapturedRecord, Changes } from '../model/outbox.ts'
-import type { State } from '../model/submission.ts'
+import type { State, Transition } from '../model/submission.ts'
 import type { Database } from '../postgres/database.ts'
-import { withKeysLockedThenReleased } from './keyOrder.ts'
+import { lockKeys } from './keyOrder.ts'
 
 /*
  * A row of the outbox may stand for a document of the ERP. What is read for it is a version of the document. Versions are
@@ -24,6 +24,11 @@ export interface Version {
   digest: string | null
 }
 
+interface SentVersion extends Version {
+  /** True if it was tried, and an operator discarded it: nobody said that it arrived. */
+  wasGivenUp: boolean
+}
+
 interface UnsentVersion extends Version {
   id: string
   state: 'queued' | 'failed' | 'rejected'
@@ -33,7 +38,7 @@ interface UnsentVersion extends Version {
 /** A document as the ledger knows it. */
 export interface KnownDocument {
   /** The newest version that reached, or may reach, the service. */
-  sent: Version | null
+  sent: SentVersion | null
   /** The newest first. */
   unsent: readonly UnsentVersion[]
 }
@@ -101,10 +106,11 @@ export async function readDocuments(db: Database, records: readonly DocumentRow[
   )
   const { rows } = await db.query<KnownDocument & { id: string }>(
     `select d.id,
-       (select json_build_object('outboxId', sent.outbox_id, 'digest', sent.request_digest) from (
-          (select s.outbox_id, s.request_digest, s.seq from outboxd.submission s
+       (select json_build_object('outboxId', sent.outbox_id, 'digest', sent.request_digest,
+           'wasGivenUp', sent.was_given_up) from (
+          (select s.outbox_id, s.request_digest, s.seq, s.state = 'discarded' and s.attempt > 0 as was_given_up from outboxd.submission s
            where s.document = d.id and s.was_sent order by s.seq desc limit 1)
-          union all select d.sent_outbox_id, d.sent_digest, d.sent_seq where d.sent_seq is not null
+          union all select d.sent_outbox_id, d.sent_digest, d.sent_seq, false where d.sent_seq is not null
         ) sent order by sent.seq desc limit 1) as sent,
        (select coalesce(json_agg(json_build_object('id', s.id, 'outboxId', s.outbox_id, 'state', s.state,
           'digest', s.request_digest, 'changedAfterSent', s.changed_after_sent) order by s.seq desc), '[]')
@@ -145,7 +151,8 @@ export function decideVersion(
     return { kind: 'drop', why: `unchanged since outbox:${newest.outboxId}`, supersedes: [] }
   if (sent === null && noRecord !== null) return { kind: 'drop', why: noRecord, supersedes: unsent }
   if (sent === null) return { kind: 'send', why: null, supersedes: unsent }
-  if (sent.digest === digest)
+  // A version that was given up while a later one was listed may not have arrived.
+  if (sent.digest === digest && !(sent.wasGivenUp && unsent.length > 0))
     return { kind: 'drop', why: `unchanged since outbox:${sent.outboxId}`, supersedes: unsent }
   if (changes === 'each' && noRecord === null) return { kind: 'send', why: null, supersedes: unsent }
   const how = noRecord === null ? '' : `: ${noRecord}`
@@ -202,7 +209,7 @@ export function decideVersions(
         return dropped(record, why)
       case 'list': {
         const error = record.error === null ? why : `${why}; ${record.error}`
-        return { ...record, digest, discarded: null, changedAfterSent: true, error }
+        return { ...record, digest, discarded: null, changedAfterSent: true, error, amounts: null }
       }
       default:
         return kind satisfies never
@@ -222,16 +229,16 @@ const dropped = (record: CapturedRecord, why: string): CapturedRecord => ({
   payload: record.body === null ? record.payload : null,
 })
 
-/** Ends versions. The caller has locked their keys, and releases the keys' next records. */
+/** Ends versions that were not sent. The caller has locked their keys, and releases the keys' next records. */
 export async function supersede(db: Database, who: string, superseded: DecidedVersions['superseded']): Promise<void> {
   if (superseded.length === 0) return
   await db.query(
     `with former as (
-       select s.id, s.state, s.attempt, s.was_sent, 'superseded by outbox:' || r.by as why
+       select s.id, s.state, s.attempt, 'superseded by outbox:' || r.by as why
        from json_to_recordset($1) as r(id uuid, by text) join outboxd.submission s using (id)
      ), written as (
        update outboxd.submission s set state = 'discarded', revision = revision + 1, held = false, due_at = null,
-         changed_after_sent = false, may_have_arrived = f.was_sent, error = f.why, error_code = null,
+         changed_after_sent = false, may_have_arrived = false, error = f.why, error_code = null,
          ended_at = clock_timestamp(), report_due = true
        from former f where s.id = f.id
      )
@@ -271,64 +278,56 @@ export async function readNewerVersions(
 }
 
 /**
- * Ends records that failed, were rejected or are queued again if a later version takes their place. A change that is
- * listed takes the place of a version that certainly did not arrive. If no version of its document was sent, the
- * change is sent, or ends if nothing can be sent.
- *
- * Locks the records' documents, so that no version is captured until the end of the transaction.
- *
- * @returns ids of the records that ended
+ * Lets older versions end as superseded that failed, were rejected, or would be submitted again. A later version that
+ * waits for a person does not take their place.
  */
-export async function supersedeOlderVersions(
+export async function supersedeOlderVersions<T extends Transition>(
   db: Database,
-  who: string,
-  submissionIds: readonly string[],
-): Promise<string[]> {
-  if (submissionIds.length === 0) return []
-  const { rows: documents } = await db.query<{ id: string }>(
-    `select d.id from outboxd.document d
-     where d.id in (select s.document from outboxd.submission s where s.id = any($1::uuid[])) order by d.id for update`,
-    [submissionIds],
+  transitions: readonly T[],
+): Promise<readonly T[]> {
+  const ending = transitions.filter(isEndingOrSubmittedAgain)
+  if (ending.length === 0) return transitions
+  // Locks keys early, so that records captured from now on wait behind this one. After a deadlock, the caller retries.
+  await lockKeys(
+    db,
+    ending.flatMap(({ submission }) => submission.key ?? []),
   )
-  if (documents.length === 0) return []
-  const documentIds = documents.map(({ id }) => id)
-  const { rows: listed } = await db.query<{ key: string | null }>(
-    `select key from outboxd.submission where document = any($1) and changed_after_sent order by id for update`,
-    [documentIds],
-  )
-  const { rows: older } = await db.query<{ id: string; key: string | null; by: string }>(
+  const { rows } = await db.query<{ id: string; newer: string }>(
     `select * from (
-       select s.id, s.key, outboxd.newer_version(s.document, s.seq, not s.was_sent) as by
-       from outboxd.submission s where s.id = any($1::uuid[]) and s.state in ('queued', 'failed', 'rejected')
-     ) versions where by is not null`,
-    [submissionIds],
+       select s.id, outboxd.newer_version(s.document, s.seq, false) as newer
+       from outboxd.submission s where s.id = any($1::uuid[])
+     ) versions where newer is not null`,
+    [ending.map(({ submission }) => submission.id)],
   )
-  if (older.length === 0) return []
-  await withKeysLockedThenReleased(db, [...older, ...listed], async () => {
-    await supersede(db, who, older)
-    await endListing(db, who, documentIds)
+  const newer = new Map(rows.map(({ id, newer }) => [id, newer]))
+  return transitions.map((transition) => {
+    const by = newer.get(transition.submission.id)
+    return by === undefined ? transition : toSuperseded(transition, by)
   })
-  return older.map(({ id }) => id)
 }
 
-/** Sends the listed changes of these documents if no version was sent before, or ends them if nothing can be sent. */
-async function endListing(db: Database, who: string, documentIds: readonly string[]): Promise<void> {
-  await db.query(
-    `with listed as (
-       select s.id, s.attempt, case when s.resource is null then 'discarded' when s.body is null then 'rejected' else 'queued' end as state
-       from outboxd.submission s join outboxd.document d on d.id = s.document
-       where s.document = any($1) and s.changed_after_sent and d.sent_seq is null
-         and not exists (select from outboxd.submission e where e.document = s.document and e.was_sent)
-     ), written as (
-       update outboxd.submission s set state = l.state, revision = revision + 1, changed_after_sent = false,
-         may_have_arrived = false, held = l.state = 'queued' and s.key is not null,
-         due_at = case when l.state = 'queued' then clock_timestamp() end,
-         ended_at = case when l.state <> 'queued' then clock_timestamp() end,
-         error = case when l.state <> 'queued' then s.error || '; ' || $3 end, report_due = true
-       from listed l where s.id = l.id
-     )
-     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who)
-     select id, 'rejected', state, attempt, 'had_not_arrived', $3, 'outboxd', $2 from listed`,
-    [documentIds, who, 'the version that was sent before did not arrive'],
-  )
+const isEndingOrSubmittedAgain = ({ submission, change }: Transition): boolean =>
+  change.state === 'failed' ||
+  change.state === 'rejected' ||
+  (change.state === 'queued' && (submission.state === 'accepted' || submission.probing))
+
+function toSuperseded<T extends Transition>(transition: T, by: string): T {
+  const { submission, change, message } = transition
+  const { polls, openedTimes } = change
+  const error = `${message === null ? '' : `${message}; `}superseded by outbox:${by}`
+  return {
+    ...transition,
+    change: {
+      state: 'discarded',
+      errorCode: 'errorCode' in change ? change.errorCode : null,
+      error,
+      mayHaveArrived: 'mayHaveArrived' in change ? change.mayHaveArrived : submission.inDoubt,
+      ...(polls !== undefined && { polls }),
+      ...(openedTimes !== undefined && { openedTimes }),
+      // The service does not know the id that it was asked for.
+      ...(submission.probing && { transactionId: null }),
+    },
+    cause: 'superseded',
+    message: error,
+  }
 }

@@ -1,12 +1,15 @@
 import { type Database, inTransaction, type Pool } from '../postgres/database.ts'
 
-/** Locks rows in the order of their ids, to avoid deadlocks. */
+/**
+ * Locks rows in the order of their ids, to avoid deadlocks. A queued record is locked after its key, because the outcome
+ * of the record before releases it.
+ */
 export async function lockSubmissionsAndReadKeys(
   db: Database,
   submissions: readonly { id: string }[],
 ): Promise<{ key: string | null }[]> {
   const { rows } = await db.query<{ key: string | null }>(
-    'select key from outboxd.submission where id = any($1::uuid[]) order by id for update',
+    `select key from outboxd.submission where id = any($1::uuid[]) and state <> 'queued' order by id for update`,
     [submissions.map(({ id }) => id)],
   )
   return rows

@@ -66,7 +66,8 @@ async function writeBatch(
   // First, as a claim locks the breaker before records.
   const openers = await applyAnswers(db, batch.answers, deps.backoff)
   const transitions = await moveOpenersBehind(db, batch.transitions, openers)
-  const written = await writeAndRelease(deps, db, transitions)
+  const written = await writeUnderFence(deps, db, transitions)
+  await releaseBehind(db, transitions, written)
   if (batch.answeredRequests.length > 0) await endAnsweredRequests(db, deps.instance.id, batch.answeredRequests)
   if (batch.unsentRequests.length > 0) await endUnsentRequests(db, deps.instance.id, batch.unsentRequests)
   const stepped = new Set(written.map(({ submissionId }) => submissionId))
@@ -81,32 +82,12 @@ export function writeStepsAndReleaseKeys(
   deps: LedgerWriterDeps,
   transitions: readonly Transition[],
 ): Promise<WrittenStep[]> {
-  return inTransaction(deps.ledger, (db) => writeAndRelease(deps, db, transitions))
+  return inTransaction(deps.ledger, async (db) => {
+    const written = await writeUnderFence(deps, db, transitions)
+    await releaseBehind(db, transitions, written)
+    return written
+  })
 }
-
-async function writeAndRelease(
-  deps: LedgerWriterDeps,
-  db: Database,
-  transitions: readonly Transition[],
-): Promise<WrittenStep[]> {
-  const written = await writeUnderFence(deps, db, transitions)
-  const stepped = new Set(written.map(({ submissionId }) => submissionId))
-  const effective = transitions.filter(({ submission }) => stepped.has(submission.id))
-  const replaceable = effective.filter(isReplaceable).map(({ submission }) => submission.id)
-  const superseded = new Set(await supersedeOlderVersions(db, deps.instance.who, replaceable))
-  await releaseBehind(db, effective)
-  return written.map((step) => (superseded.has(step.submissionId) ? { ...step, state: 'discarded' } : step))
-}
-
-/**
- * True if a later version of the document may take the record's place. A record that goes back from the wire to the
- * queue in doubt is sent first, because it may have arrived.
- */
-const isReplaceable = ({ submission, change }: Transition): boolean =>
-  change.state === 'failed' ||
-  change.state === 'rejected' ||
-  (change.state === 'queued' &&
-    (submission.state === 'accepted' || submission.probing || !(change.inDoubt ?? submission.inDoubt)))
 
 /**
  * Writes the steps whose poll or claim this instance still has, and plans the next polls. Takes its locks in the order
@@ -129,10 +110,11 @@ async function writeUnderFence(
   const current = transitions.filter(({ poll }) => poll === null || ended.has(poll.requestId))
   const checked =
     ids.length === 0 ? current : makeDuplicateTransactionsUncertain(current, await readTransactionHolders(db, ids))
-  const written = await writeTransitions(db, checked, instance.who)
+  const judged = await supersedeOlderVersions(db, checked)
+  const written = await writeTransitions(db, judged, instance.who)
 
   const stepped = new Set(written.map((each) => each.submissionId))
-  const effective = checked.filter(({ submission }) => stepped.has(submission.id))
+  const effective = judged.filter(({ submission }) => stepped.has(submission.id))
   const planned = effective.flatMap(({ submission, change }) =>
     'pollInMs' in change ? [{ submissionId: submission.id, inMs: change.pollInMs, rarely: change.polledRarely }] : [],
   )
@@ -149,8 +131,15 @@ async function writeUnderFence(
 }
 
 /** Locks keys last (queue.ts). The answer to a poll releases nothing, because an accepted record holds nothing back. */
-async function releaseBehind(db: Database, transitions: readonly Transition[]): Promise<void> {
-  const records = transitions.flatMap(({ submission }) => (submission.state === 'accepted' ? [] : [submission]))
+async function releaseBehind(
+  db: Database,
+  transitions: readonly Transition[],
+  written: readonly WrittenStep[],
+): Promise<void> {
+  const stepped = new Set(written.map(({ submissionId }) => submissionId))
+  const records = transitions.flatMap(({ submission }) =>
+    stepped.has(submission.id) && submission.state !== 'accepted' ? [submission] : [],
+  )
   await withKeysLockedThenReleased(db, records, async () => {})
 }
 

@@ -121,10 +121,10 @@ export type UncertainPolicy = 'hold' | 'resend' | 'probe'
 export type ServerErrorPolicy = 'retry' | 'hold'
 
 /**
- * The columns that a step writes: one member for each state, as the ledger's CHECKs require. Only an operator, or a newer
- * version of a document, discards a record.
+ * The columns that a step writes: one member for each state, as the ledger's CHECKs require. Besides an operator, only a
+ * newer version of a document discards a record.
  */
-export type Change = Queued | Resubmitted | Probing | Accepted | Completed | Failed | Rejected | Uncertain
+export type Change = Queued | Resubmitted | Probing | Accepted | Completed | Failed | Rejected | Uncertain | Superseded
 
 /** Omitted values stay. */
 interface Progress extends Partial<KeptColumnValues> {
@@ -175,6 +175,11 @@ interface Rejected extends Progress, Pick<StepColumnValues, 'errorCode' | 'mayHa
 
 interface Uncertain extends Progress, Pick<StepColumnValues, 'doneMs' | 'errorCode'> {
   state: 'uncertain'
+  error: string
+}
+
+interface Superseded extends Progress, Pick<StepColumnValues, 'errorCode' | 'mayHaveArrived'> {
+  state: 'discarded'
   error: string
 }
 

@@ -25,10 +25,16 @@ export const discardRules: BulkChangeRules = {
   },
   whySpared: null,
   riskOf(submissions) {
-    const count = submissions.filter(isAccepted).length
-    return count === 0
-      ? ''
-      : `The service has accepted ${pluralize(count, 'record')} of these and may still complete them, but outboxd will not ask any more.\n`
+    const accepted = submissions.filter(isAccepted).length
+    const inDoubt = submissions.filter(({ state, mayHaveArrived }) => state === 'queued' && mayHaveArrived).length
+    const risks: string[] = []
+    if (accepted > 0)
+      risks.push(
+        `The service has accepted ${pluralize(accepted, 'record')} of these and may still complete them, but outboxd will not ask any more.\n`,
+      )
+    if (inDoubt > 0)
+      risks.push(`${pluralize(inDoubt, 'record')} of these may have arrived: ask the operator of the service first.\n`)
+    return risks.join('')
   },
   asksAlways: isAccepted,
 }

@@ -17,7 +17,7 @@ const unsent = (
 ) => ({
   ...{ id: `s${outboxId}`, outboxId, state, digest, changedAfterSent },
 })
-const sent = { outboxId: '7', digest: 'a' }
+const sent = { outboxId: '7', digest: 'a', wasGivenUp: false }
 const again = 'changed after it was sent as outbox:7'
 
 /** The document as the ledger knows it, the new version, and what becomes of it with `once` and with `each`. */
@@ -75,6 +75,22 @@ const table: [
   [
     'an equal one was sent',
     { sent },
+    { digest: 'a' },
+    ['drop', 'unchanged since outbox:7'],
+    ['drop', 'unchanged since outbox:7'],
+    [],
+  ],
+  [
+    'an equal one was given up, while a later one was listed',
+    { sent: { ...sent, wasGivenUp: true }, unsent: [unsent('8', 'rejected', 'b', true)] },
+    { digest: 'a' },
+    ['list', again],
+    ['send', null],
+    ['8'],
+  ],
+  [
+    'an equal one was given up',
+    { sent: { ...sent, wasGivenUp: true } },
     { digest: 'a' },
     ['drop', 'unchanged since outbox:7'],
     ['drop', 'unchanged since outbox:7'],

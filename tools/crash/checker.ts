@@ -166,8 +166,7 @@ function path(events: EventRow[], submission: LedgerRow): string[] {
   for (const event of events) {
     if (event.from !== before)
       wrong.push(`a step from ${event.from} although it was ${before}: written under an old fence`)
-    const isReplaced = event.cause === 'superseded' || event.cause === 'had_not_arrived'
-    const isSuperseded = event.to === 'discarded' && isReplaced && event.from !== null
+    const isSuperseded = event.to === 'discarded' && event.cause === 'superseded' && event.from !== null
     if (!isSuperseded && !ways[event.from ?? 'none']?.includes(event.to))
       wrong.push(`a step from ${event.from} to ${event.to}`)
     if (event.from === 'queued' && event.to === 'sending') attempt += 1

@@ -68,7 +68,7 @@ export type ListOrder = 'longest' | 'newest'
 /** A `ListedSubmission` without `sinceMs`, from alias `s`. */
 export const listedColumnsSql = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.state, s.error_code as code, left(s.error, 500) as error,
-  s.may_have_arrived as "mayHaveArrived", s.transaction_id as "transactionId", s.idempotency_key as "idempotencyKey",
+  (s.may_have_arrived or (s.state = 'queued' and s.was_sent)) as "mayHaveArrived", s.transaction_id as "transactionId", s.idempotency_key as "idempotencyKey",
   s.attempt as attempts, ${epochMsSql('s.recorded_at')} as "recordedMs", ${epochMsSql('s.captured_at')} as "capturedMs",
   ${epochMsSql('s.sent_at')} as "sentMs", ${epochMsSql('s.accepted_at')} as "acceptedMs", ${epochMsSql('s.ended_at')} as "endedMs", s.revision`
 

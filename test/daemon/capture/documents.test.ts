@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { supersedeOlderVersions } from '../../../src/ledger/documents.ts'
 import { discardSeenSubmissions, eraseRecords } from '../../../src/ledger/operator/decisions.ts'
 import { queueReplays, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { resolveAsNotArrived } from '../../../src/ledger/operator/resolveSubmission.ts'
@@ -8,14 +8,15 @@ import { readProblems } from '../../../src/ledger/problems.ts'
 import { removeContentsOfOldSubmissions } from '../../../src/ledger/retention.ts'
 import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
 import type { Changes } from '../../../src/model/outbox.ts'
-import type { State } from '../../../src/model/submission.ts'
+import type { State, Transition } from '../../../src/model/submission.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { standardOutboxTable } from '../../../src/outbox/outboxTable.ts'
+import { inTransaction } from '../../../src/postgres/database.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
-import type { GivenChange } from '../../support/change.ts'
 import { createRole } from '../../support/changeCapture.ts'
-import { type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../../support/ledger.ts'
+import { type Ledger, openLedger } from '../../support/ledger.ts'
 import { pruneAll } from '../../support/retention.ts'
+import { submission } from '../../support/submission.ts'
 import { testActor } from '../../support/testActor.ts'
 import { type CaptureOptions, openCapture } from './setupCapture.ts'
 
@@ -30,7 +31,6 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   await ledger.reset()
-  await setLimit(ledger.pool)
   await ledger.pool.query('truncate sale, sale_line')
 })
 afterAll(() => ledger[Symbol.asyncDispose]())
@@ -414,186 +414,24 @@ describe('versions that were not sent', () => {
     expect(first).toBeTruthy()
   })
 
-  test('are not superseded if they may have arrived, such as after a 500', async () => {
+  test('are not superseded while a request of theirs may be on the way', async () => {
     await sale(5)
     await note(5)
     await captureAll()
-    await ledger.pool.query('update outboxd.submission set attempt = 1, in_doubt = true')
+    await ledger.pool.query('update outboxd.submission set attempt = 1, answered_unavailable = true') // by a 503
     await changeTo('2')
     expect((await submissions()).map(([state]) => state)).toEqual(['queued', 'rejected'])
   })
 
-  describe.each([
-    ['no connection took the request', 'attempt = 1'],
-    ['the service answered 503 or E003', 'attempt = 1, answered_unavailable = true'],
-    ['the service had another transaction under the key (E002)', 'attempt = 1, renewed_keys = 1'],
-    ['their transaction failed with E003', 'attempt = 1, resubmissions = 1'],
-  ])('are superseded although they were tried: %s', (_, columns) => {
-    test.each(['once', 'each'] as const)('with `changes: %s`', async (changes) => {
-      await sale(5)
-      await note(5)
-      await captureAll({ changes })
-      await ledger.pool.query(`update outboxd.submission set ${columns}`)
-      const second = await changeTo('2', { changes })
-      await ledger.pool.query(`update outboxd.submission set ${columns} where state = 'queued'`)
-      await ledger.pool.query(`update sale set state = 'cancelled'`)
-      const third = await note(5)
-      await captureAll({ changes })
-      expect((await submissions()).map(([state, , error]) => [state, error])).toEqual([
-        ['discarded', `superseded by outbox:${second}`],
-        ['discarded', `superseded by outbox:${third}`],
-        ['discarded', 'public.sale 5 does not meet the condition'],
-      ])
-      await ledger.pool.query(`update sale set state = 'confirmed'`)
-      await note(5)
-      await captureAll({ changes })
-      expect((await submissions()).at(-1)).toEqual(['queued', '2.00', null])
-    })
+  test('are superseded if their request certainly did not arrive, such as one that no connection took', async () => {
+    await sale(5)
+    await note(5)
+    await captureAll()
+    await ledger.pool.query('update outboxd.submission set attempt = 1')
+    await changeTo('2')
+    expect((await submissions()).map(([state]) => state)).toEqual(['discarded', 'queued'])
   })
 })
-
-describe('a document that changes while its request is on the way', () => {
-  const cancel = () => ledger.pool.query(`update sale set state = 'cancelled'`)
-  const becomeUnmappable = () => setPrice(5, '12345678901.00')
-  const refused = {
-    'refused with 429 or E003': { state: 'queued', dueInMs: 60_000, answeredUnavailable: true },
-    rejected: { state: 'rejected', errorCode: 'E001', error: 'no' },
-  } satisfies Record<string, GivenChange>
-  const inDoubt = {
-    'answered with 500': { state: 'queued', dueInMs: 1_000, inDoubt: true, serverErrors: 1 },
-    uncertain: { state: 'uncertain', error: 'lost' },
-    'rejected, but may have arrived': { state: 'rejected', error: 'no', mayHaveArrived: true },
-  } satisfies Record<string, GivenChange>
-
-  /** @returns the rows of both versions */
-  async function answered(
-    answer: GivenChange,
-    change: () => Promise<unknown>,
-    changes: Changes = 'once',
-    columns = 'attempt = attempt',
-  ) {
-    await sale(5)
-    const first = await note(5)
-    await captureAll({ changes })
-    const sending = await sendNext()
-    await change()
-    const second = await note(5)
-    await captureAll({ changes })
-    await ledger.pool.query(`update outboxd.submission set ${columns}`)
-    await sending.answer(answer)
-    return { first, second }
-  }
-  const states = async () => (await submissions()).map(([state, , error]) => [state, error])
-  const before = 'changed after it was sent as outbox:'
-
-  test.each(Object.entries(refused))('%s, and cancelled: nothing is sent, and nothing is listed', async (_, answer) => {
-    const { first, second } = await answered(answer, cancel)
-    const why = `${before}${first}: public.sale 5 does not meet the condition; the version that was sent before did not arrive`
-    expect(await states()).toEqual([
-      ['discarded', `superseded by outbox:${second}`],
-      ['discarded', why],
-    ])
-    await ledger.pool.query(`update sale set state = 'confirmed'`)
-    await note(5)
-    await captureAll()
-    expect((await submissions()).at(-1)).toEqual(['queued', '1.10', null])
-  })
-
-  test.each(Object.entries(refused))('%s, and changed: the change is sent in its place', async (_, answer) => {
-    const { second } = await answered(answer, () => setPrice(5, '2'))
-    expect(await submissions()).toEqual([
-      ['discarded', '1.10', `superseded by outbox:${second}`],
-      ['queued', '2.00', null],
-    ])
-    const { rows } = await ledger.pool.query(
-      `select e.from_state, e.to_state, e.cause, s.held, s.in_doubt, s.report_due,
-         (select amounts from outboxd.submission_event a where a.submission_id = s.id and amounts is not null) as amounts
-       from outboxd.submission s join outboxd.submission_event e on e.submission_id = s.id
-       where outbox_id = $1 order by e.id desc limit 1`,
-      [second],
-    )
-    expect(rows).toEqual([
-      {
-        ...{ from_state: 'rejected', to_state: 'queued', cause: 'had_not_arrived' },
-        ...{ held: false, in_doubt: false, report_due: true, amounts: { total: '2.00' } },
-      },
-    ])
-    expect((await (await sendNext()).sent())?.outboxId).toBe(second)
-  })
-
-  test('rejected, and changed to what does not map: the change is rejected, and not listed', async () => {
-    await answered(refused.rejected, becomeUnmappable)
-    expect((await states()).at(-1)).toEqual(['rejected', expect.stringContaining('did not arrive')])
-    expect((await readLedgerSnapshot(ledger.pool)).changedAfterSent).toBe(0)
-  })
-
-  test.each(Object.entries(inDoubt))('%s: it stays, and the change is listed', async (_, answer) => {
-    const { first } = await answered(answer, cancel)
-    expect(await states()).toEqual([
-      [answer.state, 'error' in answer ? answer.error : null],
-      ['rejected', `${before}${first}: public.sale 5 does not meet the condition`],
-    ])
-  })
-
-  test('with `changes: each`, a version that waited behind the refused one takes its place', async () => {
-    const { second } = await answered(refused['refused with 429 or E003'], () => setPrice(5, '2'), 'each')
-    expect(await submissions()).toEqual([
-      ['discarded', '1.10', `superseded by outbox:${second}`],
-      ['queued', '2.00', null],
-    ])
-    expect(await held()).toEqual([])
-  })
-
-  test('after an earlier version had arrived, a cancellation stays listed', async () => {
-    await sale(5)
-    await note(5)
-    await captureAll()
-    await end('completed')
-    await changeTo('2', { changes: 'each' })
-    const sending = await sendNext()
-    await cancel()
-    const third = await note(5)
-    await captureAll({ changes: 'each' })
-    await sending.answer(refused['refused with 429 or E003'])
-    expect((await states()).map(([state, error]) => [state, error?.split(':')[0]])).toEqual([
-      ['completed', undefined],
-      ['discarded', 'superseded by outbox'],
-      ['rejected', 'changed after it was sent as outbox'],
-    ])
-    expect((await states())[1]?.[1]).toBe(`superseded by outbox:${third}`)
-  })
-
-  test('a request that was claimed and never left: the change is sent in its place', async () => {
-    await sale(5)
-    await note(5)
-    await captureAll()
-    const sending = await sendNext()
-    const second = await changeTo('2')
-    await sending.isLost()
-    expect(await submissions()).toEqual([
-      ['discarded', '1.10', `superseded by outbox:${second}`],
-      ['queued', '2.00', null],
-    ])
-  })
-})
-
-/** Claims the next record, as a daemon does before it sends the record. */
-async function sendNext() {
-  const dispatch = ledger.dispatch()
-  const id = randomUUID()
-  const [claimed] = (await dispatch.claim({ id, submissions: 1, polls: 0, rarePolls: 0 }, () => {})).submissions
-  return {
-    async sent() {
-      return claimed
-    },
-    async answer(change: GivenChange): Promise<void> {
-      if (claimed === undefined) throw new Error('nothing is due')
-      await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(claimed, change)] }))
-    },
-    /** Its COMMIT was answered too late. */
-    isLost: () => dispatch.requeueUnsentClaim(id, claimed === undefined ? [] : [claimed.id]),
-  }
-}
 
 describe('a document that changes after it was sent', () => {
   async function sent() {
@@ -869,13 +707,25 @@ describe('an older version of a document is not sent after a newer one:', () => 
   }
 
   const resubmitted = { state: 'queued', dueInMs: 0, polls: 1, errorCode: 'E002', error: 'failed with E002' } as const
-  const failed = { state: 'failed', errorCode: 'X', error: 'no' } as const
+  const failed = { state: 'failed', doneMs: null, errorCode: 'X', error: 'no', mayHaveArrived: false } as const
 
-  async function judge({ id }: { id: string }, change: GivenChange = resubmitted) {
-    const older = await ledger.read(id)
-    await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions: [transition(older, change)] }))
-    const { state, error, may_have_arrived: mayHaveArrived } = await ledger.row(id)
-    return { state, error, mayHaveArrived }
+  const judge = async (
+    { id, revision }: { id: string; revision: number },
+    change: Transition['change'] = resubmitted,
+    probing = false,
+  ) => {
+    const state = probing ? 'sending' : 'accepted'
+    const older = submission({ id, key: '5', state, probing, transactionId: 't-1', revision })
+    const transition: Transition = {
+      submission: older,
+      change,
+      cause: 'resubmitted',
+      message: 'failed with E002',
+      poll: null,
+      request: null,
+    }
+    const [judged] = await inTransaction(ledger.pool, (db) => supersedeOlderVersions(db, [transition]))
+    return judged?.change
   }
 
   test.each([
@@ -887,28 +737,32 @@ describe('an older version of a document is not sent after a newer one:', () => 
     const { older, second } = await versions('accepted', newer)
     expect(await judge(older)).toEqual({
       state: 'discarded',
-      error: `superseded by outbox:${second}`,
+      polls: 1,
+      errorCode: 'E002',
+      error: `failed with E002; superseded by outbox:${second}`,
       mayHaveArrived: false,
     })
+    expect(await judge(older, failed)).toMatchObject({ state: 'discarded', errorCode: 'X' })
+    expect(await judge(older, resubmitted, true)).toMatchObject({ state: 'discarded', transactionId: null })
   })
 
-  test.each([
-    ['fails', 'accepted', failed, false],
-    ['fails, and may have arrived', 'accepted', { ...failed, mayHaveArrived: true }, true],
-    ['is to be sent again in doubt', 'accepted', { ...resubmitted, inDoubt: true }, true],
-    ['was asked for and is not known', 'probing', resubmitted, false],
-  ] as const)('if it %s', async (_, state, change, mayHaveArrived) => {
-    const { older } = await versions(state, 'completed')
-    expect(await judge(older, change)).toMatchObject({ state: 'discarded', mayHaveArrived })
-  })
-
-  test('but it is submitted again if it may have arrived and the newer one is only listed, or was given up', async () => {
+  test('but it is submitted again if the newer version only waits for a person, or was given up', async () => {
     const { older, first } = await versions('accepted', 'queued', 'once')
-    const again = { ...resubmitted, inDoubt: true }
-    expect(await judge(older, again)).toMatchObject({ state: 'queued' })
+    expect(await judge(older)).toBe(resubmitted)
     await ledger.pool.query('update outboxd.submission set changed_after_sent = false, may_have_arrived = false')
+    expect(await judge(older)).toMatchObject({ state: 'discarded' })
     await end('discarded', first)
-    expect(await judge(older, again)).toMatchObject({ state: 'queued' })
+    expect(await judge(older)).toBe(resubmitted)
+  })
+
+  test('but it stays failed if an operator has discarded the change that was listed, which was never sent', async () => {
+    const { older, second } = await versions('accepted', 'queued', 'once')
+    const { rows } = await ledger.pool.query<{ id: string; revision: number; key: string }>(
+      'select id, revision, key from outboxd.submission where outbox_id = $1',
+      [second],
+    )
+    expect(await discardSeenSubmissions(operator(), rows)).toHaveLength(1)
+    expect(await judge(older, failed)).toBe(failed)
   })
 
   test('if an operator replays the older version', async () => {
