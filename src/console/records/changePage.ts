@@ -187,7 +187,7 @@ const chosenRecords = (submissions: readonly ListedSubmission[], cost: string, n
       group.mayHaveArrived ? html`<strong class="attention">${mayHaveArrivedCell(group)}</strong>` : '',
     ]),
   ),
-  html`<h3>${submissions.length > previewedRecordsMax ? `The first ${previewedRecordsMax} of ${submissions.length}` : 'All of them'}</h3>`,
+  html`<h2>${submissions.length > previewedRecordsMax ? `The first ${previewedRecordsMax} of ${submissions.length}` : 'All of them'}</h2>`,
   recordTable('The first records', submissions.slice(0, previewedRecordsMax), nowMs),
 ]
 
@@ -260,5 +260,5 @@ function skippedList(skipped: readonly SkippedRecord[], words: string): HtmlValu
       )
     return html`<li>${count}${named}${more} ${untrustedTextHtml(reason, 400)}</li>`
   })
-  return html`<h3>${pluralize(skipped.length, 'record')} ${words}</h3><ul>${items}</ul>`
+  return html`<h2>${pluralize(skipped.length, 'record')} ${words}</h2><ul>${items}</ul>`
 }

@@ -189,7 +189,7 @@ function listHtml(
   const count = total > countedMax ? `more than ${countedMax.toLocaleString('en')}` : String(total)
   const whole = { ...query, after: undefined, 'by-cause': undefined }
   const bar = html`<div class="bar">
-${canAct ? changeControls(count) : ''}<span class="quiet">${submissions.length} of ${count}</span>
+${canAct ? changeControls(count) : ''}<span class="quiet">${submissions.length} of ${count} shown</span>
 <span class="right">${isCausesUseful(query) ? html`<a class="button" href="${recordsPath({ ...whole, 'by-cause': 'on' })}">By cause</a>` : ''}
 <a class="button" href="${recordsPath(whole, '/records.csv')}" download title="At most ${csvRowsMax.toLocaleString('en')} records, without values">CSV</a>
 ${isMasked ? html`<button formaction="${recordsPath(query, '/records/show')}" data-key="v" title="The log notes it">Show values</button>` : ''}</span></div>`

@@ -251,6 +251,15 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
       expect(await readLook(looked, (seen) => join(folder, `${name}-${seen}.png`))).toEqual([])
       await looked.close()
     })
+
+    test('a preview passes in its dialog, too', async () => {
+      const looked = await window.open('/records')
+      await looked.getByLabel(/Select all/).check()
+      await looked.getByRole('button', { name: 'Replay…' }).click()
+      await looked.getByRole('dialog').getByText('would be skipped').waitFor()
+      expect(await readLook(looked, (seen) => join(folder, `preview-${seen}.png`))).toEqual([])
+      await looked.close()
+    })
   })
 
   test('hostile and long texts of the ERP and the service are harmless text on every page', async () => {
