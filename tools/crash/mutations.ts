@@ -42,8 +42,8 @@ export const mutations = {
     patches: [
       {
         file: 'src/ledger/documents.ts',
-        from: 'if (sent.digest === digest)',
-        to: 'if (sent.digest !== null)',
+        from: 'sent.digest === digest && ',
+        to: 'sent.digest !== null && ',
       },
     ],
     idempotency: 'ignore',
