@@ -17,9 +17,11 @@ test('kill -9, SIGSTOP, Postgres crashes, failovers, restores and service faults
     say: () => {},
     signal: ended.signal,
   })
+  // If CI tries it once more and that passes, only this shows what was wrong.
+  if (result.violations.length > 0) console.log(printResult(result))
   expect(result.violations, printResult(result)).toEqual([])
   const { struck } = result.nemesis
   expect(struck.get('kill -9')).toBeGreaterThanOrEqual(25)
   for (const [what, times] of struck) expect(times, what).toBeGreaterThanOrEqual(1)
   expect(result.history.outbox.length).toBeGreaterThan(50)
-}, 480_000)
+}, 900_000)

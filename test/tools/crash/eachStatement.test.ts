@@ -14,7 +14,9 @@ test('kill -9 before and after each statement on the way of a record: the guaran
     say: () => {},
     signal: ended.signal,
   })
+  // If CI tries it once more and that passes, only this shows what was wrong.
+  if (result.violations.length > 0) console.log(printEachStatement(result))
   expect(result.violations, printEachStatement(result)).toEqual([])
   const covered = result.statements.filter(({ struck }) => struck.length === 2)
   expect(covered.length, printEachStatement(result)).toBeGreaterThan(Math.max(10, result.statements.length * 0.8))
-}, 600_000)
+}, 900_000)
