@@ -164,7 +164,7 @@
       const button = Object.assign(document.createElement('button'), { type: 'button', className: 'copy' })
       button.textContent = 'Copy'
       button.ariaLabel = `Copy ${code.textContent}`
-      code.after(button)
+      code.after(' ', button)
     }
   }
 

@@ -28,6 +28,7 @@ const [submissions, viewers, seconds] = [options.submissions, options.viewers, o
   number,
 ]
 const paintMs = 200
+const pageKbMost = 40
 const statementsMost = 5
 const rounds = 5
 /** The console shares what it has read for Now for this long. After that, the next viewer makes it read again. */
@@ -70,25 +71,35 @@ await measure()
 async function measure(): Promise<void> {
   const pages = pagesOf(examples)
   const lines: string[][] = []
+  let largestKb = 0
   for (const [what, path] of pages) {
     const alone = await answerMs(path)
+    const kb = await answer(path)
+    largestKb = Math.max(largestKb, kb)
     await rest(path)
     const asked = await statementsOf(() => answer(path))
     const painted = await paint(path)
-    lines.push([what, alone.toFixed(0), painted?.toFixed(0) ?? '', String(count(asked)), total(asked).toFixed(0)])
+    lines.push([
+      what,
+      kb.toFixed(0),
+      alone.toFixed(0),
+      painted?.toFixed(0) ?? '',
+      String(count(asked)),
+      total(asked).toFixed(0),
+    ])
     if (options.statements) printStatements(what, asked)
   }
   const { perSecond, renewals, crowded, asked } = await withViewers(pages)
   printTable(
-    ['page', 'answer, ms', 'first paint, ms', 'statements', 'of them, ms', `first paint with ${viewers}, ms`],
+    ['page', 'kB', 'answer, ms', 'first paint, ms', 'statements', 'of them, ms', `first paint with ${viewers}, ms`],
     lines.map((line, i) => [...line, crowded[i]?.toFixed(0) ?? '']),
   )
   if (options.statements) printStatements(`with ${viewers}`, asked)
-  const paints = [...lines.map(([, , painted]) => Number(painted)), ...crowded.map(Number)]
+  const paints = [...lines.map(([, , , painted]) => Number(painted)), ...crowded.map(Number)]
   say(
     `With ${viewers} who look: ${perSecond.toFixed(1)} statements a second (under ${statementsMost}: ${verdict(perSecond < statementsMost)}), ` +
       `${(renewals / seconds).toFixed(0)} pages a second read again, ${memoryMb(program.pid).residentMb.toFixed(0)} MB resident. ` +
-      `First paint under ${paintMs} ms: ${browser === null ? 'no chromium to see it with' : verdict(paints.every((ms) => ms < paintMs))}.`,
+      `Each page under ${pageKbMost} kB: ${verdict(largestKb < pageKbMost)}. First paint under ${paintMs} ms: ${browser === null ? 'no chromium to see it with' : verdict(paints.every((ms) => ms < paintMs))}.`,
   )
 }
 
@@ -142,10 +153,12 @@ function pagesOf({ waiting, completed }: Examples): [what: string, path: string]
   ]
 }
 
-async function answer(path: string): Promise<void> {
+/** @returns the size of the page in kB */
+async function answer(path: string): Promise<number> {
   const response = await fetch(origin + path)
   const text = await response.text()
   if (!response.ok) throw new Error(`${path} is answered ${response.status}: ${text.slice(0, 500)}`)
+  return Buffer.byteLength(text) / 1_000
 }
 
 async function rest(path: string): Promise<void> {

@@ -2,7 +2,10 @@ import type { MinuteOfLastHour } from '../../ledger/lastHour.ts'
 import { formatDuration, formatInstant } from '../../time.ts'
 import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
 
-/** Pictures without script, which a screen reader can read: each bar says its figures. */
+/**
+ * Pictures without script, which a screen reader can read: each bar says its figures. The style sheet has what all bars
+ * share, their width, too, because a page has hundreds.
+ */
 
 const width = 360
 const height = 84
@@ -10,6 +13,7 @@ const left = 34
 const right = 6
 const top = 6
 const bottom = 66
+const minuteWidth = (width - left - right) / 60
 
 export function chartsHtml(minutes: readonly MinuteOfLastHour[], limitAMinute: number | null): HtmlValue {
   const completed = minutes.reduce((sum, minute) => sum + minute.completed, 0)
@@ -20,7 +24,7 @@ ${chart(minutes, {
   note: `submissions, and above them polls${limit}`,
   line: limitAMinute,
   barsOf: ({ submissions, polls }) => [
-    { kind: 'submissions', tone: 'strong', upTo: submissions, figure: submissions },
+    { kind: 'submissions', upTo: submissions, figure: submissions },
     { kind: 'polls', tone: 'weak', upTo: submissions + polls, figure: polls },
   ],
 })}
@@ -37,7 +41,7 @@ ${chart(minutes, {
   note: 'half of them, and 95 %',
   words: formatDuration,
   barsOf: ({ halfMs, mostMs }) => [
-    { kind: 'half', tone: 'strong', upTo: halfMs ?? 0, figure: halfMs ?? 0 },
+    { kind: 'half', upTo: halfMs ?? 0, figure: halfMs ?? 0 },
     { kind: '95 %', tone: 'weak', upTo: mostMs ?? 0, figure: mostMs ?? 0 },
   ],
 })}
@@ -47,7 +51,7 @@ ${chart(minutes, {
 /** It begins where the bar below it ends. */
 interface Bar {
   kind: string
-  tone: 'strong' | 'weak' | 'good' | 'bad'
+  tone?: 'weak' | 'good' | 'bad'
   upTo: number
   figure: number
 }
@@ -67,7 +71,6 @@ function chart(
 ): HtmlPart {
   const stacks = minutes.map((minute) => ({ time: timeOf(minute), bars: barsOf(minute) }))
   const most = Math.max(1, line ?? 0, ...stacks.flatMap(({ bars }) => bars.map(({ upTo }) => upTo)))
-  const step = (width - left - right) / Math.max(1, minutes.length)
   const y = (value: number) => round(bottom - (value / most) * (bottom - top))
   const drawn = stacks.map(({ time, bars }, i) => {
     if (bars.every(({ upTo }) => upTo === 0)) return ''
@@ -76,7 +79,7 @@ function chart(
       const height = round(y(bars[j - 1]?.upTo ?? 0) - y(upTo))
       return height <= 0
         ? ''
-        : html`<rect class="${tone}" x="${round(left + i * step)}" y="${y(upTo)}" width="${round(step - 1)}" height="${height}"/>`
+        : html`<rect${tone && html` class="${tone}"`} x="${round(left + i * minuteWidth)}" y="${y(upTo)}" height="${height}"/>`
     })
     return html`<g><title>${time}: ${said}</title>${rects}</g>`
   })
