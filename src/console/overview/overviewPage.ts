@@ -185,18 +185,18 @@ function recordsSection(report: StatusReport): HtmlPart {
   const waiting = outbox.kind === 'read' ? outbox.outbox : { waiting: null, oldestMs: null }
   const held = heldRecordsSuffix(report.heldForPerson).replace(/^; /, '')
   const all = Object.values(submissions).reduce((sum, count) => sum + count, 0)
+  const { accepted } = submissions
+  const atService = probing > 0 ? 'sending,accepted' : 'accepted'
   const lines: Line[] = [
     { name: 'in the outbox', icon: 'outbox', count: waiting.waiting, oldestMs: waiting.oldestMs },
     { name: 'queued', icon: 'queued', count: submissions.queued, oldestMs: oldestUnsentMs, states: 'queued' },
     { name: 'sending', icon: 'sending', count: submissions.sending - probing, states: 'sending' },
     {
-      ...{
-        name: 'at the service',
-        icon: 'accepted',
-        count: submissions.accepted + probing,
-        oldestMs: oldestAcceptedMs,
-      },
-      states: probing > 0 ? 'sending,accepted' : 'accepted',
+      name: 'at the service',
+      icon: 'accepted',
+      count: accepted + probing,
+      oldestMs: oldestAcceptedMs,
+      states: atService,
     },
     ...endStates.map((state) => ({ name: state, icon: state, count: submissions[state], states: state })),
   ]
