@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,6 +27,7 @@ interface ImageConfig {
   Cmd: string[]
   StopSignal: NodeJS.Signals
   Healthcheck: { Test: string[] }
+  Labels: Record<string, string>
 }
 
 const image: ImageConfig = JSON.parse(readFileSync(imageFile, 'utf8')).Docker.config
@@ -107,6 +108,7 @@ function giveSecrets(values: Record<string, string>): Record<string, string> {
 }
 
 async function drive(databaseUrl: string): Promise<void> {
+  isLabelled()
   const [httpPort, sandboxPort] = [await freePort(), await freePort()]
   const sandboxUrl = `http://127.0.0.1:${sandboxPort}`
   const credentials = { SERVICE_CLIENT_ID: 'sandbox', SERVICE_CLIENT_SECRET: 'sandbox-secret' }
@@ -130,6 +132,15 @@ async function drive(databaseUrl: string): Promise<void> {
   await endsInTime(sandbox, 'sandbox')
   assert.equal(await isHealthy(daemon), true)
   await endsInTime(daemon, 'the daemon')
+}
+
+function isLabelled(): void {
+  const { name, version, license } = JSON.parse(readFileSync(join(import.meta.dirname, '..', 'package.json'), 'utf8'))
+  const revision = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: import.meta.dirname, encoding: 'utf8' }).trim()
+  const wanted = { title: name, version, licenses: license, source: 'https://git.example/outboxd', revision }
+  for (const [label, value] of Object.entries(wanted))
+    assert.equal(image.Labels[`org.opencontainers.image.${label}`], value, label)
+  say('its labels name version, licence and commit')
 }
 
 async function isConfined(daemon: Container): Promise<void> {
