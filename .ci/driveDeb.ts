@@ -10,11 +10,11 @@ import { until } from '../test/support/until.ts'
 
 /**
  * Installs the .deb in a clean Debian with systemd, as docs/start/install.md says ("On Debian or Ubuntu"), upgrades,
- * removes and purges it. `.ci/deb` calls it.
+ * removes and purges it. Then installs npm's package ("On a host, with systemd"). `.ci/deb` calls it.
  *
- * Usage: node .ci/driveDeb.ts ROOT FILE.deb, as root
+ * Usage: node .ci/driveDeb.ts ROOT FILE.deb FILE.tgz, as root. ROOT has Node and npm in /usr/local.
  */
-const [root = '', debFile = ''] = process.argv.slice(2)
+const [root = '', debFile = '', packageFile = ''] = process.argv.slice(2)
 const say = (line: string) => void process.stdout.write(`deb: ${line}\n`)
 
 await using stack = new AsyncDisposableStack()
@@ -32,12 +32,13 @@ const client = new pg.Client(databaseUrl)
 await client.connect()
 stack.defer(() => client.end())
 
-copyFileSync(debFile, join(root, 'srv', basename(debFile)))
+for (const file of [debFile, packageFile]) copyFileSync(file, join(root, 'srv', basename(file)))
 const systemdPid = await boot()
 await install()
 await restarts()
 await upgrades()
 await goes()
+await installsWithNpm()
 
 /** Boots the root on this machine's network. @returns the process id of its systemd */
 async function boot(): Promise<number> {
@@ -83,14 +84,35 @@ function type(step: string): string {
 
 async function install(): Promise<void> {
   const begunMs = performance.now()
-  const page = readFileSync(join(import.meta.dirname, '..', 'docs/start/install.md'), 'utf8')
-  const [, section = ''] = page.split('## On Debian or Ubuntu\n')
-  const [, block = ''] = /^```sh\n(.*?)^```$/ms.exec(section.split('\n## ')[0] ?? '') ?? []
+  const [block = ''] = blocksOf('On Debian or Ubuntu')
   type(block)
   await completes('first')
   const seconds = Math.round((performance.now() - begunMs) / 100) / 10
   say(`from the file to the first completed record in ${seconds} s, by the block of docs/start/install.md`)
   assert.match(type('outboxd status'), /^All is well/)
+}
+
+/** The shell blocks of a section of docs/start/install.md. */
+function blocksOf(heading: string): string[] {
+  const page = readFileSync(join(import.meta.dirname, '..', 'docs/start/install.md'), 'utf8')
+  const [, section = ''] = page.split(`## ${heading}\n`)
+  return [...(section.split('\n## ')[0] ?? '').matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
+}
+
+async function installsWithNpm(): Promise<void> {
+  const begunMs = performance.now()
+  const [settings = ''] =
+    /^cd \/etc\/outboxd$.*service_client_secret\)$/ms.exec(blocksOf('On Debian or Ubuntu')[0] ?? '') ?? []
+  const [install = '', migrate = '', start = ''] = blocksOf('On a host, with systemd')
+  type(install)
+  type(settings)
+  type(migrate)
+  type(start.replaceAll('sudo ', ''))
+  await completes('with npm')
+  const seconds = Math.round((performance.now() - begunMs) / 100) / 10
+  say(`with npm, from the file to a completed record in ${seconds} s, by the blocks of the page`)
+  type('systemctl stop outboxd')
+  assert.equal(shown('Result'), 'success')
 }
 
 async function completes(name: string): Promise<void> {
