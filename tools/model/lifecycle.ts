@@ -275,7 +275,7 @@ export class Lifecycle<S extends State = State> extends Model<S> {
     const stored = transactions.filter((is) => is !== 'failed').length
     const isOver =
       wire.length === 0 && !state.daemons.some(({ at, row, isLate }) => at === 'claimed' && row === r && !isLate)
-    if (['accepted', 'failed', 'rejected', 'uncertain'].includes(is))
+    if (['queued', 'accepted', 'failed', 'rejected', 'uncertain'].includes(is))
       this.move(act('discard'), 'discarded', { transactionsMost: isOver ? stored : row.transactionsMost })
     if (is !== 'uncertain') return
     const transaction = transactions.findIndex((is) => is !== 'failed')
