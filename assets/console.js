@@ -155,12 +155,10 @@
     dialog.querySelector('[autofocus]')?.focus()
   }
 
-  /** Puts a button beside each command and id. Browsers let only safe origins copy. */
+  /** Puts a button beside ids and our own commands, never beside texts of others. Browsers let only safe origins copy. */
   function addCopyButtons() {
     if (navigator.clipboard === undefined) return
-    for (const code of document.querySelectorAll(
-      ':is(.foreign code, .checklist code, [data-copy]):not(:has(+ .copy))',
-    )) {
+    for (const code of document.querySelectorAll(':is(.checklist code, [data-copy]):not(:has(+ .copy))')) {
       const button = Object.assign(document.createElement('button'), { type: 'button', className: 'copy' })
       button.textContent = 'Copy'
       button.ariaLabel = `Copy ${code.textContent}`
@@ -171,7 +169,10 @@
   document.addEventListener('click', (event) => {
     const copy = event.target.closest('.copy')
     if (copy !== null)
-      navigator.clipboard.writeText(copy.previousElementSibling.textContent).then(() => setText(copy, 'Copied'))
+      navigator.clipboard.writeText(copy.previousElementSibling.textContent).then(
+        () => setText(copy, 'Copied'),
+        () => setText(copy, 'Not copied'),
+      )
     if (event.target.closest('dialog [data-close]') !== null) {
       event.preventDefault()
       dialog.close()

@@ -49,12 +49,12 @@ export function addVersionRoute(
   app: FastifyInstance,
   path: string,
   { clock }: ConsoleParts,
-  read: (request: FastifyRequest) => Promise<string | undefined>,
+  read: (request: Pick<FastifyRequest, 'query' | 'params'>) => Promise<string | undefined>,
 ): void {
   const readings = new BoundedMap<string, () => Promise<string | undefined>>(versionsMax)
-  app.get(path, { config: { isPolled: true } }, async (request) => {
-    const reading = readings.get(request.url) ?? shareRecentRead(clock, versionAgeMs, () => read(request))
-    readings.set(request.url, reading)
+  app.get(path, { config: { isPolled: true } }, async ({ url, query, params }) => {
+    const reading = readings.get(url) ?? shareRecentRead(clock, versionAgeMs, () => read({ query, params }))
+    readings.set(url, reading)
     return { version: await reading() }
   })
 }

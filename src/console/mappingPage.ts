@@ -38,6 +38,9 @@ import { createUnmaskPermissions, logValuesShown, maskedValuesNote } from './val
 const formMaxBytes = 500_000
 const payloadsMax = 1_000
 
+/** Apart from the ids of submissions, because the ERP chooses the ids of rows. */
+const rowName = (outboxId: string) => `outbox:${outboxId}`
+
 type MapResult = { previews: MapPreview[]; outboxId: string | null; isMasked: boolean } | { problem: string }
 
 interface MappingForm {
@@ -76,7 +79,8 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
       const record = await withOutbox(await databases(), (erp) => readRecordWithContent(erp, mappings, outbox))
       if (record === null) return { problem: `there is no row ${outbox} in the outbox` }
       const { outboxId } = record
-      return { previews: [previewRowMapping(mappings, record)], outboxId, isMasked: !shown.isShown(viewer, outboxId) }
+      const isMasked = !shown.isShown(viewer, rowName(outboxId))
+      return { previews: [previewRowMapping(mappings, record)], outboxId, isMasked }
     }),
   )
 
@@ -93,7 +97,7 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
       if (record === null) throw new RequestRefused(404, `There is no row ${outbox} in the outbox.`)
       const { outboxId, type } = record
       await logValuesShown(parts, viewer, { act: 'show', records: [{ id: null, outboxId, type }], unnamed: 0 })
-      shown.show(viewer, outboxId)
+      shown.show(viewer, rowName(outboxId))
       return reply.redirect(`/mapping?outbox=${encodeURIComponent(outboxId)}`, 303)
     },
   )

@@ -152,11 +152,12 @@ async function findReadProblems(pool: pg.Pool, { columns, sql }: catalog.Catalog
 
 /** Adds the children of the document that `--child` names and no foreign key declares. */
 function addGivenChildren(related: RelatedTables, parts: DocumentParts | null): RelatedTables {
-  const declared = new Set(related.referredBy.map(({ from }) => from))
-  const given = (parts?.references ?? []).filter(
-    ({ table, to }) => to.sql === parts?.document.sql && !declared.has(table.sql),
-  )
   const sqlOf = (columns: readonly catalog.CatalogColumn[]) => columns.map(({ sql }) => sql)
+  const nameOf = (from: string, columns: readonly string[]) => `${from}(${columns.join(', ')})`
+  const declared = new Set(related.referredBy.map(({ from, columns }) => nameOf(from, columns)))
+  const given = (parts?.references ?? []).filter(
+    ({ table, columns, to }) => to.sql === parts?.document.sql && !declared.has(nameOf(table.sql, sqlOf(columns))),
+  )
   const references = given.map(({ table, columns, to, toColumns }) => {
     return { from: table.sql, columns: sqlOf(columns), to: to.sql, toColumns: sqlOf(toColumns) }
   })

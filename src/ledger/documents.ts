@@ -25,7 +25,7 @@ export interface Version {
 }
 
 interface SentVersion extends Version {
-  /** True if it was tried, and an operator discarded it: nobody said that it arrived. */
+  /** True if an operator discarded it after an attempt: nobody said that it arrived. */
   wasGivenUp: boolean
 }
 
@@ -108,7 +108,8 @@ export async function readDocuments(db: Database, records: readonly DocumentRow[
     `select d.id,
        (select json_build_object('outboxId', sent.outbox_id, 'digest', sent.request_digest,
            'wasGivenUp', sent.was_given_up) from (
-          (select s.outbox_id, s.request_digest, s.seq, s.state = 'discarded' and s.attempt > 0 as was_given_up from outboxd.submission s
+          (select s.outbox_id, s.request_digest, s.seq, s.state = 'discarded' and s.attempt > 0 and exists (
+             select from outboxd.submission_event e where e.submission_id = s.id and e.cause = 'discarded') as was_given_up from outboxd.submission s
            where s.document = d.id and s.was_sent order by s.seq desc limit 1)
           union all select d.sent_outbox_id, d.sent_digest, d.sent_seq, false where d.sent_seq is not null
         ) sent order by sent.seq desc limit 1) as sent,

@@ -79,7 +79,7 @@ export type BreakerStep =
 /** Milliseconds that a pause lasts, by failed trials. The last step repeats. */
 export type PauseBackoff = Record<PauseToRaise['reason'], readonly number[]>
 
-/** See docs/why/contract.md, "What an answer means". */
+/** See docs/why/states.md, "Pauses". */
 export function createPauseBackoff({
   unavailablePauseMs,
   unauthorizedPauseMs,

@@ -26,7 +26,7 @@ export const discardRules: BulkChangeRules = {
   whySpared: null,
   riskOf(submissions) {
     const accepted = submissions.filter(isAccepted).length
-    const inDoubt = submissions.filter(({ state, mayHaveArrived }) => state === 'queued' && mayHaveArrived).length
+    const inDoubt = submissions.filter(({ state, wasSent }) => state === 'queued' && wasSent).length
     const risks: string[] = []
     if (accepted > 0)
       risks.push(

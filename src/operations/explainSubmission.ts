@@ -152,13 +152,13 @@ function pollNext(detail: SubmissionDetail, next: string): Advice[] {
 }
 
 function uncertainNext(detail: SubmissionDetail): Advice[] {
-  const { id } = detail
+  const { id, newer } = detail
   return [
     advise(
       `needs attention: ask the operator of the service whether it arrived${timesSentSuffix(detail)}, then`,
       arrived(id, itDid),
       ...notArrived(detail),
-      discard(id, noMatter),
+      discard(id, newer === null ? noMatter : 'if it did not arrive, or no longer matters'),
     ),
     ...holdsBack(detail),
   ]
@@ -251,7 +251,7 @@ function sendNewest(newer: NewerVersion): Way[] {
   const command = commandToSendNewest(newer)
   return command === null
     ? []
-    : [{ command, means: 'if it did not arrive: send the newest version, and discard this one' }]
+    : [{ command, means: 'if it did not arrive: discard this one, then send the newest version' }]
 }
 
 const replay = (id: string, means: string): Way => ({ command: `outboxd replay ${id}`, means })

@@ -11,7 +11,7 @@ import {
 } from '../ledger/rowConflicts.ts'
 import type { Database } from '../postgres/database.ts'
 import { columnTextSql } from './columns.ts'
-import { findFailing, readRowsThatDoNotFail } from './failingRows.ts'
+import { findFailing, findFailingIds } from './failingRows.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { prunedNumberSql } from './rowExpressions.ts'
@@ -147,7 +147,7 @@ async function forgetRowsNoLongerSkipped(
   const whole = raised.filter(({ subject }) => subject.length < textCharsMax.message) // a longer id was cut
   const { from, mayWait, id, idType, idText } = table.rows
   const waiting = await readIds(
-    table.db,
+    table,
     `select ${idText} as "outboxId" from ${from} where ${mayWait} and ${id} = any($1::${idType}[])`,
     whole,
   )
@@ -160,11 +160,12 @@ async function forgetRowsNoLongerSkipped(
 /** Clears the conflicts of rows that the ERP has deleted, renumbered or corrected. */
 async function clearOutdatedRowConflicts(
   { ledger }: Outbox,
-  { db, rows: { from, id, idType, idText, isOtherRow } }: OpenTable,
+  table: OpenTable,
   raised: readonly RowProblem[],
 ): Promise<void> {
+  const { from, id, idType, idText, isOtherRow } = table.rows
   const standing = await readIds(
-    db,
+    table,
     `select ${idText} as "outboxId" from ${from} where ${id} = any($1::${idType}[])
      group by 1 having bool_or(${isOtherRow}) or count(*) > 1`,
     raised,
@@ -173,14 +174,21 @@ async function clearOutdatedRowConflicts(
   if (over.length > 0) await clearProblems(ledger, 'row_conflict', over)
 }
 
-/** Ids that do not fit the column's type are those of no row. */
-async function readIds(db: Database, sql: string, problems: readonly RowProblem[]): Promise<ReadonlySet<string>> {
-  const rows = await readRowsThatDoNotFail<{ outboxId: string }>(
-    db,
-    sql,
-    problems.map(({ subject }) => subject),
-  )
-  return new Set(rows.map(({ outboxId }) => outboxId))
+/** A row that cannot be read counts as found. An id that does not fit the column's type is that of no row. */
+async function readIds(
+  { db, rows: { idType } }: OpenTable,
+  sql: string,
+  problems: readonly RowProblem[],
+): Promise<ReadonlySet<string>> {
+  const ids = problems.map(({ subject }) => subject)
+  const found = new Set<string>()
+  const failing = await findFailingIds(ids, async (part) => {
+    const { rows } = await db.query<{ outboxId: string }>(sql, [part])
+    for (const { outboxId } of rows) found.add(outboxId)
+  })
+  const unfit = new Set(await findFailingIds(failing, (part) => db.query(`select $1::${idType}[]`, [part])))
+  for (const id of failing) if (!unfit.has(id)) found.add(id)
+  return found
 }
 
 /**

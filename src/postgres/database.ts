@@ -16,7 +16,7 @@ export interface Database {
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>>
 }
 
-/** For a statement that always returns one row, such as a count. @throws Error if it returned none or several */
+/** For a statement that always returns one row, such as a count. @throws LedgerDamaged if it returned none or several */
 export async function queryOne<Row extends pg.QueryResultRow>(
   db: Database,
   text: string,
@@ -25,7 +25,9 @@ export async function queryOne<Row extends pg.QueryResultRow>(
   const { rows } = await db.query<Row>(text, values)
   const [row] = rows
   if (row === undefined || rows.length > 1)
-    throw new Error(`a statement that returns one row has returned ${rows.length}: ${text.slice(0, 200)}`)
+    throw new LedgerDamaged(
+      `a statement that returns one row has returned ${rows.length}. If a restore is loading data, wait for its end: ${text.slice(0, 200)}`,
+    )
   return row
 }
 

@@ -18,6 +18,7 @@ const detail: SubmissionDetail = {
   emptiedMs: null,
   erasedMs: null,
   code: null,
+  wasSent: false,
   error: null,
   payload: '{}',
   body: '{}',

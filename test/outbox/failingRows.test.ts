@@ -89,6 +89,23 @@ describe('a skipped row that no longer waits is not named any more', () => {
   })
 })
 
+test('a skipped row that cannot be read now stays skipped', async () => {
+  const { pool, outbox } = await setup({
+    ddl: `create table base (id bigint primary key, n int);
+      create view source as select id, null::text as key, '{}'::jsonb as payload, 10 / n < 0 as taken from base`,
+    yaml: 'table: source\nid: id\nid_unique: promised\ntype: { constant: data }\npayload: payload\nstate: { flag: taken, set: [completed] }\n',
+  })
+  await pool.query('insert into base values (1, 1), (2, 1), (3, 1)')
+  const rows = ['1', '2', '3'].map((outboxId) => ({ outboxId, isCaptured: false, detail: 'a lock' }))
+  await skipRows(pool, rows)
+  await pool.query('delete from base where id = 1; update base set n = 0 where id = 2')
+  await clearStaleProblems(outbox)
+  expect((await pool.query('select outbox_id as id from outboxd.skipped_row order by 1')).rows).toEqual([
+    { id: '2' },
+    { id: '3' },
+  ])
+})
+
 test('if the filter fails for more than 100 rows, nothing is captured, with the error of Postgres', async () => {
   const { pool, capture } = await setup({ ddl, yaml: `${table}${forms['end only']}` })
   await pool.query(`insert into source (id, note) select n, 'x' from generate_series(1, 101) n`)

@@ -20,7 +20,7 @@ import { checkbox, formHtml, hiddenField } from '../html/form.ts'
 import { type HtmlValue, html } from '../html/html.ts'
 import { type PageHead, sendFile, sendPage, versionOf } from '../html/layout.ts'
 import { type ConsoleParts, readMappingFiles, shareRecentRead } from '../parts.ts'
-import { createLoggedSearch, logValuesShown, type UnmaskPermissions } from '../valueAccess.ts'
+import { createLoggedSearch, logDownload, logValuesShown, type UnmaskPermissions } from '../valueAccess.ts'
 import { outcomeHtml, pageRowsMax, type RecentChanges } from './changePage.ts'
 import { type ListValues, readListValues } from './listValues.ts'
 import {
@@ -102,13 +102,18 @@ export function addRecordsRoutes(
   async function readAsked(fields: FormFields, viewer: Viewer) {
     const query = readRecordsQuery(fields)
     const read = readFilters(query, changes, parts.clock.nowMs())
-    return { query, ...read, filter: await narrowFilterByText(createLoggedSearch(parts, viewer), read, () => {}) }
+    const cuts: string[] = []
+    const filter = await narrowFilterByText(createLoggedSearch(parts, viewer), read, (cut) => void cuts.push(cut))
+    return { query, ...read, filter, cuts }
   }
 
   app.get<{ Querystring: FormFields }>('/records.csv', async ({ query: fields, viewer }, reply) => {
-    const { query, filter } = await readAsked(fields, viewer)
+    const { query, filter, cuts } = await readAsked(fields, viewer)
     const { ledger } = await parts.databases()
-    const submissions = await selectSubmissions(ledger, filter, csvRowsMax, orderOf(query))
+    const submissions = await selectSubmissions(ledger, filter, csvRowsMax + 1, orderOf(query))
+    if (submissions.length > csvRowsMax) cuts.push(tooManyForCsv)
+    if (cuts.length > 0) throw new RequestRefused(400, cuts.join('\n'))
+    await logDownload(parts, viewer, submissions, { file: 'records.csv' })
     return sendFile(reply, 'records.csv', 'text/csv', submissionCsv(submissions))
   })
 
@@ -116,7 +121,7 @@ export function addRecordsRoutes(
     '/records/show',
     { config: { changesNothing: true } },
     async ({ query: fields, viewer }, reply) => {
-      const { query, ...read } = await readAsked(fields, viewer)
+      const { query, cuts: _, ...read } = await readAsked(fields, viewer)
       const { submissions: records } = await readPage(parts, query, read)
       await logValuesShown(parts, viewer, { act: 'show', records, unnamed: 0 })
       for (const { id } of records) shown.show(viewer, id)
@@ -152,6 +157,7 @@ const noneNote = (query: RecordsQuery) =>
 const rowsDefault = 40
 const countedMax = 1_000
 const csvRowsMax = 10_000
+const tooManyForCsv = `More than ${csvRowsMax.toLocaleString('en')} records match. Narrow the filters, or take \`outboxd list --csv\``
 
 const orderOf = ({ newest }: RecordsQuery) => (newest === undefined ? 'longest' : 'newest')
 

@@ -67,7 +67,7 @@ export function decideSubmit(
   if (heedsCode && code === 'E002') return duplicate(summary, circumstances.history)
   if (post === 'token-refused' && (circumstances.hasTokenExpired || !circumstances.history.repeatedAfter401))
     return { kind: 'new-token', ofAge: circumstances.hasTokenExpired, reason: summary }
-  if (pause !== null) return paused(answer, { ...reading, pause }, circumstances)
+  if (pause !== null) return paused(answer, summary, pause, circumstances)
   switch (post) {
     case 'taken':
       return withoutId(answer, summary)
@@ -181,13 +181,14 @@ function refused(
     : { kind: 'rejected', code, reason: summary, leftTrace: false }
 }
 
-/** A service that stores a record, and then redirects or refuses with an id, would get a copy after each pause. */
+/** A service that stores a record and then redirects would get a copy after each pause. */
 function paused(
   { status, code }: Answer & { kind: 'response' },
-  { summary, pause, hasTransactionId }: SubmitReading & { pause: PauseToRaise },
+  summary: string,
+  pause: PauseToRaise,
   { history: { inDoubt }, policy }: SubmitCircumstances,
 ): SubmitVerdict {
-  const mayHaveArrived = hasTransactionId || meaningOfHttpStatus(status).post === 'moved'
+  const mayHaveArrived = meaningOfHttpStatus(status).post === 'moved'
   if (!mayHaveArrived || !inDoubt || policy === 'resend') return { kind: 'pause', pause, mayHaveArrived }
   return { kind: 'uncertain', code, reason: `${summary}; an earlier attempt may have arrived`, breach: null, pause }
 }

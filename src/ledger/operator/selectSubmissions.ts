@@ -13,6 +13,8 @@ export interface ListedSubmission {
   error: string | null
   /** True if the record failed or was rejected, but the service may have it. */
   mayHaveArrived: boolean
+  /** True if a request of it arrived, or may have; in each state. */
+  wasSent: boolean
   transactionId: string | null
   idempotencyKey: string
   /** Requests that may have left. */
@@ -68,7 +70,7 @@ export type ListOrder = 'longest' | 'newest'
 /** A `ListedSubmission` without `sinceMs`, from alias `s`. */
 export const listedColumnsSql = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.state, s.error_code as code, left(s.error, 500) as error,
-  (s.may_have_arrived or (s.state = 'queued' and s.was_sent)) as "mayHaveArrived", s.transaction_id as "transactionId", s.idempotency_key as "idempotencyKey",
+  s.may_have_arrived as "mayHaveArrived", s.was_sent as "wasSent", s.transaction_id as "transactionId", s.idempotency_key as "idempotencyKey",
   s.attempt as attempts, ${epochMsSql('s.recorded_at')} as "recordedMs", ${epochMsSql('s.captured_at')} as "capturedMs",
   ${epochMsSql('s.sent_at')} as "sentMs", ${epochMsSql('s.accepted_at')} as "acceptedMs", ${epochMsSql('s.ended_at')} as "endedMs", s.revision`
 

@@ -144,6 +144,7 @@ describe('the list', () => {
     expect(head).toMatch(/^outbox_id,arrived_as,state,/)
     expect(lines).toEqual([expect.stringMatching(/^1,,failed,data,'=1\+1,/)])
     expect(await served.get('/records.csv?since=yesterday')).toMatchObject({ status: 400 })
+    expect((await served.get('/audit')).text).toMatch(/download.*records\.csv/s)
   })
 
   test('by cause has one line for the records of each cause, with a link to them', async () => {

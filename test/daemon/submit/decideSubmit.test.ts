@@ -318,11 +318,6 @@ describe('a pause', () => {
     expect(decide(response(302), { history, policy: 'resend' })).toMatchObject({ kind: 'pause', mayHaveArrived: true })
   })
 
-  test('with an id in the answer: may have arrived', () => {
-    for (const status of [403, 429, 503])
-      expect(decide(response(status, '{"transactionId":"t-1"}'))).toMatchObject({ kind: 'pause', mayHaveArrived: true })
-  })
-
   test('after 503 a refusal leaves open whether the 503 came too late, unless it judges the data', () => {
     const history = { answeredUnavailable: true }
     expect(decide(response(422), { history })).toMatchObject({ kind: 'rejected', leftTrace: true })
