@@ -178,9 +178,8 @@ function createSurvey({ clock, databases }: Context, stopping: AbortSignal): Loo
   let sinceMs = () => Number.POSITIVE_INFINITY
   return {
     async runOnce() {
-      if (!(await databases.hasOwnSettings())) return lookEveryMs
-      await clearStaleProblems(outbox)
-      if (sinceMs() < surveyEveryMs) return lookEveryMs
+      await clearStaleProblems(outbox, () => databases.hasOwnSettings())
+      if (sinceMs() < surveyEveryMs || !(await databases.hasOwnSettings())) return lookEveryMs
       if (!(await surveys.runOnce(() => !stopping.aborted))) return 0
       sinceMs = clock.stopwatch()
       return lookEveryMs

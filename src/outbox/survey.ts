@@ -120,8 +120,10 @@ const reviewedMax = 1_000
 /**
  * Deletes problems that are over, although no daemon says so: the daemon ended, or the ERP changed the row. A daemon
  * that must not start is started again by systemd after half a minute.
+ *
+ * @param mayReadTable false if this daemon's description of the table is not the ledger's
  */
-export async function clearStaleProblems(outbox: Outbox): Promise<void> {
+export async function clearStaleProblems(outbox: Outbox, mayReadTable: () => Promise<boolean>): Promise<void> {
   const { rows: raised } = await outbox.ledger.query<RowProblem>(
     `with over as (
        delete from outboxd.problem
@@ -131,7 +133,7 @@ export async function clearStaleProblems(outbox: Outbox): Promise<void> {
      from outboxd.problem p where kind in ('row_skipped', 'row_conflict') order by random() limit $1`,
     [reviewedMax],
   )
-  if (raised.length === 0) return // the ERP's table may be locked
+  if (raised.length === 0 || !(await mayReadTable())) return // the ERP's table may be locked
   const { row_skipped: skipped = [], row_conflict: conflicts = [] } = Object.groupBy(raised, ({ kind }) => kind)
   const table = await outbox.open()
   await forgetRowsNoLongerSkipped(outbox, table, skipped)
