@@ -29,9 +29,7 @@ Examples:
       problems.push('give ids, such as outbox:4711, or a filter, such as --state rejected')
     return withOperator(context, { ...options, reason: options.reason ?? '' }, problems, (databases, operator) =>
       changeSubmissions(context, databases, discardRules, { ids, options }, async (submissions, run) =>
-        options.dryRun
-          ? { done: submissions.map(({ id }) => id), skipped: [] }
-          : discardSubmissions(operator, submissions, run),
+        discardSubmissions(operator, submissions, { ...run, dryRun: options.dryRun ?? false }),
       ),
     )
   },

@@ -60,6 +60,34 @@ const documentIdsOf = (rows: readonly DocumentRow[]): string[] => [
   ...new Set(rows.flatMap((row) => documentIdOf(row) ?? [])),
 ]
 
+/** Locks the documents of these submissions, so that no version is captured until the end of the transaction. */
+export async function lockDocumentsOf(db: Database, submissionIds: readonly string[]): Promise<void> {
+  await db.query(
+    `select from outboxd.document d
+     where d.id in (select s.document from outboxd.submission s where s.id = any($1::uuid[])) order by d.id for update`,
+    [submissionIds],
+  )
+}
+
+/**
+ * True for a version that waits and is the newest of its document. A later row may have ended as unchanged because of it.
+ */
+export const isNewestWaitingVersionSql = (alias: string): string =>
+  `(${alias}.state = 'queued' and ${alias}.document is not null
+    and outboxd.newer_version(${alias}.document, ${alias}.seq, true) is null)`
+
+/** Returns those of these submissions that wait and are the newest versions of their documents. */
+export async function readNewestWaitingVersions(
+  db: Database,
+  submissionIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await db.query<{ id: string }>(
+    `select s.id from outboxd.submission s where s.id = any($1::uuid[]) and ${isNewestWaitingVersionSql('s')}`,
+    [submissionIds],
+  )
+  return new Set(rows.map(({ id }) => id))
+}
+
 /** Locks the documents of these rows until the end of the transaction. */
 export async function lockDocuments(db: Database, rows: readonly DocumentRow[]): Promise<void> {
   const ids = documentIdsOf(rows)

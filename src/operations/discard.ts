@@ -1,3 +1,4 @@
+import { readNewestWaitingVersions } from '../ledger/documents.ts'
 import { discardSeenSubmissions } from '../ledger/operator/decisions.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
@@ -50,10 +51,22 @@ const batchSize = 500
 export function discardSubmissions(
   operator: Operator,
   submissions: readonly DiscardCandidate[],
-  run: BulkChangeRun,
+  { dryRun = false, ...run }: BulkChangeRun & { dryRun?: boolean },
 ): Promise<BulkOutcome> {
   return carryOutInBatches(submissions, batchSize, run, async (batch) => {
-    const discarded = new Set(await discardSeenSubmissions(operator, batch))
-    return { done: [...discarded], skipped: listSkippedAsChanged(batch, discarded) }
+    const newest = await readNewestWaitingVersions(
+      operator.ledger,
+      batch.map(({ id }) => id),
+    )
+    const skipped = batch.flatMap((submission) =>
+      newest.has(submission.id) ? [{ submission, reason: asErpHasIt }] : [],
+    )
+    const others = batch.filter(({ id }) => !newest.has(id))
+    if (dryRun) return { done: others.map(({ id }) => id), skipped }
+    const discarded = new Set(await discardSeenSubmissions(operator, others))
+    return { done: [...discarded], skipped: [...skipped, ...listSkippedAsChanged(others, discarded)] }
   })
 }
+
+const asErpHasIt =
+  'waits as the newest version of its document, as the ERP has it. Cancel or change the document in the ERP first'

@@ -125,6 +125,10 @@ test('a document that waits after E003 and is cancelled meanwhile can be discard
   )
   const before = await postsWith('D-1')
   await pool.query(`update sale set state = 'cancelled' where id = 4`)
+  await until(
+    () => pool.query(`select from outboxd.submission where key = '4' and changed_after_sent`),
+    ({ rowCount }) => rowCount === 1,
+  )
   const discarding = testContext(harness.env)
   expect(await discard.action(discarding, [`outbox:${rows[0]?.row}`], { reason: 'cancelled', yes: true })).toBe(0)
   expect((await rowsOf(4)).map(({ status }) => status)).toEqual(['discarded', 'rejected'])

@@ -2,6 +2,7 @@ import { escapeNonAsciiFields } from '../../boundText.ts'
 import type { EventCause } from '../../model/eventCauses.ts'
 import type { State } from '../../model/submission.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
+import { isNewestWaitingVersionSql, lockDocumentsOf } from '../documents.ts'
 import { assertNoDataLost } from '../history/history.ts'
 import { lockSubmissionsAndReadKeys, withKeysLockedThenReleased } from '../keyOrder.ts'
 import { withdrawPolls } from '../queue.ts'
@@ -74,7 +75,7 @@ export async function writeDecisions(
 }
 
 /**
- * Locks these submissions, keys and transaction ids, in the order that docs/why/architecture.md gives. Runs `work`, then
+ * Locks these submissions, their documents, keys and transaction ids, in the order that docs/why/architecture.md gives. Runs `work`, then
  * releases the first record of each key.
  *
  * @throws LedgerMayHaveLostData
@@ -88,6 +89,10 @@ export function withSubmissionsLocked<T>(
   return inTransaction(ledger, async (db) => {
     await assertNoDataLost(db)
     if (transactions.length > 0) await lockTransactionIds(db, transactions)
+    await lockDocumentsOf(
+      db,
+      seen.map(({ id }) => id),
+    )
     const locked = await lockSubmissionsAndReadKeys(db, seen)
     // A replay can change a record's key, so both keys are locked.
     return withKeysLockedThenReleased(db, [...seen, ...locked], () => work(db))
@@ -95,7 +100,7 @@ export function withSubmissionsLocked<T>(
 }
 
 const discardSql = decisionSql({
-  allowed: `s.state in ('queued', 'failed', 'rejected', 'uncertain', 'accepted')`,
+  allowed: `s.state in ('queued', 'failed', 'rejected', 'uncertain', 'accepted') and not ${isNewestWaitingVersionSql('s')}`,
   // A change that was not sent counts as sent from then on: the operator has told the service's owner. It does not if no version
   // of its document can have arrived.
   set: `state = 'discarded', held = false, due_at = null, ended_at = clock_timestamp(), changed_after_sent = false, foreign_status = null,

@@ -156,6 +156,8 @@ export async function settleRecordsInDoubt(db: Database, actor: Actor): Promise<
       `update outboxd.submission set may_have_arrived = true where id = any(array(
          select id from outboxd.submission
          where state in ('failed', 'rejected', 'discarded') and not may_have_arrived and emptied_at is null
+           -- A change that a later version took the place of, and that has no request, counts as little as before.
+           and not (state = 'discarded' and document is not null and attempt = 0 and body is null)
          limit ${settledAtOnceMax}
        ))`,
     )

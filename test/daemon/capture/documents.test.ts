@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { supersedeOlderVersions } from '../../../src/ledger/documents.ts'
 import { discardSeenSubmissions, eraseRecords } from '../../../src/ledger/operator/decisions.ts'
+import { settleRecordsInDoubt } from '../../../src/ledger/operator/recover.ts'
 import { queueReplays, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { resolveAsNotArrived } from '../../../src/ledger/operator/resolveSubmission.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
@@ -421,6 +422,50 @@ describe('versions that were not sent', () => {
     await ledger.pool.query('update outboxd.submission set attempt = 1, answered_unavailable = true') // by a 503
     await changeTo('2')
     expect((await submissions()).map(([state]) => state)).toEqual(['queued', 'rejected'])
+  })
+
+  test('cannot be discarded while the document is as they have it, because a later row may rely on that', async () => {
+    await sale(5)
+    await note(5)
+    await captureAll()
+    await ledger.pool.query('update outboxd.submission set attempt = 1, answered_unavailable = true') // by a 503
+    const read = async () =>
+      (
+        await ledger.pool.query<{ id: string; revision: number; key: string }>(
+          `select id, revision, key from outboxd.submission where state = 'queued'`,
+        )
+      ).rows
+    const states = async () => (await submissions()).map(([state]) => state)
+    expect(await discardSeenSubmissions(operator(), await read())).toEqual([])
+    await ledger.pool.query(`update sale set state = 'cancelled'`)
+    await note(5)
+    await captureAll()
+    await ledger.pool.query(`update sale set state = 'confirmed'`)
+    await note(5)
+    await captureAll()
+    expect(await states()).toEqual(['queued', 'discarded', 'discarded'])
+    expect(await discardSeenSubmissions(operator(), await read())).toEqual([])
+    await ledger.pool.query(`update sale set state = 'cancelled'`)
+    await note(5)
+    await captureAll()
+    expect(await discardSeenSubmissions(operator(), await read())).toHaveLength(1)
+    expect(await states()).toEqual(['discarded', 'discarded', 'discarded', 'rejected'])
+  })
+
+  test('count as little after `recover` if they had no request', async () => {
+    await sale(5)
+    const first = await note(5)
+    await captureAll()
+    await end('completed')
+    for (const state of ['cancelled', 'confirmed']) {
+      await ledger.pool.query('update sale set state = $1', [state])
+      await note(5)
+      await captureAll()
+    }
+    await inTransaction(ledger.pool, (db) => settleRecordsInDoubt(db, testActor))
+    await note(5)
+    await captureAll()
+    expect((await submissions()).at(-1)?.[2]).toBe(`unchanged since outbox:${first}`)
   })
 
   test('are superseded if their request certainly did not arrive, such as one that no connection took', async () => {
