@@ -110,7 +110,7 @@ async function untilLocked(databases: Databases, signal: AbortSignal): Promise<O
 }
 
 export function combineStatuses(ledger: LedgerStatus, outboxStatus: OutboxStatus): CombinedStatus {
-  const { nowMs, pauses, submissions, rateCapacity: capacity } = ledger
+  const { nowMs, submissions, rateCapacity: capacity } = ledger
   const outbox = outboxStatus.kind === 'read' ? outboxStatus.outbox : null
   const unsent = [ledger.oldestUnsentMs, outbox?.oldestMs ?? null].filter((ms) => ms !== null)
   const oldestMs = unsent.length > 0 ? Math.min(...unsent) : null
@@ -132,7 +132,7 @@ export function combineStatuses(ledger: LedgerStatus, outboxStatus: OutboxStatus
     oldestMs,
     backlog,
     backlogStandsUntil,
-    throughAtMs: backlog && backlogStandsUntil === null ? backlogClearedAtMs(backlog, pauses, nowMs) : null,
+    throughAtMs: backlog && backlogStandsUntil === null ? backlogClearedAtMs(backlog, ledger) : null,
   }
 }
 
@@ -172,10 +172,10 @@ export function estimateBacklog(load: {
 /** @returns null if nothing waits, or if a pause has no known end */
 function backlogClearedAtMs(
   backlog: Backlog,
-  pauses: readonly { untilMs: number | null }[],
-  nowMs: number,
+  { pauses, nextFreeMs, nowMs }: Pick<LedgerStatus, 'pauses' | 'nextFreeMs' | 'nowMs'>,
 ): number | null {
   if (backlog.records === 0) return null
   const ends = pauses.map(({ untilMs }) => untilMs)
-  return ends.includes(null) ? null : Math.max(nowMs, ...ends.filter((ms) => ms !== null)) + backlog.durationMs
+  if (ends.includes(null)) return null
+  return Math.max(nowMs, nextFreeMs ?? nowMs, ...ends.filter((ms) => ms !== null)) + backlog.durationMs
 }

@@ -45,7 +45,7 @@ export const replayRules = (terms: ReplayTerms): BulkChangeRules => ({
   whyNotAllowed(state) {
     if (state === 'uncertain') return 'it may have arrived. Settle it with `outboxd resolve`'
     if (state === 'completed') return 'it has arrived'
-    if (state === 'discarded') return 'it was discarded. `outboxd replay ID --discarded` sends it again'
+    if (state === 'discarded') return 'it was discarded. `outboxd show ID` says whether it can be sent again'
     return 'it is under way'
   },
   whySpared: terms.evenIfArrived

@@ -338,7 +338,7 @@ describe('--discarded', () => {
     const before = await fixture.ledger.row(id)
     expect(await run(['outbox:1'])).toMatchObject({
       code: 1,
-      messages: expect.stringContaining('it was discarded. `outboxd replay ID --discarded` sends it again'),
+      messages: expect.stringContaining('it was discarded. `outboxd show ID` says whether it can be sent again'),
     })
     expect((await run(['outbox:1'], { discarded: true })).code).toBe(0)
     const after = await fixture.ledger.row(id)

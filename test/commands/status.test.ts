@@ -300,6 +300,19 @@ test('a poll was due, and yet no answer was written for two minutes: not well', 
   expect((await run()).printed).toMatch(silent)
 })
 
+test('the end time of the backlog counts from when the next request is free', async () => {
+  await alive()
+  await fixture.end({ state: 'queued' })
+  const { pool } = fixture.ledger
+  await setLimit(pool, 100, 600_000)
+  await pool.query(`update outboxd.ledger set spent_at = now()`)
+  await pool.query(
+    `insert into outboxd.request (instance_id, purpose, over_at) select gen_random_uuid(), 'token', now() from generate_series(1, 100)`,
+  )
+  const { at, backlog } = JSON.parse((await run(true)).printed)
+  expect(Date.parse(backlog.throughAt) - Date.parse(at)).toBeGreaterThan(590_000)
+})
+
 test('the backlog has an end time that includes pauses, but none if a pause has no end', async () => {
   await alive()
   await fixture.end({ state: 'queued' })
