@@ -2,7 +2,10 @@ import { boundText } from '../boundText.ts'
 
 export const redactedMark = '[redacted]'
 
-/** Matches `secrets`, also if signs are percent-encoded, escaped as in JSON, or HTML entities. */
+/**
+ * Matches `secrets`, also if signs are percent-encoded, escaped as in JSON, or HTML entities, and in Base64, such as in
+ * an Authorization header that a proxy repeats.
+ */
 export function compileSecrets(secrets: readonly string[]): RegExp | null {
   // The longest first: a secret may be part of another.
   const longestFirst = secrets.filter((secret) => secret !== '').toSorted((a, b) => b.length - a.length)
@@ -10,7 +13,10 @@ export function compileSecrets(secrets: readonly string[]): RegExp | null {
   const key = longestFirst.join('\0')
   const known = compiled.get(key)
   if (known !== undefined) return known
-  const pattern = new RegExp(longestFirst.map(secretPattern).join('|'), 'g')
+  const pattern = new RegExp(
+    longestFirst.flatMap((secret) => [secretPattern(secret), ...base64Patterns(secret)]).join('|'),
+    'g',
+  )
   if (compiled.size >= compiledMax) compiled.clear()
   compiled.set(key, pattern)
   return pattern
@@ -30,6 +36,28 @@ const secretPattern = (secret: string): string =>
   secret.length > spelledMax
     ? RegExp.escape(secret)
     : (secret.toWellFormed().match(/\\+|[^\\]/gu) ?? []).map(tokenPattern).join('')
+
+/** Shorter texts are too common, and tokens are long. */
+const base64Bytes = { min: 8, max: 200 }
+
+/**
+ * Returns what Base64 of a longer text has for the secret: three forms, by the place where the secret begins in its
+ * group of three bytes. Leaves out the signs that depend on the bytes around it.
+ *
+ * @see RFC 4648, 4 and 5
+ */
+function base64Patterns(secret: string): string[] {
+  const bytes = Buffer.from(secret)
+  if (bytes.length < base64Bytes.min || bytes.length > base64Bytes.max) return []
+  return [0, 1, 2].map((before) => {
+    const text = Buffer.concat([Buffer.alloc(before), bytes])
+      .toString('base64')
+      .replace(/=+$/, '')
+    const isWhole = (before + bytes.length) % 3 === 0
+    const known = text.slice(Math.ceil((before * 4) / 3), isWhole ? undefined : -1)
+    return known.replace(/[+/-]/g, (sign) => (sign === '+' ? '[+-]' : '[/_]'))
+  })
+}
 
 /** One pattern for a run of backslashes: one for each would take exponential time. */
 function tokenPattern(token: string): string {

@@ -42,6 +42,17 @@ test.each(Object.entries(spellings))('a secret that is repeated %s is redacted',
   expect(redactAndBoundText(`x ${repeated} y`, compileSecrets([secret]))).toBe('x [redacted] y')
 })
 
+test.each(['', 'a', 'id', 'id:', 'client:'])('a secret in Base64 behind %j is redacted', (before) => {
+  const secret = 'a+b/c~d€😀?>secret'
+  for (const after of ['', 'x', 'xy', 'xyz'])
+    for (const form of ['base64', 'base64url'] as const) {
+      const text = Buffer.from(before + secret + after).toString(form)
+      const left = redactAndBoundText(`Basic ${text}`, compileSecrets([secret])).replace('[redacted]', '')
+      expect(left.length).toBeLessThan('Basic '.length + 2 * (before.length + after.length) + 6)
+      expect(redactAndBoundText(`Basic ${text}`, compileSecrets([secret]))).toContain('[redacted]')
+    }
+})
+
 test('a secret is redacted if each of its signs is spelled in another way', () => {
   const character = anyString({ minLength: 1, maxLength: 1 }).filter((text) => text !== '\0')
   const characters = fc.array(fc.tuple(character, fc.constantFrom(...Object.values(spellings))), { minLength: 1 })
