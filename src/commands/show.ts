@@ -118,7 +118,10 @@ function eventLines(event: LoggedEvent): string[] {
   return [head, ...eventDetails(event).map(([name, value]) => `      ${name}: ${value}`)]
 }
 
-function jsonOf({ events, pauses, nowMs: _, free: __, ...detail }: SubmissionDetail, { why, adviceText }: Explanation) {
+function jsonOf(
+  { events, pauses, nowMs: _, free: __, newer: ___, wasSent: ____, ...detail }: SubmissionDetail,
+  { why, adviceText }: Explanation,
+) {
   return {
     ...replaceEpochMsByIsoTimes(detail),
     ...{ why, next: adviceText },

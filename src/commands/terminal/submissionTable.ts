@@ -41,7 +41,8 @@ export function submissionTable(submissions: readonly ListedSubmission[], termin
   )
 }
 
-export const submissionJson = ({ revision: _, ...submission }: ListedSubmission) => replaceEpochMsByIsoTimes(submission)
+export const submissionJson = ({ revision: _, wasSent: __, ...submission }: ListedSubmission) =>
+  replaceEpochMsByIsoTimes(submission)
 
 interface AskedFilters {
   filter: SubmissionFilter
