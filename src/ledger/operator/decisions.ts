@@ -75,8 +75,8 @@ export async function writeDecisions(
 }
 
 /**
- * Locks these submissions, their documents, keys and transaction ids, in the order that docs/why/architecture.md gives. Runs `work`, then
- * releases the first record of each key.
+ * Locks these submissions, their documents, keys and transaction ids, in the order that docs/why/architecture.md gives.
+ * Runs `work`, then releases the first record of each key.
  *
  * @throws LedgerMayHaveLostData
  */
