@@ -67,8 +67,19 @@ function checkDocument(
     const sent = arrivals.find(({ effectId }) => effectId !== null && effectId === row.transactionId)
     if (row.status === 'completed' && sent && last(sent.marker) < at)
       wrong.push(`row ${row.outboxId} of version ${at + 1} sent ${sent.marker}, which is older`)
+    // A row reads its own version or a later one.
+    const holder = findHolder(row, rows)
+    const held = holder && arrivals.find(({ effectId }) => effectId !== null && effectId === holder.transactionId)
+    if (held && last(held.marker) < at)
+      wrong.push(`row ${row.outboxId} of version ${at + 1} ended as unchanged since ${held.marker}, which is older`)
   })
   return [...wrong, ...checkLast(versions, rows, arrivals)]
+}
+
+/** Returns the row since which a row ended as unchanged. */
+function findHolder({ error }: DocumentRow, rows: readonly DocumentRow[]): DocumentRow | undefined {
+  const since = /^unchanged since outbox:(\d+)/.exec(error ?? '')?.[1]
+  return rows.find(({ outboxId }) => outboxId === since)
 }
 
 const endedAtCapture = /unchanged since |was deleted|does not meet the condition/
@@ -95,8 +106,7 @@ function checkLast(
   }
   if (arrivals.some(({ marker, effectId }) => marker === newest.marker && effectId !== null)) return []
   // The newest row read the version, or found it unchanged since an earlier row.
-  const since = /^unchanged since outbox:(\d+)/.exec(row.error ?? '')?.[1]
-  const holder = rows.find(({ outboxId }) => outboxId === since) ?? row
+  const holder = findHolder(row, rows) ?? row
   const isInDoubt =
     holder.status === 'uncertain' ||
     holder.status === 'failed' ||

@@ -54,10 +54,11 @@ test.each<[string, Parameters<typeof evidence>[0]]>([
 test.each<[string, Parameters<typeof evidence>[0]]>([
   [
     'its last version m2. did not arrive',
-    {
-      arrivals: [arrivals[0] as Arrival],
-      rows: [...rows.slice(0, 2), row(3, 'discarded', null, 'unchanged since outbox:1')],
-    },
+    { arrivals: [arrivals[0] as Arrival], rows: [...rows.slice(0, 2), row(3, 'completed', null)] },
+  ],
+  [
+    'row 3 of version 3 ended as unchanged since m1., which is older',
+    { rows: [...rows.slice(0, 2), row(3, 'discarded', null, 'unchanged since outbox:1')] },
   ],
   ['m2.: sent twice: o2 and o3', { arrivals: [...arrivals, arrival(3, 'm2.', '2.20', 'o3')] }],
   ['m2.: 2.20 arrived as 2.2', { arrivals: [arrivals[0] as Arrival, arrival(2, 'm2.', '2.2', 'o2')] }],
