@@ -137,7 +137,8 @@ export async function readDocuments(db: Database, records: readonly DocumentRow[
        (select json_build_object('outboxId', sent.outbox_id, 'digest', sent.request_digest,
            'wasGivenUp', sent.was_given_up) from (
           (select s.outbox_id, s.request_digest, s.seq, s.state = 'discarded' and s.attempt > 0 and exists (
-             select from outboxd.submission_event e where e.submission_id = s.id and e.cause = 'discarded') as was_given_up from outboxd.submission s
+             select from outboxd.submission_event e where e.submission_id = s.id and e.cause = 'discarded') as was_given_up
+           from outboxd.submission s
            where s.document = d.id and s.was_sent order by s.seq desc limit 1)
           union all select d.sent_outbox_id, d.sent_digest, d.sent_seq, false where d.sent_seq is not null
         ) sent order by sent.seq desc limit 1) as sent,
@@ -286,20 +287,26 @@ export interface NewerVersion {
   hasBody: boolean
 }
 
-/** Selects the `NewerVersion` of submission `s`, or null. */
-export const newerVersionSql = `(
+/**
+ * Selects the `NewerVersion` of submission `s`, or null.
+ *
+ * @param withListed as of outboxd.newer_version: true if a change that waits for a person counts
+ */
+export const newerVersionSql = (withListed = true): string => `(
   select json_build_object('outboxId', v.newer, 'state', n.state, 'hasBody', coalesce(n.body is not null, false))
-  from (select outboxd.newer_version(s.document, s.seq, true) as newer) v
+  from (select outboxd.newer_version(s.document, s.seq, ${withListed}) as newer) v
   left join outboxd.submission n on n.outbox_id = v.newer where v.newer is not null)`
 
 /** Returns the newest later version for each older version among these records, by submission id. */
 export async function readNewerVersions(
   db: Database,
   submissionIds: readonly string[],
+  withListed = true,
 ): Promise<Map<string, NewerVersion>> {
   const { rows } = await db.query<{ id: string; newer: NewerVersion }>(
     `select * from (
-       select s.id, ${newerVersionSql} as newer from outboxd.submission s where s.id = any($1::uuid[])
+       select s.id, ${newerVersionSql(withListed)} as newer
+       from outboxd.submission s where s.id = any($1::uuid[]) and s.document is not null
      ) versions where newer is not null`,
     [submissionIds],
   )
@@ -321,17 +328,14 @@ export async function supersedeOlderVersions<T extends Transition>(
     db,
     ending.flatMap(({ submission }) => submission.key ?? []),
   )
-  const { rows } = await db.query<{ id: string; newer: string }>(
-    `select * from (
-       select s.id, outboxd.newer_version(s.document, s.seq, false) as newer
-       from outboxd.submission s where s.id = any($1::uuid[])
-     ) versions where newer is not null`,
-    [ending.map(({ submission }) => submission.id)],
+  const newer = await readNewerVersions(
+    db,
+    ending.map(({ submission }) => submission.id),
+    false,
   )
-  const newer = new Map(rows.map(({ id, newer }) => [id, newer]))
   return transitions.map((transition) => {
     const by = newer.get(transition.submission.id)
-    return by === undefined ? transition : toSuperseded(transition, by)
+    return by === undefined ? transition : toSuperseded(transition, by.outboxId)
   })
 }
 

@@ -204,14 +204,9 @@ export function resolveAllAsNotArrived(
   run: BulkChangeRun,
 ): Promise<BulkOutcome> {
   return carryOutInBatches(submissions, batchSize, run, async (batch) => {
-    const untilMs = await readArrivalsPossibleUntil(
-      ledger,
-      batch.map(({ id }) => id),
-    )
-    const newer = await readNewerVersions(
-      ledger,
-      batch.map(({ id }) => id),
-    )
+    const ids = batch.map(({ id }) => id)
+    const untilMs = await readArrivalsPossibleUntil(ledger, ids)
+    const newer = await readNewerVersions(ledger, ids)
     const refused = batch.flatMap((submission) => {
       const ms = untilMs.get(submission.id)
       if (ms !== undefined) return [{ submission, reason: mayStillArriveClause(ms) }]

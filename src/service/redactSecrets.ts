@@ -55,7 +55,7 @@ function base64Patterns(secret: string): string[] {
       .replace(/=+$/, '')
     const isWhole = (before + bytes.length) % 3 === 0
     const known = text.slice(Math.ceil((before * 4) / 3), isWhole ? undefined : -1)
-    return known.replace(/[+/-]/g, (sign) => (sign === '+' ? '[+-]' : '[/_]'))
+    return known.replace(/[+/]/g, (sign) => (sign === '+' ? '[+-]' : '[/_]'))
   })
 }
 

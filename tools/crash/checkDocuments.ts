@@ -63,13 +63,15 @@ function checkDocument(
   firsts.slice(1).forEach((marker, i) => {
     if (first(marker) < first(firsts[i] ?? '')) wrong.push(`${marker} arrived after ${firsts[i]}, which is newer`)
   })
+  const arrivalOf = ({ transactionId }: DocumentRow) =>
+    arrivals.find(({ effectId }) => effectId !== null && effectId === transactionId)
   rows.forEach((row, at) => {
-    const sent = arrivals.find(({ effectId }) => effectId !== null && effectId === row.transactionId)
+    const sent = arrivalOf(row)
     if (row.status === 'completed' && sent && last(sent.marker) < at)
       wrong.push(`row ${row.outboxId} of version ${at + 1} sent ${sent.marker}, which is older`)
     // A row reads its own version or a later one.
     const holder = findHolder(row, rows)
-    const held = holder && arrivals.find(({ effectId }) => effectId !== null && effectId === holder.transactionId)
+    const held = holder && arrivalOf(holder)
     if (held && last(held.marker) < at)
       wrong.push(`row ${row.outboxId} of version ${at + 1} ended as unchanged since ${held.marker}, which is older`)
   })

@@ -79,8 +79,7 @@ export function addRecordsRoutes(
       reply.code(400)
       return send(notice('bad', read.problems.map(untrustedParagraphHtml)))
     }
-    const cuts: string[] = []
-    const filter = await narrowFilterByText(createLoggedSearch(parts, viewer), read, (cut) => void cuts.push(cut))
+    const { filter, cuts } = await narrow(read, viewer)
     const above = [
       cuts.map((cut) => notice('attention', untrustedParagraphHtml(cut))),
       query.changed === undefined ? '' : outcomeHtml(changes.get(query.changed)),
@@ -102,9 +101,14 @@ export function addRecordsRoutes(
   async function readAsked(fields: FormFields, viewer: Viewer) {
     const query = readRecordsQuery(fields)
     const read = readFilters(query, changes, parts.clock.nowMs())
+    return { query, ...read, ...(await narrow(read, viewer)) }
+  }
+
+  /** @returns as `cuts` why not all records were searched, if they were not */
+  async function narrow(read: ReadFilters, viewer: Viewer) {
     const cuts: string[] = []
     const filter = await narrowFilterByText(createLoggedSearch(parts, viewer), read, (cut) => void cuts.push(cut))
-    return { query, ...read, filter, cuts }
+    return { filter, cuts }
   }
 
   app.get<{ Querystring: FormFields }>('/records.csv', async ({ query: fields, viewer }, reply) => {

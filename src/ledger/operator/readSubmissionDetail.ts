@@ -86,7 +86,7 @@ export interface SubmissionDetail extends Omit<ListedSubmission, 'attempts' | 'r
 export async function readSubmissionDetail(db: Database, id: string): Promise<SubmissionDetail | null> {
   const { rows } = await db.query<SubmissionDetail>(
     `select ${listedColumnsSql}, s.error, s.resource, s.payload, s.body, s.result, s.attempt, s.tracked, s.probing,
-       s.in_doubt as "inDoubt", s.changed_after_sent as "changedAfterSent", s.id_by_person as "idByPerson", ${newerVersionSql} as newer,
+       s.in_doubt as "inDoubt", s.changed_after_sent as "changedAfterSent", s.id_by_person as "idByPerson", ${newerVersionSql()} as newer,
        s.not_done_ms is not null as answered, coalesce(poll.is_rare, false) as "polledRarely", s.held,
        s.key is not null and ${blocksKeySql('s')} as blocks, s.polls, s.fruitless, s.opened_times as "openedTimes", s.report_due as "reportDue",
        (select p.detail from outboxd.problem p where s.report_due and p.subject = s.outbox_id

@@ -50,7 +50,7 @@ export async function readReplayableSubmissions(
   const { rows } = await db.query<ReplayableSubmission>(
     `select s.id, s.outbox_id as "outboxId", s.type, s.key, s.payload, s.state, s.revision,
        s.row_created as created, s.erased_at is not null as "isErased",
-       s.document is not null as "isVersion", s.may_have_arrived as "mayHaveArrived", ${newerVersionSql} as newer
+       s.document is not null as "isVersion", s.may_have_arrived as "mayHaveArrived", ${newerVersionSql()} as newer
      from outboxd.submission s join unnest($1::uuid[], $2::int[]) r(id, revision) using (id)
      where s.state in ('failed', 'rejected', 'discarded') and s.revision = r.revision order by s.seq`,
     [seen.map((each) => each.id), seen.map((each) => each.revision)],
