@@ -93,7 +93,7 @@ create table outboxd.submission (
   -- The transaction id is an operator's word (resolve --arrived), not the service's.
   id_by_person       boolean     not null default false,
 
-  answered_unavailable boolean   not null default false,  -- a POST got 503 or E003, and the service may have stored it nevertheless
+  answered_unavailable boolean   not null default false,  -- a POST got 503, or a request E003, and the service may have stored it nevertheless
   -- How often in a row its answers opened the breaker while submissions of others got through in between, and the last event by then:
   -- at the third time the record itself is the cause.
   opened_times       integer     not null default 0,

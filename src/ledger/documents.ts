@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { CapturedRecord, Changes } from '../model/outbox.ts'
-import type { State, Transition } from '../model/submission.ts'
+import { mayEarlierHaveArrived, type State, type Transition } from '../model/submission.ts'
 import type { Database } from '../postgres/database.ts'
 import { lockKeys } from './keyOrder.ts'
 
@@ -354,7 +354,8 @@ function toSuperseded<T extends Transition>(transition: T, by: string): T {
       state: 'discarded',
       errorCode: 'errorCode' in change ? change.errorCode : null,
       error,
-      mayHaveArrived: 'mayHaveArrived' in change ? change.mayHaveArrived : submission.inDoubt,
+      mayHaveArrived:
+        'mayHaveArrived' in change ? change.mayHaveArrived : mayEarlierHaveArrived({ ...submission, ...change }),
       ...(polls !== undefined && { polls }),
       ...(openedTimes !== undefined && { openedTimes }),
       // The service does not know the id that it was asked for.

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 import type { BreakerAnswer, BreakerSign } from './dispatch.ts'
 import type { PauseToRaise } from './service.ts'
-import { type Change, endStates, type Transition } from './submission.ts'
+import { type Change, endStates, mayEarlierHaveArrived, type Transition } from './submission.ts'
 
 /**
  * The breaker keeps all instances from sending while the service is down. It is one row of the ledger, so one answer
@@ -199,13 +199,14 @@ export function moveOpenerBehind(transition: Transition, opening: Opening, histo
   const { pause, code } = opening
   const error = `${pause.detail}; this record paused sending ${openedTimes} times while others got through, so the cause is this record`
   const mayBeThere = poll !== null || change.state !== 'queued' || (change.inDoubt ?? submission.inDoubt)
-  const { answeredUnavailable = submission.answeredUnavailable } = change
+  const { answeredUnavailable = submission.answeredUnavailable, resubmissions = submission.resubmissions } = change
+  const mayHaveArrived = answeredUnavailable || mayEarlierHaveArrived({ ...submission, resubmissions })
   const told = { errorCode: code, error, openedTimes, ...(change.inDoubt && { inDoubt: true }) }
   return mayBeThere
     ? { ...transition, change: { ...told, state: 'uncertain', doneMs: null }, cause: 'uncertain', message: error }
     : {
         ...transition,
-        change: { ...told, state: 'rejected', mayHaveArrived: answeredUnavailable || submission.serverErrors > 0 },
+        change: { ...told, state: 'rejected', mayHaveArrived },
         cause: 'rejected',
         message: error,
       }

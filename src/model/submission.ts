@@ -59,8 +59,9 @@ export const submissionColumns = {
   transactionId: { holds: 'text', lasts: 'submission' },
   serverErrors: { holds: 'count', lasts: 'start' },
   renewedKeys: { holds: 'count', lasts: 'start' },
-  /** True if a POST got 503 or E003, because the service may have stored the record nevertheless. */
+  /** True if a POST got 503, or any request E003, because the service may have stored the record nevertheless. */
   answeredUnavailable: { holds: 'flag', lasts: 'start' },
+  /** How often it was sent again after the service gave an id, and then E002 or E003. */
   resubmissions: { holds: 'count', lasts: 'start' },
   repeatedAfter401: { holds: 'flag', lasts: 'transaction' },
   polls: { holds: 'count', lasts: 'transaction' },
@@ -115,6 +116,14 @@ export interface Submission extends KeptColumnValues {
   /** Time since the service first said that it does not know the transaction. */
   unknownForMs: number | null
 }
+
+/** True if the service may have the record from an earlier request, however the last one ended. */
+export const mayEarlierHaveArrived = ({
+  inDoubt,
+  serverErrors,
+  resubmissions,
+}: Pick<Submission, 'inDoubt' | 'serverErrors' | 'resubmissions'>): boolean =>
+  inDoubt || serverErrors > 0 || resubmissions > 0
 
 export type UncertainPolicy = 'hold' | 'resend' | 'probe'
 /** Whether a POST that got 500 is sent again, or its record becomes uncertain (SERVER_ERRORS). */

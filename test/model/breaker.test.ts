@@ -295,6 +295,8 @@ describe('the record whose answer opened the breaker', () => {
     ['rejected', { ...queued, answeredUnavailable: true }, {}, { mayHaveArrived: true }],
     ['rejected', queued, { answeredUnavailable: true }, { mayHaveArrived: true }],
     ['rejected', queued, { serverErrors: 1 }, { mayHaveArrived: true }],
+    ['rejected', queued, { resubmissions: 1 }, { mayHaveArrived: true }],
+    ['rejected', { ...queued, resubmissions: 1 }, {}, { mayHaveArrived: true }],
     ['uncertain', queued, { inDoubt: true }, {}],
     ['uncertain', { ...queued, inDoubt: true }, {}, { inDoubt: true }],
     ['uncertain', { state: 'sending', pollInMs: 0 }, {}, {}],

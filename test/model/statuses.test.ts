@@ -239,6 +239,7 @@ function submit(status: number, resource: Resource, more: { repeatedAfter401?: b
     history: {
       serverErrors: 0,
       renewedKeys: 0,
+      resubmissions: 0,
       inDoubt: false,
       repeatedAfter401: false,
       answeredUnavailable: false,

@@ -17,7 +17,7 @@ export interface SubmitCircumstances {
 }
 
 export interface SubmitHistory
-  extends Pick<Submission, 'inDoubt' | 'serverErrors' | 'renewedKeys' | 'answeredUnavailable'> {
+  extends Pick<Submission, 'inDoubt' | 'serverErrors' | 'renewedKeys' | 'resubmissions' | 'answeredUnavailable'> {
   /** True if the token of this request was fetched after a 401 to this or another record. */
   repeatedAfter401: boolean
 }
@@ -28,8 +28,8 @@ export type SubmitVerdict =
   | { kind: 'failed'; code: string | null; reason: string }
   /** `pause` is set after a redirect. */
   | { kind: 'uncertain'; code: string | null; reason: string; breach: Breach | null; pause?: PauseToRaise }
-  /** Send again with a new idempotency key. `pause` is set if the service is down. */
-  | { kind: 'renew-key'; pause: PauseToRaise | null; reason: string }
+  /** Send again with a new idempotency key. `pause` is set if the service is down. `gaveId`: the service may have stored the record. */
+  | { kind: 'renew-key'; gaveId: boolean; pause: PauseToRaise | null; reason: string }
   | { kind: 'retry'; afterMs: number; reason: string }
   | { kind: 'resend'; afterMs: number; reason: string }
   /** Poll the id from Location, or, if `transactionId` is null, the id that the mapping sends. */
@@ -64,7 +64,8 @@ export function decideSubmit(
   const { code } = answer
   const { post, heedsCode } = meaningOfHttpStatus(answer.status)
   if (submittedId !== null) return withId(submittedId, answer, reading, circumstances)
-  if (heedsCode && code === 'E002') return duplicate(summary, circumstances.history)
+  if (heedsCode && code === 'E002')
+    return duplicate(code, summary, { history: circumstances.history, gaveId: reading.hasTransactionId })
   if (post === 'token-refused' && (circumstances.hasTokenExpired || !circumstances.history.repeatedAfter401))
     return { kind: 'new-token', ofAge: circumstances.hasTokenExpired, reason: summary }
   if (pause !== null) return paused(answer, summary, pause, circumstances)
@@ -108,7 +109,7 @@ function withId(
   const reason = `the service gave the record the id ${transactionId}, and says that the record failed: ${summary}`
   if (code !== 'E002' && code !== 'E003') return { kind: 'failed', code, reason }
   // Sends under a new key, because under the same key the service would repeat the failure. Only E003 has a pause.
-  const again = duplicate(reason, history, code)
+  const again = duplicate(code, reason, { history, gaveId: true })
   return again.kind === 'renew-key' ? { ...again, pause } : again
 }
 
@@ -148,9 +149,15 @@ function inDoubt(summary: string, { policy, attempt }: SubmitCircumstances): Sub
  * Judges E002: the service has a transaction under this key. If no earlier attempt can have arrived, the transaction is
  * another record's, and a new key helps (docs/reference/interface.md, 7.2). Otherwise a new key would send the record
  * twice. So does E002 after a 503.
+ *
+ * @param gaveId true if the answer has an id, also with E003: the service may have stored the record
  */
-function duplicate(summary: string, history: SubmitHistory, code = 'E002'): SubmitVerdict {
-  const { inDoubt, serverErrors, renewedKeys } = history
+function duplicate(
+  code: 'E002' | 'E003',
+  summary: string,
+  { history, gaveId }: { history: SubmitHistory; gaveId: boolean },
+): SubmitVerdict {
+  const { inDoubt, serverErrors, renewedKeys, resubmissions } = history
   const isTakenByUs = code === 'E002' && history.answeredUnavailable
   if (inDoubt || serverErrors > 0 || isTakenByUs)
     return {
@@ -159,7 +166,8 @@ function duplicate(summary: string, history: SubmitHistory, code = 'E002'): Subm
       reason: `${summary}; an earlier attempt ${code === 'E002' ? 'has probably arrived' : 'may have arrived'}`,
       breach: null,
     }
-  if (renewedKeys < renewalsMax) return { kind: 'renew-key', pause: null, reason: summary }
+  const renewals = gaveId ? resubmissions : renewedKeys
+  if (renewals < renewalsMax) return { kind: 'renew-key', gaveId, pause: null, reason: summary }
   return { kind: 'failed', code, reason: `${summary}; ${renewalsMax} new idempotency keys did not help` }
 }
 

@@ -3,7 +3,13 @@ import type { Config } from '../../config.ts'
 import type { ClaimedSubmission } from '../../model/dispatch.ts'
 import type { EventCause } from '../../model/eventCauses.ts'
 import { type Answer, isHostFault, isSameId, type ServiceRequest } from '../../model/service.ts'
-import type { AttemptResult, Change, Submission, SubmissionStep } from '../../model/submission.ts'
+import {
+  type AttemptResult,
+  type Change,
+  mayEarlierHaveArrived,
+  type Submission,
+  type SubmissionStep,
+} from '../../model/submission.ts'
 import type { Telemetry } from '../../observe/telemetry.ts'
 import { serviceResources } from '../../resources.ts'
 import type { ServiceClient } from '../../service/client.ts'
@@ -89,7 +95,7 @@ export function toSubmitStep(
     pause: null,
   })
   const answered = { repeatedAfter401: false }
-  const earlierMay = submission.inDoubt || submission.serverErrors > 0
+  const earlierMay = mayEarlierHaveArrived(submission)
   const neverPolled = { polls: 0, fruitless: 0, openedTimes: 0, notDoneMs: null }
   const accepted = (transactionId: string) => {
     const known = { ...answered, transactionId }
@@ -121,7 +127,9 @@ export function toSubmitStep(
     case 'renew-key': {
       const renewed = {
         idempotencyKey: freshKey,
-        renewedKeys: submission.renewedKeys + 1,
+        ...(verdict.gaveId
+          ? { resubmissions: submission.resubmissions + 1 }
+          : { renewedKeys: submission.renewedKeys + 1 }),
         ...(verdict.pause?.reason === 'unavailable' && { answeredUnavailable: true }),
       }
       return {

@@ -3,7 +3,13 @@ import type { Config } from '../../config.ts'
 import type { ClaimedQuestion } from '../../model/dispatch.ts'
 import type { EventCause } from '../../model/eventCauses.ts'
 import { type Answer, isHostFault } from '../../model/service.ts'
-import type { AttemptResult, Change, Submission, SubmissionStep } from '../../model/submission.ts'
+import {
+  type AttemptResult,
+  type Change,
+  mayEarlierHaveArrived,
+  type Submission,
+  type SubmissionStep,
+} from '../../model/submission.ts'
 import type { Telemetry } from '../../observe/telemetry.ts'
 import { type Resource, serviceResources } from '../../resources.ts'
 import type { ServiceClient } from '../../service/client.ts'
@@ -123,7 +129,7 @@ export function toTrackStep(
           errorCode: verdict.code,
           error: verdict.reason,
           // If an operator named the transaction, it may be another record's.
-          mayHaveArrived: submission.inDoubt || submission.idByPerson,
+          mayHaveArrived: mayEarlierHaveArrived(submission) || submission.idByPerson,
         },
         'failed',
         verdict.reason,
@@ -180,6 +186,7 @@ export function toTrackStep(
           state: 'queued',
           dueInMs: verdict.afterMs,
           resubmissions: submission.resubmissions + 1,
+          ...(verdict.code === 'E003' && { answeredUnavailable: true }),
           transactionId: null,
           errorCode: verdict.code,
           error: verdict.reason,

@@ -45,9 +45,14 @@ test.each<[SubmitVerdict, Partial<Submission>, object]>([
     { state: 'uncertain', errorCode: null, error: 'lost' },
   ],
   [
-    { kind: 'renew-key', pause: null, reason: 'E002' },
+    { kind: 'renew-key', gaveId: false, pause: null, reason: 'E002' },
     { renewedKeys: 1 },
     { state: 'queued', dueInMs: 0, idempotencyKey: now.freshKey, renewedKeys: 2 },
+  ],
+  [
+    { kind: 'renew-key', gaveId: true, pause: null, reason: 'E002' },
+    { renewedKeys: 1, resubmissions: 1 },
+    { state: 'queued', dueInMs: 0, idempotencyKey: now.freshKey, resubmissions: 2 },
   ],
   [
     { kind: 'retry', afterMs: 2_000, reason: '500' },
@@ -80,6 +85,20 @@ test.each<[SubmitVerdict, Partial<Submission>, object]>([
   expect(step.change).toMatchObject(change)
   expect(step.pause).toBe(verdict.kind === 'pause' ? pause : null)
   expect(step.cause).not.toBe('')
+})
+
+describe.each<Partial<Submission>>([
+  { inDoubt: true },
+  { serverErrors: 1 },
+  { resubmissions: 1 },
+])('after %j', (history) => {
+  test.each<SubmitVerdict>([
+    { kind: 'rejected', code: 'E001', reason: 'no', leftTrace: false },
+    { kind: 'failed', code: 'E002', reason: 'no' },
+  ])('$kind: an earlier request may have arrived', (verdict) => {
+    expect(advance(verdict, history).change).toMatchObject({ mayHaveArrived: true })
+    expect(advance(verdict, { renewedKeys: 1 }).change).toMatchObject({ mayHaveArrived: false })
+  })
 })
 
 describe('what a step must not do:', () => {
@@ -160,7 +179,7 @@ function anyVerdict(): fc.Arbitrary<SubmitVerdict> {
     fc.record({ kind: fc.constant('failed' as const), code, reason }),
     fc.record({ kind: fc.constant('uncertain' as const), code, reason, breach: fc.constant(null) }),
     fc.record({ kind: fc.constantFrom('retry' as const, 'resend' as const), afterMs, reason }),
-    fc.record({ kind: fc.constant('renew-key' as const), pause: fc.option(pause), reason }),
+    fc.record({ kind: fc.constant('renew-key' as const), gaveId: fc.boolean(), pause: fc.option(pause), reason }),
     fc.record({ kind: fc.constant('probe' as const), transactionId: fc.option(fc.uuid()), reason }),
     fc.record({ kind: fc.constant('new-token' as const), ofAge: fc.boolean(), reason }),
     fc.record({

@@ -58,7 +58,7 @@ describe('2xx with an id and a failed status (it was completed if its mapping sa
   test('failed with E003: all sending pauses, and the record is sent with a new key, three times at most', () => {
     const answer = failed({ status: 'failed', errorCode: 'E003' })
     expect(decide(answer, untracked)).toMatchObject({ kind: 'renew-key', pause: { reason: 'unavailable' } })
-    expect(decide(answer, { history: { renewedKeys: 3 } })).toMatchObject({ kind: 'failed', code: 'E003' })
+    expect(decide(answer, { history: { resubmissions: 3 } })).toMatchObject({ kind: 'failed', code: 'E003' })
     expect(decide(answer, { history: { inDoubt: true } })).toMatchObject({
       kind: 'uncertain',
       reason: expect.stringContaining('an earlier attempt may have arrived'),
@@ -67,7 +67,7 @@ describe('2xx with an id and a failed status (it was completed if its mapping sa
 
   test('failed with E003: a record that ends by it pauses nothing', () => {
     const answer = failed({ status: 'failed', errorCode: 'E003' })
-    for (const history of [{ inDoubt: true }, { renewedKeys: 3 }])
+    for (const history of [{ inDoubt: true }, { resubmissions: 3 }])
       expect(decide(answer, { history })).not.toHaveProperty('pause')
   })
 
@@ -79,7 +79,7 @@ describe('2xx with an id and a failed status (it was completed if its mapping sa
 
   test('failed with E002: a new key, without a pause', () => {
     const answer = failed({ status: 'failed', errorCode: 'E002' })
-    expect(decide(answer, untracked)).toMatchObject({ kind: 'renew-key', pause: null })
+    expect(decide(answer, untracked)).toMatchObject({ kind: 'renew-key', gaveId: true, pause: null })
   })
 
   test('any other status is not a failure', () => {
@@ -120,6 +120,13 @@ describe('E002, whatever the status', () => {
   test.each(duplicates)('$status with no earlier attempt in doubt: a new idempotency key', (answer) => {
     expect(kind(decide(answer))).toBe('renew-key')
     expect(kind(decide(answer, { history: { renewedKeys: 2 } }))).toBe('renew-key')
+  })
+
+  test('with an id: remembered, as the transaction may be the record’s', () => {
+    const withId = response(409, { code: 'E002', transactionId: 'tx' })
+    expect(decide(withId)).toMatchObject({ kind: 'renew-key', gaveId: true })
+    expect(decide(withId, { history: { resubmissions: 3 } })).toMatchObject({ kind: 'failed', code: 'E002' })
+    expect(decide(response(409, { code: 'E002' }))).toMatchObject({ kind: 'renew-key', gaveId: false })
   })
 
   test('after a 503: uncertain, because that attempt may have arrived', () => {
@@ -500,6 +507,7 @@ function decide(
   const clean = {
     serverErrors: 0,
     renewedKeys: 0,
+    resubmissions: 0,
     inDoubt: false,
     repeatedAfter401: false,
     answeredUnavailable: false,

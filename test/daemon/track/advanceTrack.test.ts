@@ -50,6 +50,12 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
     { state: 'failed', errorCode: 'E009', mayHaveArrived: true },
   ],
   [
+    'failed, after an earlier transaction had failed with E002 or E003, which may be there nevertheless',
+    { kind: 'failed', code: 'E009', reason: 'no' },
+    { ...accepted, resubmissions: 1 },
+    { state: 'failed', errorCode: 'E009', mayHaveArrived: true },
+  ],
+  [
     'failed, under an id that an operator gave: it may be another record’s',
     { kind: 'failed', code: 'E009', reason: 'no' },
     { ...accepted, idByPerson: true },
@@ -110,13 +116,20 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
     { state: 'sending', pollInMs: 1_000 },
   ],
   [
-    'to be submitted again',
+    'to be submitted again after E002',
+    { kind: 'resubmit', afterMs: 0, code: 'E002', reason: 'E002' },
+    accepted,
+    { state: 'queued', dueInMs: 0, resubmissions: 1, errorCode: 'E002' },
+  ],
+  [
+    'to be submitted again after E003: a later E002 may mean the first transaction',
     { kind: 'resubmit', afterMs: 300_000, code: 'E003', reason: 'E003' },
     { ...accepted, resubmissions: 1, inDoubt: true, notDoneMs: 5 },
     {
       state: 'queued',
       dueInMs: 300_000,
       resubmissions: 2,
+      answeredUnavailable: true,
       idempotencyKey: now.freshKey,
       transactionId: null,
       notDoneMs: null,

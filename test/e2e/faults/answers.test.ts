@@ -41,7 +41,7 @@ const rows: Row[] = [
   {
     says: 'E002 for ever: failed after three new keys',
     fault: { kind: 'answer', status: 409, code: 'E002' },
-    becomes: { state: 'failed', code: 'E002', posts: [409, 409, 409, 409], effects: 0 },
+    becomes: { state: 'failed', code: 'E002', mayHaveArrived: false, posts: [409, 409, 409, 409], effects: 0 },
   },
   {
     says: '502: uncertain',
@@ -167,19 +167,19 @@ const rows: Row[] = [
     says: 'accepted, then failed: failed with its code',
     fault: { kind: 'delay', delayMs: 1 },
     field2: 'fail:E001 ',
-    becomes: { state: 'failed', code: 'E001', posts: [200], effects: 1 },
+    becomes: { state: 'failed', code: 'E001', mayHaveArrived: false, posts: [200], effects: 1 },
   },
   {
     says: 'accepted, then failed with E002: new keys, three times at most',
     fault: { kind: 'delay', delayMs: 1 },
     field2: 'fail:E002 ',
-    becomes: { state: 'failed', code: 'E002', posts: [200, 200, 200, 200], effects: 4 },
+    becomes: { state: 'failed', code: 'E002', mayHaveArrived: true, posts: [200, 200, 200, 200], effects: 4 },
   },
   {
     says: 'accepted, then failed with E003: new keys, after a pause',
     fault: { kind: 'delay', delayMs: 1 },
     field2: 'fail:E003 ',
-    becomes: { state: 'failed', code: 'E003', posts: [200, 200, 200, 200], effects: 4 },
+    becomes: { state: 'failed', code: 'E003', mayHaveArrived: true, posts: [200, 200, 200, 200], effects: 4 },
   },
 ]
 

@@ -15,6 +15,7 @@ export interface Outcome {
   attempt: number
   code: string | null
   error: string | null
+  mayHaveArrived: boolean | null
   /** Each step as "from to". */
   steps: string[]
   causes: string[]
@@ -171,9 +172,21 @@ async function readStatus(pool: pg.Pool, marker: string): Promise<Pick<Outcome, 
   return rows[0] ?? { status: 'missing', state: null }
 }
 
+const missing = {
+  status: 'missing',
+  state: null,
+  attempt: 0,
+  code: null,
+  error: null,
+  mayHaveArrived: null,
+  steps: [],
+  causes: [],
+}
+
 async function readOutcome(pool: pg.Pool, telemetry: pg.Pool, marker: string): Promise<Outcome> {
   const { rows } = await pool.query<Omit<Outcome, 'posts' | 'keys' | 'effects'>>(
     `select o.status, s.state, coalesce(s.attempt, 0) as attempt, s.error_code as code, s.error,
+       s.may_have_arrived as "mayHaveArrived",
        coalesce((select array_agg(concat_ws(' ', e.from_state, e.to_state) order by e.id) from outboxd.submission_event e
          where e.submission_id = s.id), '{}') as steps,
        coalesce((select array_agg(coalesce(e.message, e.cause) order by e.id) from outboxd.submission_event e
@@ -188,7 +201,7 @@ async function readOutcome(pool: pg.Pool, telemetry: pg.Pool, marker: string): P
     [`%${marker}"%`],
   )
   return {
-    ...(rows[0] ?? { status: 'missing', state: null, attempt: 0, code: null, error: null, steps: [], causes: [] }),
+    ...(rows[0] ?? missing),
     posts: arrivals.map(({ status }) => status),
     keys: arrivals.map(({ key }) => key),
     effects: arrivals.filter(({ effect }) => effect).length,
