@@ -21,22 +21,17 @@ export class BoundedMap<K, V> extends Map<K, V> {
 }
 
 export interface ConcurrencyLimit {
-  /** Counts a request until the result is disposed. @throws RequestRefused if `max` requests of `name` are under way */
-  begin(name: string): Disposable
+  /** Counts a request until the result is disposed. @throws RequestRefused if `max` requests are under way */
+  begin(): Disposable
 }
 
 export function createConcurrencyLimit(max: number): ConcurrencyLimit {
-  const underWay = new Map<string, number>()
-  const add = (name: string, by: 1 | -1) => {
-    const count = (underWay.get(name) ?? 0) + by
-    if (count > max) throw new RequestRefused(429, 'Too many requests are under way. Try again in a moment.')
-    if (count === 0) underWay.delete(name)
-    else underWay.set(name, count)
-  }
+  let count = 0
   return {
-    begin(name) {
-      add(name, 1)
-      return { [Symbol.dispose]: () => add(name, -1) }
+    begin() {
+      if (count === max) throw new RequestRefused(429, 'Too many requests are under way. Try again in a moment.')
+      count++
+      return { [Symbol.dispose]: () => void count-- }
     },
   }
 }

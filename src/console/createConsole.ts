@@ -1,10 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import helmet from '@fastify/helmet'
-import rateLimit from '@fastify/rate-limit'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { countByState } from '../ledger/operator/selectSubmissions.ts'
 import { closeOldestConnectionsBeyond } from '../observe/httpServer.ts'
@@ -48,14 +46,12 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   app.addHook('preClose', async () => {
     setTimeout(() => app.server.closeAllConnections(), closeWithinMs).unref()
   })
-  await app.register(cookie, { secret: randomBytes(32).toString('base64') })
   await app.register(helmet, headers)
-  await app.register(rateLimit, { global: false })
   app.removeAllContentTypeParsers() // only forms are accepted
   await app.register(formbody)
   app.addHook('onRequest', async (_request, reply) => void reply.header('cache-control', 'no-store'))
   installErrorHandlers(app, parts)
-  installGuard(app, guard, parts)
+  await installGuard(app, guard, parts)
   keepCounts(app, parts)
   assetRoutes(app)
   const [changes, shown] = [new RecentChanges(), createUnmaskPermissions(parts.clock)]

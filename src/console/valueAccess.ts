@@ -51,7 +51,7 @@ export function logDownload(
 export function createLoggedSearch(parts: ConsoleParts, viewer: Viewer): SearchByText {
   return async (filter, text, bounds) => {
     const { ledger } = await parts.databases()
-    using _ = parts.searches.begin('')
+    using _ = parts.searches.begin()
     const found = await searchSubmissionTexts(ledger, filter, text, bounds)
     const { ids, lookedAt } = found
     const isFew = lookedAt <= namedMax
@@ -86,7 +86,7 @@ export type UnmaskPermissions = ReturnType<typeof createUnmaskPermissions>
 
 export function createUnmaskPermissions({ nowMs }: Pick<Clock, 'nowMs'>) {
   const untilMs = new BoundedMap<string, number>(shownMax)
-  const keyOf = ({ csrf }: Viewer, name: string) => `${csrf} ${name}`
+  const keyOf = ({ session }: Viewer, name: string) => `${session} ${name}`
   return {
     show: (viewer: Viewer, name: string): void => void untilMs.set(keyOf(viewer, name), nowMs() + shownForMs),
     hide: (viewer: Viewer, name: string): void => void untilMs.delete(keyOf(viewer, name)),

@@ -148,7 +148,7 @@ test('a search by text is an act in the log, with the operator and the records t
   await served.get('/records?containing=Erik&key=K') // from the cache, and logged again
   await served.get('/records?containing=Erikx&key=K') // a search without a result is logged too
   await served.get('/records?containing=Erik&by-cause=on')
-  await served.post('/records/choose', { do: 'replay', all: 'on', containing: 'Erik' }, '/records')
+  await served.post('/records/choose', { do: 'replay', all: 'on', containing: 'Erik' })
   const known = { submission: one, outboxId: '7', type: 'data' }
   expect(await acts()).toMatchObject([
     { act: 'search', who: expect.stringMatching(/^operator ./), detail: { found: 1, lookedAt: 1, records: [known] } },
@@ -179,7 +179,7 @@ test('a download is an act in the log: of the audit with its span and key, of a 
   const known = { submission: id, outboxId: '7', type: 'data' }
   await served.get('/audit.csv?since=2h&key=K')
   await served.get('/audit.csv')
-  await served.post(`/records/${id}/show`, {}, `/records/${id}`)
+  await served.post(`/records/${id}/show`)
   await served.get(`/records/${id}/payload.txt`)
   expect(await acts()).toMatchObject([
     { act: 'download', detail: { file: 'audit.csv', since: expect.stringContaining('T'), records: [known] } },
@@ -194,7 +194,7 @@ test('text, CSV and page show the file and the span of a download', async () => 
   const id = await fixture.end(failedE003, { outboxId: '7', key: 'K', payload: payloadOf() })
   await served.get('/audit.csv?since=2026-01-01&until=2026-02-01')
   await served.get('/audit.csv')
-  await served.post(`/records/${id}/show`, {}, `/records/${id}`)
+  await served.post(`/records/${id}/show`)
   await served.get(`/records/${id}/payload.txt`)
   const since = 'download audit.csv since 2026-01-01T00:00:00.000Z until 2026-02-01T00:00:00.000Z'
   for (const options of [{}, { csv: true }]) {
@@ -226,7 +226,7 @@ test('a download of all records is an act about a key only if a record of that k
 test('page, text, CSV and JSON find acts by key and by record, and name the record', async () => {
   const id = await fixture.end(failedE003, { outboxId: '7', key: 'K' })
   await fixture.end(failedE003, { outboxId: '8', key: 'L' })
-  await served.post(`/records/${id}/show`, {}, `/records/${id}`)
+  await served.post(`/records/${id}/show`)
   await pause.action(fixture.context(), { as: 'bob', reason: 'x' })
   for (const query of ['key=K', `record=${id}`, 'record=outbox:7']) {
     const rows = rowsOf((await served.get(`/audit?${query}`)).text)

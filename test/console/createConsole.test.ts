@@ -82,7 +82,7 @@ test.each([
 })
 
 test('a reason with U+0000 is refused and pauses nothing', async () => {
-  const { status } = await served.post('/pause', { reason: 'a\0b' }, '/pause')
+  const { status } = await served.post('/pause', { reason: 'a\0b' })
   expect(status).toBe(400)
   expect((await fixture.ledger.pool.query('select from outboxd.pause')).rowCount).toBe(0)
 })
@@ -158,7 +158,7 @@ describe('any address or form gets a page or a message about its mistake, never 
     ]
     const faults: unknown[] = []
     for (const [path, fields] of forms) {
-      const { status } = await served.post(path, fields, '/pause')
+      const { status } = await served.post(path, fields)
       if (status >= 500) faults.push({ path, fields })
     }
     expect(faults).toEqual([])

@@ -15,7 +15,7 @@ afterAll(async () => {
 beforeEach(() => fixture.reset())
 
 test('a payload is shown as the request that it would become', async () => {
-  const { status, text } = await served.post('/mapping', { type: 'data', payload: payloadOf() }, '/mapping')
+  const { status, text } = await served.post('/mapping', { type: 'data', payload: payloadOf() })
   expect(status).toBe(200)
   expect(text).toMatch(/What <bdi>the payload<\/bdi> would become/)
   expect(text).toMatch(/total_amount<\/code>.*12\.30.*decimal\(10,2\)/)
@@ -24,24 +24,24 @@ test('a payload is shown as the request that it would become', async () => {
 
 test('a payload that does not map is shown with each field’s error, and of several the page counts those that map', async () => {
   const bad = payloadOf({ amount: '12.345', customerId: '"longer than ten"' })
-  const one = await served.post('/mapping', { type: 'data', payload: bad }, '/mapping')
+  const one = await served.post('/mapping', { type: 'data', payload: bad })
   expect(one.text).toMatch(/customer_id<\/code>.*has 15 characters/)
   expect(one.text).toMatch(/total_amount<\/code>.*has 3 decimals/)
-  const two = await served.post('/mapping', { type: 'data', payload: `${payloadOf()}\n${bad}` }, '/mapping')
+  const two = await served.post('/mapping', { type: 'data', payload: `${payloadOf()}\n${bad}` })
   expect(two.text).toContain('1 of 2 records map.')
 })
 
 test('an empty payload or an unknown type gets 400 with a message, and the typed text is kept and escaped', async () => {
   for (const payload of [' ', ['{}', '{}']])
-    expect(await served.post('/mapping', { type: 'data', payload }, '/mapping')).toMatchObject({
+    expect(await served.post('/mapping', { type: 'data', payload })).toMatchObject({
       status: 400,
       text: expect.stringContaining('There is no payload in the form'),
     })
-  expect(await served.post('/mapping', { type: 'dat', payload: '{}' }, '/mapping')).toMatchObject({
+  expect(await served.post('/mapping', { type: 'dat', payload: '{}' })).toMatchObject({
     status: 400,
     text: expect.stringContaining('did you mean'),
   })
-  const { text } = await served.post('/mapping', { type: 'data', payload: '</textarea><script>' }, '/mapping')
+  const { text } = await served.post('/mapping', { type: 'data', payload: '</textarea><script>' })
   expect(text).toContain('&lt;/textarea&gt;&lt;script&gt;')
   expect(text).not.toContain('</textarea><script>')
 })
@@ -51,7 +51,7 @@ test('the values of a waiting row are masked until an operator asks for them, wh
   const path = `/mapping?outbox=${row}`
   expect((await served.get('/mapping')).text).toContain(`href="${path}"`)
   expect((await served.get(path)).text).not.toContain('Erika')
-  await served.post('/mapping/show', { outbox: row }, path)
+  await served.post('/mapping/show', { outbox: row })
   expect((await served.get(path)).text).toContain('Erika')
   const { rows } = await fixture.ledger.pool.query(
     "select act, detail->>'outboxId' as record from outboxd.operator_act",
@@ -65,7 +65,7 @@ test('the values of a waiting row are masked until an operator asks for them, wh
 
 test('the log has the row’s own id, in any form that the operator typed', async () => {
   const row = await fixture.row(payloadOf({ field2: '"Erika"' }))
-  const { headers } = await served.post('/mapping/show', { outbox: `+0${row} ` }, '/mapping')
+  const { headers } = await served.post('/mapping/show', { outbox: `+0${row} ` })
   expect(headers.location).toBe(`/mapping?outbox=${row}`)
   expect((await served.get(`/mapping?outbox=%2B0${row}`)).text).toContain('Erika')
   const { rows } = await fixture.ledger.pool.query(
@@ -75,11 +75,11 @@ test('the log has the row’s own id, in any form that the operator typed', asyn
 })
 
 test('a form of more than 500 kB or 1,000 payloads is refused with a message', async () => {
-  const long = await served.post('/mapping', { type: 'data', payload: `{"a":"${'x'.repeat(500_000)}"}` }, '/mapping')
+  const long = await served.post('/mapping', { type: 'data', payload: `{"a":"${'x'.repeat(500_000)}"}` })
   expect(long).toMatchObject({ status: 413, text: expect.stringContaining('500 kB') })
-  const many = await served.post('/mapping', { type: 'data', payload: '{}\n'.repeat(1_001) }, '/mapping')
+  const many = await served.post('/mapping', { type: 'data', payload: '{}\n'.repeat(1_001) })
   expect(many).toMatchObject({ status: 400, text: expect.stringContaining('at most 1000 at once') })
-  const other = await served.post('/records/choose', { do: 'replay-all', containing: 'x'.repeat(100_000) }, '/mapping')
+  const other = await served.post('/records/choose', { do: 'replay-all', containing: 'x'.repeat(100_000) })
   expect(other.status).toBe(413)
 })
 

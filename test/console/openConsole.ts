@@ -10,9 +10,9 @@ import { until } from '../support/until.ts'
 export interface Visitor {
   readonly url: string
   get(path: string): Promise<Answered>
-  /** Posts a form as its page does, with the token of the page at `from`. */
-  post(path: string, fields?: Record<string, string | readonly string[]>, from?: string): Promise<Answered>
-  /** Sends a request exactly as given, without cookies or token. */
+  /** Posts a form as a page of the console does. */
+  post(path: string, fields?: Record<string, string | readonly string[]>): Promise<Answered>
+  /** Sends a request exactly as given, without cookies. */
   ask(path: string, asked?: Asked): Promise<Answered>
   /** The browser's cookies. */
   readonly cookies: Map<string, string>
@@ -39,9 +39,6 @@ export interface Answered {
   text: string
 }
 
-/** The token in a page with a form. */
-export const tokenIn = ({ text }: Answered): string => /name="csrf" value="([^"]+)"/.exec(text)?.[1] ?? ''
-
 /** Headers that a browser adds to a form of the console's own page. */
 export const asForm = (url: string) => ({
   'content-type': 'application/x-www-form-urlencoded',
@@ -65,10 +62,10 @@ export async function openConsole(
   return { ...visit(url), context, stop, [Symbol.asyncDispose]: async () => void (await stop()) }
 }
 
-/** A browser that has not visited the console yet. */
-export function visit(url: string): Visitor {
+/** A browser that has not visited the console yet. @param address the local address to connect from */
+export function visit(url: string, address?: string): Visitor {
   const cookies = new Map<string, string>()
-  const ask = async (path: string, { method = 'GET', headers = {}, body, from }: Asked = {}) => {
+  const ask = async (path: string, { method = 'GET', headers = {}, body, from = address }: Asked = {}) => {
     const asking = request(`${url}${path}`, {
       method,
       headers,
@@ -93,9 +90,8 @@ export function visit(url: string): Visitor {
     cookies,
     ask,
     get: (path) => browse(path),
-    async post(path, fields = {}, from = '/') {
-      const csrf = tokenIn(await browse(from))
-      const body = new URLSearchParams([['csrf', csrf], ...Object.entries(fields).flatMap(each)]).toString()
+    post(path, fields = {}) {
+      const body = new URLSearchParams(Object.entries(fields).flatMap(each)).toString()
       return browse(path, { method: 'POST', body, headers: asForm(url) })
     },
   }

@@ -88,7 +88,7 @@ describe('is refused, and changes nothing', () => {
   test('a replay in the console', async () => {
     const id = await fixture.end(failedE003)
     await using served = await openConsole(contextIn(otherDir))
-    const page = await served.post('/records/choose', { do: 'replay', id }, '/records')
+    const page = await served.post('/records/choose', { do: 'replay', id })
     expect(page).toMatchObject({ status: 409, text: expect.stringContaining('mapping of data differs') })
     expect(await stateOf(id)).toBe('failed')
   })

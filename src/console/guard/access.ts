@@ -1,4 +1,4 @@
-import { BlockList, isIPv6 } from 'node:net'
+import { compile } from '@fastify/proxy-addr'
 import type { ConsoleConfig } from '../../config.ts'
 import { type PasswordHash, readPasswordHash } from './passwordHash.ts'
 import { isLoopback } from './refuseForeign.ts'
@@ -39,7 +39,8 @@ export function readConsoleAccess(
     )
   if (!isLoopback(host) && password === null && trustHeader === null) problems.push(beyondLoopback(host))
   if (problems.length > 0) return { problems }
-  return { access: accessOf(hash, trustHeader), isProxy: addressesOf(trustProxy), names: config.names }
+  const isProxy = compile([...trustProxy])
+  return { access: accessOf(hash, trustHeader), isProxy: (address) => isProxy(address, 0), names: config.names }
 }
 
 function accessOf(hash: PasswordHash | null, header: string | null): SignInMethod {
@@ -52,15 +53,4 @@ function beyondLoopback(host: string): string {
   CONSOLE_PASSWORD_FILE=FILE    it asks for a password; outboxd console --hash-password > FILE makes the file
   CONSOLE_TRUST_HEADER=NAME and CONSOLE_TRUST_PROXY=ADDRESS    your proxy signs users in and names them in that header
 or leave out --host and use a tunnel: ssh -L 9465:localhost:9465 THIS-MACHINE`
-}
-
-function addressesOf(nets: readonly string[]): (address: string) => boolean {
-  const list = new BlockList()
-  for (const net of nets) {
-    const [address = '', bits] = net.split('/')
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
-    if (bits === undefined) list.addAddress(address, family)
-    else list.addSubnet(address, Number(bits), family)
-  }
-  return (address) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
 }

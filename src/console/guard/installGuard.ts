@@ -1,10 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { normalizePersonName, personNameMax } from '../../operations/actor.ts'
-import { createConcurrencyLimit } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { SignInMethod } from './access.ts'
-import { addLoginRoutes, sendLoginPage } from './login.ts'
 import {
   type ConsoleHosts,
   isFromProxy,
@@ -12,8 +10,8 @@ import {
   refuseForeignForm,
   refuseForeignHost,
 } from './refuseForeign.ts'
-import { createSessionStore, type SessionStore, sessionIdOf } from './sessions.ts'
-import { createFormTokenMaker, isSameToken, type Viewer } from './viewer.ts'
+import { installSignIn, sendSignInPage } from './signIn.ts'
+import type { Viewer } from './viewer.ts'
 
 export interface GuardOptions extends ConsoleHosts {
   access: SignInMethod
@@ -22,63 +20,39 @@ export interface GuardOptions extends ConsoleHosts {
   isReadOnly: boolean
 }
 
-/** Per session. A browser opens six connections at most. */
-const answersAtOnceMax = 10
-
-type Person = Pick<Viewer, 'who' | 'session'>
-
-export function installGuard(app: FastifyInstance, options: GuardOptions, parts: ConsoleParts): void {
+export async function installGuard(app: FastifyInstance, options: GuardOptions, parts: ConsoleParts): Promise<void> {
   const { access, isReadOnly } = options
-  const tokenFor = createFormTokenMaker()
-  const loginToken = tokenFor('login')
-  const sessions = createSessionStore(parts.clock)
+  const rights = { canChange: !isReadOnly, canSignOut: access.kind === 'password' }
   app.decorateRequest('viewer')
-  const answers = createConcurrencyLimit(answersAtOnceMax)
-
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', async (request) => {
     refuseForeignHost(request, options)
     if (isPost(request)) refuseForeignForm(request, options)
     else refuseForeignEmbedding(request)
-    const person = personOf(request, options, sessions)
-    if (person === null) return needsNoViewer(request) ? undefined : sendLoginPage(request, reply, loginToken)
-    const csrf = tokenFor(`session ${person.session}`)
-    if (person.session !== '' && !needsNoViewer(request)) {
-      const answer = answers.begin(person.session)
-      if (reply.raw.closed) answer[Symbol.dispose]()
-      else reply.raw.once('close', () => answer[Symbol.dispose]())
-    }
-    request.viewer = { ...person, csrf, canChange: !isReadOnly, canSignOut: access.kind === 'password' }
   })
-  app.addHook('preHandler', async (request) => {
-    if (!isPost(request)) return
-    const { csrf } = (request.body ?? {}) as { csrf?: unknown }
-    if (!isSameToken(csrf, request.viewer?.csrf ?? loginToken))
-      throw new RequestRefused(
-        403,
-        'This form is from before the console restarted, or from another user. Load its page again. Nothing was changed.',
-      )
-    if (isReadOnly && request.routeOptions.config?.changesNothing !== true)
+  if (access.kind === 'password') await installSignIn(app, access.hash, parts)
+  app.addHook('onRequest', async (request, reply) => {
+    const { changesNothing, needsNoViewer } = request.routeOptions.config ?? {}
+    const person = personOf(request, options)
+    if (person !== null) request.viewer = { ...person, ...rights }
+    else if (!needsNoViewer) return sendSignInPage(request, reply)
+    if (isReadOnly && isPost(request) && !changesNothing)
       throw new RequestRefused(403, 'This console was started with --read-only. Nothing was changed.')
   })
-  if (access.kind === 'password') addLoginRoutes(app, { hash: access.hash, csrf: loginToken, sessions, parts })
 }
 
 const isPost = ({ method }: FastifyRequest) => method !== 'GET' && method !== 'HEAD'
-const needsNoViewer = ({ routeOptions }: FastifyRequest) => routeOptions.config?.needsNoViewer === true
 
 /** @returns null if the viewer has to sign in first @throws RequestRefused if the proxy names no user */
 function personOf(
   request: FastifyRequest,
   { access, whoWithoutSignIn, ...place }: GuardOptions,
-  sessions: SessionStore,
-): Person | null {
+): Pick<Viewer, 'who' | 'session'> | null {
   switch (access.kind) {
     case 'open':
       return { who: whoWithoutSignIn, session: '' }
     case 'password': {
-      const session = sessionIdOf(request)
-      const name = session && sessions.nameOf(session)
-      return name ? { who: `operator ${name}`, session } : null
+      const { name, sessionId } = request.session
+      return name === undefined ? null : { who: `operator ${name}`, session: sessionId }
     }
     case 'proxy': {
       if (!isFromProxy(request, place))

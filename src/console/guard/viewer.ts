@@ -1,8 +1,7 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-
+/** Who looks at a page. */
 export interface Viewer {
   who: string
-  csrf: string
+  /** Tells the viewers of a console apart. '' if there is only one. */
   session: string
   canChange: boolean
   canSignOut: boolean
@@ -19,15 +18,8 @@ declare module 'fastify' {
     /** Each open page polls this address, so its errors are not logged. */
     isPolled?: true
   }
-}
-
-/** Each form token is for one viewer, and valid until the console ends. */
-export function createFormTokenMaker(): (whom: string) => string {
-  const key = randomBytes(32)
-  return (whom) => createHmac('sha256', key).update(whom).digest('base64url')
-}
-
-export function isSameToken(given: unknown, wanted: string): boolean {
-  const [a, b] = [Buffer.from(typeof given === 'string' ? given : ''), Buffer.from(wanted)]
-  return a.length === b.length && timingSafeEqual(a, b)
+  interface Session {
+    /** Of the operator who signed in. */
+    name?: string
+  }
 }

@@ -5,20 +5,19 @@ import { type HtmlPart, type HtmlValue, html } from './html.ts'
 
 interface FormHead {
   action: string
-  viewer: Pick<Viewer, 'csrf' | 'canChange'>
+  viewer: Pick<Viewer, 'canChange'>
   class?: string
   /** If false, --read-only does not hide the form. */
   changes?: boolean
 }
 
-/** Renders a form with the guard's token; '' if the viewer may not make the change. */
+/** Returns '' if the viewer may not make the change. */
 export function formHtml(
   { action, viewer, class: name = 'line', changes = true }: FormHead,
   fields: HtmlValue,
 ): HtmlValue {
   if (changes && !viewer.canChange) return ''
   return html`<form method="post" action="${action}" class="${name}">
-${hiddenField('csrf', viewer.csrf)}
 ${fields}
 </form>`
 }

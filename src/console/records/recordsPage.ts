@@ -233,7 +233,7 @@ async function causesHtml(
   filter: SubmissionFilter,
   nowMs: number,
 ): Promise<HtmlValue> {
-  using _ = searches.begin('')
+  using _ = searches.begin()
   const { causes, lookedAt, isCut } = await countFailureCauses((await databases()).ledger, filter, causesOfMax)
   if (causes.length === 0) return html`<section>${noneNote(query)}</section>`
   const cutWords = `Only the newest ${lookedAt} records were read. Narrow the list with “In its state since”.`

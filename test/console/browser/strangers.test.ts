@@ -63,15 +63,16 @@ describe.skipIf(lacksBrowser('the console before strangers'))('a stranger', () =
     const page = await window.open('/login')
     await signIn(page, 'Ada', password)
     await page.getByText('operator Ada').waitFor()
-    const [cookie] = await window.context.cookies()
-    expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict' })
-    const port = new URL(closed.url).port
+    const cookie = await sessionCookie(window)
+    expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Lax' })
     await using thief = await newWindow(closed)
-    await thief.context.addCookies([{ name: `outboxd_console_${port}`, value: cookie?.value ?? '', url: closed.url }])
+    await signIn(await thief.open('/login'), 'Eve', password)
+    const own = await sessionCookie(thief)
+    await thief.context.addCookies([{ name: own.name, value: cookie.value, url: closed.url }])
     expect(await (await thief.open('/change')).title()).toContain('Sign in')
 
     await page.getByRole('button', { name: 'sign out' }).click()
-    await window.context.addCookies([{ name: cookie?.name ?? '', value: cookie?.value ?? '', url: other.url }])
+    await window.context.addCookies([{ name: cookie.name, value: cookie.value, url: other.url }])
     await page.goto(`${other.url}/change`)
     expect(await page.title()).toContain('Sign in')
   })
@@ -111,6 +112,12 @@ describe.skipIf(lacksBrowser('the console before strangers'))('a stranger', () =
   }
 })
 
+async function sessionCookie({ context }: Window) {
+  const cookie = (await context.cookies()).find(({ name, path }) => name.startsWith('outboxd_console_') && path === '/')
+  if (cookie === undefined) throw new Error('this browser has not signed in')
+  return cookie
+}
+
 async function signIn(page: Page, name: string, password: string): Promise<void> {
   await page.getByLabel('Your name').fill(name)
   await page.getByLabel('Password').fill(password)
@@ -120,12 +127,12 @@ async function signIn(page: Page, name: string, password: string): Promise<void>
 /** A page of another site, which tries to read, post to and frame the console with the operator's cookies. */
 function sitePage(target: string): string {
   return `<!doctype html><title>another site</title>
-<form method="post" action="${target}/change"><input name="csrf" value="guessed"></form>
+<form method="post" action="${target}/change"></form>
 <iframe src="${target}/change"></iframe>
 <script>
   async function attack() {
     const read = await fetch('${target}/change', { credentials: 'include' }).then(() => 'read', (error) => error.name)
-    const body = new URLSearchParams({ csrf: 'guessed' })
+    const body = new URLSearchParams()
     const posted = await fetch('${target}/change', { method: 'POST', mode: 'no-cors', credentials: 'include', body })
       .then(() => 'answered', (error) => error.name)
     let framed = 'nothing'

@@ -13,8 +13,6 @@ export interface Guarded extends Visitor, AsyncDisposable {
   readonly changes: string[]
   /** Lines that the console logged. */
   readonly said: string[]
-  /** Lets the page `/slow` answer all its requests. */
-  answerSlow(): void
 }
 
 export interface GuardedOptions {
@@ -33,7 +31,6 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
   if ('problems' in access) throw new Error(access.problems.join('\n'))
   const said: string[] = []
   const changes: string[] = []
-  const slow = Promise.withResolvers<void>()
   const parts: ConsoleParts = {
     databases: () => Promise.reject(new Error('this console has no database')),
     config: readDatabaseConfig({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }),
@@ -51,16 +48,11 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
     changes.push(viewer.who)
     return reply.redirect('/change', 303)
   })
-  app.get('/slow', async () => {
-    await slow.promise
-    return 'done'
-  })
   const url = await app.listen({ host, port: 0 })
   return {
     ...visit(url),
     changes,
     said,
-    answerSlow: slow.resolve,
     async [Symbol.asyncDispose]() {
       await app.close()
     },

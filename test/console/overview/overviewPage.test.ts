@@ -97,7 +97,7 @@ test('a pause shows at once with its operator, and in another console within 1.5
   expect((await served.get('/pause')).text).toContain('no daemon runs with this database')
   expect((await query('select from outboxd.pause')).rowCount).toBe(0)
   await reading.get('/') // its page is open
-  const posted = await served.post('/pause', { reason: 'closing', for: '2h' }, '/pause')
+  const posted = await served.post('/pause', { reason: 'closing', for: '2h' })
   expect({ status: posted.status, to: posted.headers.location }).toEqual({ status: 303, to: '/' })
   const pausedMs = performance.now()
   expect((await served.get('/')).text).toMatch(/closing \(operator \S+\)/)
@@ -108,7 +108,7 @@ test('a pause shows at once with its operator, and in another console within 1.5
   expect(performance.now() - pausedMs).toBeLessThan(1_500) // an open page asks every 0.5 s
   const resumed = await served.get('/resume')
   expect(resumed.text).toContain('Would resume; the pause is: closing')
-  await served.post('/resume', {}, '/resume')
+  await served.post('/resume')
   expect((await served.get('/')).text).not.toContain('Paused: operator')
 })
 
@@ -121,19 +121,19 @@ test('a pause over a colleague’s names whose it is, and replaces only the one 
   await byAnna()
   const fields = { reason: 'restart', for: '40s' }
   for (const seen of [fields, { ...fields, replaces }])
-    expect(await served.post('/pause', seen, '/pause')).toMatchObject({
+    expect(await served.post('/pause', seen)).toMatchObject({
       status: 409,
       text: expect.stringContaining('operator Anna'),
     })
   const [, current = ''] = /name="replaces" value="([^"]+)"/.exec((await served.get('/pause')).text) ?? []
-  expect((await served.post('/pause', { ...fields, replaces: current }, '/pause')).status).toBe(303)
+  expect((await served.post('/pause', { ...fields, replaces: current })).status).toBe(303)
   expect((await query('select detail from outboxd.pause')).rows).toMatchObject([
     { detail: expect.stringMatching(/^restart/) },
   ])
 })
 
 test('a pause without a reason or with an invalid duration gets 400 with a message, and changes nothing', async () => {
-  const { status, text } = await served.post('/pause', { reason: ' ', for: 'soon' }, '/pause')
+  const { status, text } = await served.post('/pause', { reason: ' ', for: 'soon' })
   expect(status).toBe(400)
   expect(text).toContain('why: must not be empty')
   expect(text).toContain('for how long: soon: give a duration such as 30s')
@@ -143,7 +143,7 @@ test('a pause without a reason or with an invalid duration gets 400 with a messa
 test('a read-only console has no form for a pause, and refuses one', async () => {
   expect((await reading.get('/')).text).not.toContain('href="/pause"')
   expect((await reading.get('/pause')).text).not.toContain('Pause now')
-  expect((await reading.post('/pause', { reason: 'closing' }, '/records')).status).toBe(403)
+  expect((await reading.post('/pause', { reason: 'closing' })).status).toBe(403)
 })
 
 const nowMs = 1_000_000

@@ -87,7 +87,7 @@ describe('a record', () => {
     expect(before).not.toMatch(/Mustermann|1234\.50/)
     expect(before).toContain('&#34;customerId&#34;: &#34;•••&#34;')
     expect((await served.get(`/records/${id}/payload.txt`)).status).toBe(403)
-    await served.post(`/records/${id}/show`, {}, `/records/${id}`)
+    await served.post(`/records/${id}/show`)
     const shown = await page(id)
     expect(shown).toContain('Erika Mustermann')
     expect(shown).toContain('&#34;amount&#34;: 1234.50')
@@ -102,13 +102,13 @@ describe('a record', () => {
     )
     expect(rows).toMatchObject([{ act: 'show', who: expect.stringMatching(/^operator ./), id }, { act: 'download' }])
     expect((await served.get('/audit')).text).toContain(id)
-    await served.post(`/records/${id}/hide`, {}, `/records/${id}`)
+    await served.post(`/records/${id}/hide`)
     expect(await page(id)).not.toContain('Mustermann')
   })
 
   test('shows for each field the ERP’s value and the service’s, or the error', async () => {
     const good = await fixture.end(failedE003, { outboxId: '1' })
-    await served.post(`/records/${good}/show`, {}, `/records/${good}`)
+    await served.post(`/records/${good}/show`)
     const text = await page(good)
     expect(text).toMatch(/total_amount<\/code>.*amount<\/code>.*12\.30.*12\.30.*decimal\(10,2\).*required/)
     const bad = await fixture.end(
@@ -124,7 +124,7 @@ describe('a record', () => {
       { ...failedE003, error: hostile },
       { outboxId: '1', key: hostile, payload: JSON.stringify({ [hostile]: hostile, long: 'x'.repeat(1_000_000) }) },
     )
-    await served.post(`/records/${id}/show`, {}, `/records/${id}`)
+    await served.post(`/records/${id}/show`)
     const text = await page(id)
     expect(text.length).toBeLessThan(200_000)
     expect(text).not.toContain('<script>alert')
@@ -144,7 +144,7 @@ test('commands in texts of the ERP or the service do not become links on any pag
   await openBreaker(pool, { cause: 'unauthorized', detail: hostile })
   const problem = 'insert into outboxd.problem (kind, subject, detail) values ($1, $2, $2)'
   for (const kind of ['row_skipped', 'budget_starved', 'loop_failing']) await pool.query(problem, [kind, hostile])
-  await served.post(`/records/${id}/show`, {}, `/records/${id}`)
+  await served.post(`/records/${id}/show`)
   const pages = [
     '/',
     '/records',
@@ -156,7 +156,7 @@ test('commands in texts of the ERP or the service do not become links on any pag
   ]
   pages.push('/records?by-cause=on', `/records?state=${hostile}`)
   const read = await Promise.all(pages.map(async (path) => ({ path, ...(await served.get(encodeURI(path))) })))
-  const preview = await served.post('/records/choose', { do: 'replay', id }, '/records')
+  const preview = await served.post('/records/choose', { do: 'replay', id })
   for (const { path, text } of [...read, { path: 'preview', ...preview }]) {
     expect({ path, text: text.match(/href="\/resume\?(?!all=on")[^"]*"/)?.[0] }).toEqual({ path, text: undefined })
     expect({ path, link: text.match(/href="\/records\/outbox%3A7"/)?.[0] }).toEqual({ path, link: undefined })

@@ -19,7 +19,7 @@ const rowOf = (id: string) => fixture.ledger.row(id)
 /** Resolves a record with the form of its page. */
 async function resolve(id: string, fields: Record<string, string | readonly string[]>) {
   const { revision } = await rowOf(id)
-  return served.post(`/records/${id}/resolve`, { revision: String(revision), ...fields }, `/records/${id}`)
+  return served.post(`/records/${id}/resolve`, { revision: String(revision), ...fields })
 }
 
 describe('an operator’s answer about a record', () => {
@@ -52,11 +52,7 @@ describe('an operator’s answer about a record', () => {
       text: expect.stringContaining('the service cannot be asked'),
     })
     expect(unasked.text).toContain('add --unchecked')
-    const late = await served.post(
-      `/records/${id}/resolve`,
-      { revision: '0', answer: 'not-arrived', confirmed: 'on' },
-      `/records/${id}`,
-    )
+    const late = await served.post(`/records/${id}/resolve`, { revision: '0', answer: 'not-arrived', confirmed: 'on' })
     expect(late).toMatchObject({ status: 409, text: expect.stringContaining('has changed since this page') })
     for (const transaction of [' ', ['tx-7', 'tx-8']]) {
       expect((await resolve(id, { answer: 'arrived', transaction })).text).toContain('name="transaction" required')

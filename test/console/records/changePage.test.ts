@@ -24,16 +24,14 @@ const stateOf = async (id: string) => (await fixture.ledger.row(id)).state
 type Fields = Record<string, string | string[]>
 
 /** The preview of a change to what is chosen from the list. */
-const choose = (fields: Fields) => served.post('/records/choose', fields, '/records')
+const choose = (fields: Fields) => served.post('/records/choose', fields)
 
 /** Confirms a preview, as its form does. */
 function confirm({ text }: { text: string }, fields: Fields) {
   const form = /<form method="post" action="\/records\/change".*?<\/form>/s.exec(text)?.[0] ?? ''
   const hidden = [...form.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)]
-  const own = Object.fromEntries(
-    hidden.map(([, name = '', value = '']) => [name, value]).filter(([name]) => name !== 'csrf'),
-  )
-  return follow(served.post('/records/change', { ...own, ...fields }, '/mapping'))
+  const own = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value]))
+  return follow(served.post('/records/change', { ...own, ...fields }))
 }
 
 /** Goes where the answer leads, as a browser does. */
@@ -181,7 +179,7 @@ describe('a change to many', () => {
     const id = await fixture.end(failedE003, { outboxId: '1' })
     const preview = await choose({ do: 'replay', id })
     const seen = `${id}.${(await fixture.ledger.row(id)).revision}`
-    const answer = await served.post('/records/change', { do: 'replay', id, seen }, '/mapping')
+    const answer = await served.post('/records/change', { do: 'replay', id, seen })
     expect(preview.text).toContain(`value="${seen}"`)
     expect(answer).toMatchObject({ status: 303, headers: { location: `/records/${id}` } })
   })

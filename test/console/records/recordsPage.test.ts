@@ -95,7 +95,7 @@ describe('the list', () => {
     expect(before).toContain('<th scope="col">Customer</th><th scope="col" class="number">Amount</th>')
     expect(before.match(/<td class="number">•••<\/td>/g)).toHaveLength(2)
     expect(before).not.toContain('1,234')
-    await served.post('/records/show', {}, '/records')
+    await served.post('/records/show')
     await fixture.end(failedE003, { outboxId: '3', payload: payloadOf({ amount: '7.25' }) })
     const after = (await served.get('/records')).text
     expect(after).toContain('<td class="number"><bdi>1,234,567.50</bdi></td>')
@@ -116,7 +116,7 @@ describe('the list', () => {
     await fixture.end(failedE003, of('2', 'C-7010', '7.25'))
     await fixture.end({ state: 'completed' }, of('3', 'C-9', '1'))
     const path = '/records?containing=C-7010'
-    await served.post(`/records/show?containing=C-7010`, {}, path)
+    await served.post(`/records/show?containing=C-7010`)
     const { text } = await served.get(path)
     expect(listed(text)).toEqual(['1', '2'])
     for (const cell of ['completed</span>', '<bdi>12.50</bdi>', 'failed</span>', '<bdi>7.25</bdi>'])

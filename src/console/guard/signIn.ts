@@ -1,0 +1,124 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import cookie from '@fastify/cookie'
+import rateLimit from '@fastify/rate-limit'
+import session from '@fastify/session'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { normalizePersonName } from '../../operations/actor.ts'
+import { notice } from '../html/elements.ts'
+import { fieldTextAsTyped, formHtml, hiddenField } from '../html/form.ts'
+import { html } from '../html/html.ts'
+import { sendPage } from '../html/layout.ts'
+import type { ConsoleParts } from '../parts.ts'
+import { isPasswordCorrect, type PasswordHash } from './passwordHash.ts'
+
+const formMaxBytes = 8_192
+const passwordCharsMax = 1_000
+const sessionMs = 12 * 3_600_000
+const deviceCookie = 'outboxd_console_device'
+const deviceCookieS = 180 * 86_400
+
+/** Lax: a link of another site opens a page, and a form of another site comes without the cookie. */
+const ownSite = { httpOnly: true, sameSite: 'lax', secure: 'auto' } as const
+
+/** Sessions end with the process. The sign-in routes are the plugins' only users. */
+export async function installSignIn(app: FastifyInstance, hash: PasswordHash, { say }: ConsoleParts): Promise<void> {
+  // Signed with the password's hash, so that the cookie of a device outlives the process and ends with the password.
+  await app.register(cookie, { secret: hash.tag.toString('base64') })
+  await app.register(session, {
+    secret: randomBytes(32).toString('base64'),
+    // Browsers send a host's cookies to all its ports, where another console may listen.
+    cookieName: `outboxd_console_${randomBytes(4).toString('hex')}`,
+    cookie: { ...ownSite, maxAge: sessionMs },
+    saveUninitialized: false,
+    rolling: false,
+  })
+  await app.register(rateLimit, { global: false })
+  const secondsToWait = createTryLimit(app)
+  const open = { needsNoViewer: true, changesNothing: true } as const
+
+  app.get('/login', { config: open }, ({ session }, reply) =>
+    session.name === undefined ? sendForm(reply, { to: '/' }) : reply.redirect('/', 303),
+  )
+  app.post('/login', { config: open, bodyLimit: formMaxBytes }, async (request, reply) => {
+    const { ip, body } = request
+    const [to, password] = [ownPath(fieldTextAsTyped(body, 'to')), fieldTextAsTyped(body, 'password')]
+    const name = normalizePersonName(fieldTextAsTyped(body, 'name'))
+    const again = (status: number, says: string) => sendForm(reply.code(status), { to, says, name: name ?? '' })
+    if (name === null) return again(400, 'Give your name: the event log keeps it with your changes.')
+    const seconds = await secondsToWait(request)
+    if (seconds > 0) {
+      reply.header('retry-after', seconds)
+      return again(429, `Too many tries. Try again in ${seconds} s.`)
+    }
+    if (password.length > passwordCharsMax || !(await isPasswordCorrect(password, hash))) {
+      say(`the console was given a wrong password from ${ip}`)
+      return again(401, 'Wrong password.')
+    }
+    await request.session.regenerate()
+    request.session.name = name
+    const device = deviceOf(request) ?? randomUUID()
+    reply.setCookie(deviceCookie, device, { ...ownSite, path: '/login', maxAge: deviceCookieS, signed: true })
+    say(`operator ${name} signed in to the console from ${ip}`)
+    return reply.redirect(to, 303)
+  })
+  app.post('/logout', { config: { changesNothing: true } }, async (request, reply) => {
+    await request.session.destroy()
+    return reply.redirect('/login', 303)
+  })
+}
+
+/** Returns null for a browser that has not signed in with this password. */
+function deviceOf(request: FastifyRequest): string | null {
+  const { valid, value } = request.unsignCookie(request.cookies[deviceCookie] ?? '')
+  return valid ? value : null
+}
+
+/**
+ * Bounds tries per address, whose IPv6 nets count as one, and of all addresses. A browser that signed in before has tries
+ * of its own (OWASP's device cookies), so that others cannot lock it out. A try counts before its password is judged, so
+ * that tries at once do not get around it.
+ *
+ * @returns a function that counts a try and returns 0, or returns how many seconds to wait
+ */
+function createTryLimit(app: FastifyInstance): (request: FastifyRequest) => Promise<number> {
+  const timeWindow = 60_000
+  const address = app.createRateLimit({ max: 5, timeWindow })
+  const all = app.createRateLimit({ max: 30, timeWindow, keyGenerator: () => '' })
+  const device = app.createRateLimit({ max: 5, timeWindow, keyGenerator: (request) => deviceOf(request) ?? '' })
+  return async (request) => {
+    for (const limit of deviceOf(request) === null ? [address, all] : [device]) {
+      const tried = await limit(request)
+      if (!tried.isAllowed && tried.isExceeded) return tried.ttlInSeconds
+    }
+    return 0
+  }
+}
+
+export function sendSignInPage({ method, url }: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (method === 'GET') return sendForm(reply.code(401), { to: ownPath(url) })
+  return sendForm(reply.code(401), { to: '/', says: 'You are no longer signed in. Nothing was changed.' })
+}
+
+function ownPath(text: string): string {
+  const base = 'http://console.invalid'
+  if (!text.startsWith('/') || !URL.canParse(text, base)) return '/'
+  const { origin, pathname, search } = new URL(text, base)
+  // URL turns `/.//x` into `//x`, which is another site's address.
+  const isOurs = origin === base && pathname !== '/login' && !pathname.startsWith('//')
+  return isOurs ? `${pathname}${search}` : '/'
+}
+
+function sendForm(reply: FastifyReply, form: { to: string; name?: string; says?: string }): FastifyReply {
+  const { to, name, says } = form
+  const fields = html`${hiddenField('to', to)}
+<label>Your name <input name="name" value="${name}" autocomplete="username" required maxlength="100"></label>
+<label>Password <input name="password" type="password" autocomplete="current-password" required></label>
+<button class="main">sign in</button>`
+  return sendPage(reply, { title: 'Sign in' }, [
+    says === undefined ? '' : notice('bad', html`<p>${says}</p>`),
+    html`<section>
+${formHtml({ action: '/login', viewer: { canChange: true } }, fields)}
+<p class="quiet">The event log keeps your name with your changes.</p>
+</section>`,
+  ])
+}
