@@ -12,7 +12,7 @@ import { filterOptions } from './selection.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
-import { causeJson, causesTable, submissionJson, submissionTable } from './terminal/submissionTable.ts'
+import { causeJson, causesTable, isReplayable, submissionJson, submissionTable } from './terminal/submissionTable.ts'
 
 const limitDefault = 50
 
@@ -40,7 +40,7 @@ records, for at most 10 seconds.
 
 Examples:
   outboxd list                              what needs attention
-  outboxd list --by-cause                   the same, grouped by cause, the most frequent first
+  outboxd list --by-cause                   the same, grouped by cause, uncertain ones first
   outboxd list --state failed --code E003   what an outage of the service left behind
   outboxd list --containing "Miller & Co"   all records of a customer
   outboxd list --transaction 7f0c9f2e-2f0d-4a86-9d55-0f1f2f3f4f5f
@@ -60,7 +60,6 @@ Examples:
       const found = await (options.byCause ? listCauses : listRecords)(context, databases, options, asked)
       if (found > limit) say(`Only the first ${limit} are listed. --limit shows more.`)
       if (found === 0) say(noneMessage(options))
-      else if (options.byCause) say(beforeReplay)
       return found === 0 ? exitCodes.nothing : exitCodes.done
     })
   },
@@ -114,6 +113,7 @@ async function listCauses(
       shown.map((cause) => causeJson(cause, asked)),
     )
   else if (shown.length > 0) context.stdout.write(causesTable(shown, asked))
+  if (shown.some(isReplayable)) context.stderr.write(`${beforeReplay}\n`)
   if (isCut) context.stderr.write(`Only the newest ${lookedAt} records were read: narrow the list with --since.\n`)
   return causes.length
 }

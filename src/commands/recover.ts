@@ -69,7 +69,10 @@ Examples:
         const preview = await recoverLedger(parts, true)
         if (dryRun && json) printJson(context, { dryRun, ...preview })
         else (dryRun ? context.stdout : context.stderr).write(lines(preview, 'would be'))
-        if (dryRun) return exitCodes.done
+        if (dryRun) {
+          say(afterPreview)
+          return exitCodes.done
+        }
         if (!(await askForConfirmation(context, 'Settle all of these, and resume sending?')))
           return exitCodes.unconfirmed
       }
@@ -81,6 +84,9 @@ Examples:
     })
   },
 })
+
+const afterPreview =
+  'Nothing was changed. If nothing was lost (docs/run/restore.md, step 3), give `outboxd recover --nothing-lost`, otherwise `outboxd recover --reason TEXT`.'
 
 const nothingLostQuestion = 'Resume sending as if nothing was lost? What was sent meanwhile would be sent twice.'
 
@@ -102,7 +108,7 @@ function lines(
     [marked, `that the ledger had lost ${verb} uncertain, or rejected if they cannot be mapped`],
     [named, `whose rows name their transaction ${verb} polled`],
     [accepted, `that the service had accepted ${verb} polled on`],
-    [ended, `that had failed, or were rejected or discarded, ${verb} noted as "may have arrived"`],
+    [ended, `already failed, rejected or discarded ${verb} noted as "may have arrived"`],
     [unreadable, `of the outbox that cannot be read ${verb} rejected, and "may have arrived"`],
   ] as const
   return counted

@@ -50,6 +50,7 @@ function countsOf(made: readonly MadeRequest[]): RequestCounts {
 export type CountsByKind = Record<MadeRequest['kind'], RequestCounts>
 
 export interface RecentRequestCounts {
+  last5Minutes: CountsByKind
   lastHour: CountsByKind
   lastDay: CountsByKind
   last28Days: CountsByKind
@@ -62,7 +63,8 @@ export async function readRecentRequestCounts(db: Database): Promise<RecentReque
     `select reach, kind, sum(requests)::float8 as requests, sum(failed)::float8 as failed, sum(answered)::float8 as answered,
        sum(slow)::float8 as slow
      from outboxd.request_count
-       join (values ('lastHour', interval '1 hour'), ('lastDay', '1 day'), ('last28Days', '28 days')) r(reach, age)
+       join (values ('last5Minutes', interval '5 minutes'), ('lastHour', '1 hour'), ('lastDay', '1 day'), ('last28Days', '28 days'))
+           r(reach, age)
          on minute > clock_timestamp() - age
      group by 1, 2`,
   )
@@ -72,7 +74,12 @@ export async function readRecentRequestCounts(db: Database): Promise<RecentReque
     const { requests = 0, failed = 0, answered = 0, slow = 0 } = row ?? {}
     return { requests, failed, answered, slow }
   }
-  return { lastHour: counts('lastHour'), lastDay: counts('lastDay'), last28Days: counts('last28Days') }
+  return {
+    last5Minutes: counts('last5Minutes'),
+    lastHour: counts('lastHour'),
+    lastDay: counts('lastDay'),
+    last28Days: counts('last28Days'),
+  }
 }
 
 const hourInstance = '00000000-0000-0000-0000-000000000000'

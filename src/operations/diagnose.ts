@@ -13,7 +13,7 @@ import {
 } from './databaseMessages.ts'
 import { problemMessages } from './problemMessages.ts'
 import { type CombinedStatus, combineStatuses, type LedgerStatus, type OutboxStatus } from './readStatus.ts'
-import { lastHourAlarmMessages, sumRequestCounts } from './serviceLevelTargets.ts'
+import { serviceAlarmMessages } from './serviceLevelTargets.ts'
 
 export interface StatusReport extends CombinedStatus {
   diagnoses: [Diagnosis, ...Diagnosis[]]
@@ -42,7 +42,7 @@ const healthConditionChecks = {
   'the database can be written': ({ readOnly }) => (readOnly === null ? [] : [sentence(readOnlyMessage(readOnly))]),
   'a daemon lives': (status) => some(noDaemon(status)),
   'no other pause': (status) => paused(status, (pause) => !isForHistory(pause)),
-  'the service meets its targets': ({ recent }) => lastHourAlarmMessages(sumRequestCounts(recent.lastHour)),
+  'the service meets its targets': ({ recent }) => serviceAlarmMessages(recent),
   'no other problem is open': ({ standing, problems, instances }) =>
     problemMessages(
       standing.filter((problem) => !isOfHistory(problem) && (instances.length > 0 || !namesSession(problem))),

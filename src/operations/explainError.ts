@@ -51,7 +51,10 @@ export function explainError(
   if (command?.mayChange && wasAnswerLost(error))
     return { message: `${redactAndCut((error as Error).message)}. ${answerLostAdvice}`, exitCode: 1 }
   if (error instanceof DatabaseUnusable && isAway(error))
-    return { message: `${redactAndCut(error.message)}. ${databaseAwayAdvice}`, exitCode: 1 }
+    return {
+      message: `${redactAndCut(error.message)}. ${command?.name === 'run' ? stoppedDaemonAdvice : databaseAwayAdvice}`,
+      exitCode: 1,
+    }
   if (isReadOnlyServerError(error))
     return { message: `${redactAndCut((error as Error).message)}. ${readOnlyAdvice}`, exitCode: 1 }
   const refused = refusedRight(error)
@@ -67,6 +70,9 @@ const answerLostAdvice =
 
 const databaseAwayAdvice =
   'Check that its server runs and that the address is right. Running daemons go on by themselves when it answers again.'
+
+const stoppedDaemonAdvice =
+  'Check that its server runs and that the address is right. This daemon has stopped: start it again, unless systemd, Docker or Kubernetes does.'
 
 const readOnlyAdvice =
   'This server takes no writes: it is a standby, or default_transaction_read_only is on. Set DATABASE_URL to the primary.'

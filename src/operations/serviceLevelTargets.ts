@@ -43,18 +43,21 @@ export function formatPercent(share: number): string {
 }
 
 /**
- * As in the alerts OutboxdServiceFailing and OutboxdServiceSlow: 14.4 times the allowed share, and at least 10
- * failed or slow requests.
+ * As in the alerts OutboxdServiceFailing and OutboxdServiceSlow: 14.4 times the allowed share in the last hour and in the
+ * last 5 minutes, so that an outage that is over is not reported, and at least 10 failed or slow requests.
  */
 const alarming = { share: 0.144, requestsMin: 10 }
 
-export function lastHourAlarmMessages({ requests, failed, answered, slow }: RequestCounts): string[] {
+export function serviceAlarmMessages(recent: Pick<RecentRequestCounts, 'lastHour' | 'last5Minutes'>): string[] {
+  const { requests, failed, answered, slow } = sumRequestCounts(recent.lastHour)
+  const now = sumRequestCounts(recent.last5Minutes)
   const isAlarming = (bad: number, all: number) => bad >= alarming.requestsMin && bad / all > alarming.share
+  const goesOn = (bad: number, all: number) => bad > alarming.share * all
   return [
-    isAlarming(failed, requests)
+    isAlarming(failed, requests) && goesOn(now.failed, now.requests)
       ? `In the last hour ${failed} of ${requests} requests failed at the service (target: under 1 %). \`outboxd check\` shows what it answers now.`
       : null,
-    isAlarming(slow, answered)
+    isAlarming(slow, answered) && goesOn(now.slow, now.answered)
       ? `In the last hour ${slow} of ${answered} answers of the service took longer than its target of ${serviceLevelTargets.answerSeconds} s. Tell the operator of the service. \`outboxd pause --reason TEXT\` keeps records from becoming uncertain.`
       : null,
   ].filter((message) => message !== null)

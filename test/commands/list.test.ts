@@ -213,6 +213,7 @@ describe('--by-cause', () => {
   test('for records that may have arrived, the printed command makes a file of questions', async () => {
     await fixture.end(uncertain)
     await fixture.end({ ...E001('C4'), mayHaveArrived: true })
+    expect((await run({ byCause: true })).messages).not.toContain('replay')
     for (const { command } of await causes())
       expect(command).toMatch(
         /^outboxd list --state \w+ --cause \w+ --csv > ask.csv, fill in arrived_as, then outboxd resolve --file ask.csv$/,

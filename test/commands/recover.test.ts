@@ -272,6 +272,7 @@ test('--dry-run shows the same and changes nothing', async () => {
   expect(dry.code).toBe(0)
   expect(dry.messages).toContain('All is paused since')
   expect(dry.printed).toContain('1 record that waited in the outbox would be uncertain')
+  expect(dry.messages).toContain('otherwise `outboxd recover --reason TEXT`')
   expect(JSON.parse((await run({ dryRun: true, json: true })).printed)).toMatchObject({
     queued: 1,
     waiting: 1,

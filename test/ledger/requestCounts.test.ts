@@ -50,7 +50,12 @@ test('an unserved request counts as failed and an answer after more than 2 s as 
     submit: { requests: 9, failed: 4, answered: 8, slow: 2 },
     status: { requests: 1, failed: 0, answered: 1, slow: 0 },
   }
-  expect(await readRecentRequestCounts(ledger.pool)).toEqual({ lastHour: counts, lastDay: counts, last28Days: counts })
+  expect(await readRecentRequestCounts(ledger.pool)).toEqual({
+    last5Minutes: counts,
+    lastHour: counts,
+    lastDay: counts,
+    last28Days: counts,
+  })
 })
 
 test('an outcome that is written twice is counted once, and a step without a request is not counted', async () => {
@@ -100,6 +105,7 @@ test('the last hour, day and 28 days are counted, also after the minutes of an h
   )
   const tenOf = (times: number) => ({ requests: 10 * times, failed: times, answered: 10 * times, slow: 2 * times })
   const counted = {
+    last5Minutes: { submit: none, status: tenOf(1) },
     lastHour: { submit: none, status: tenOf(1) },
     lastDay: { submit: none, status: tenOf(3) },
     last28Days: { submit: none, status: tenOf(13) },

@@ -68,6 +68,7 @@ function factsOf(given: SystemStatus): CombinedStatus {
   } = given
   const away = by.length > 0 ? { kind: 'locked', by } : { kind: given.isOutboxAwaited ? 'awaited' : 'unreadable' }
   const outbox = { waiting, oldestMs: given.oldestWaitingMs }
+  const counted = { submit: lastHour, status: { requests: 0, failed: 0, answered: 0, slow: 0 } }
   const read = { kind: 'read', outbox, rowsBeforeStart }
   return {
     ...same,
@@ -76,7 +77,7 @@ function factsOf(given: SystemStatus): CombinedStatus {
     daemonConnected: silentDaemon !== null,
     lastSilentMs: silentDaemon?.lastHeardMs ?? null,
     heldUpBy: silentDaemon?.heldUpBy ?? [],
-    recent: { lastHour: { submit: lastHour, status: { requests: 0, failed: 0, answered: 0, slow: 0 } } },
+    recent: { lastHour: counted, last5Minutes: counted },
     standing: given.problems,
     oldestMs: given.oldestUnsentMs,
   } as unknown as CombinedStatus

@@ -14,6 +14,16 @@ test.each([
   expect(messageFor(code, text)).toMatch(/Check that its server runs and that the address is right/)
 })
 
+test('a daemon that gave up does not promise to go on by itself', () => {
+  const away = new DatabaseUnusable(
+    'postgres://db/erp',
+    'refused',
+    Object.assign(new Error(), { code: 'ECONNREFUSED' }),
+  )
+  const run = { name: 'run', onlyLooks: false, mayChange: true }
+  expect(explainError(away, run).message).toMatch(/This daemon has stopped: start it again/)
+})
+
 test('a server that takes no writes: says why, and what to set', () => {
   const refused = Object.assign(new Error('cannot execute INSERT in a read-only transaction'), { code: '25006' })
   const message = `${refused.message}. This server takes no writes: it is a standby, or default_transaction_read_only is on. Set DATABASE_URL to the primary.`

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
+import type { RequestCounts } from '../../src/ledger/requestCounts.ts'
 import {
   formatPercent,
-  lastHourAlarmMessages,
+  serviceAlarmMessages,
   servicePerformanceMessage,
   servicePerformanceOf,
 } from '../../src/operations/serviceLevelTargets.ts'
@@ -31,14 +32,25 @@ test('a share is rounded down, so that a value below a target never reads as the
   ])
 })
 
+const recent = (hour: RequestCounts, minutes = hour) => ({
+  lastHour: ofSubmissions(hour),
+  last5Minutes: ofSubmissions(minutes),
+})
+const ofSubmissions = (submit: RequestCounts) => ({ submit, status: counts(0, 0) })
+
 test('the last hour is reported if a fifth of 100 requests failed or was slow, but not nine failures of nine', () => {
-  expect(lastHourAlarmMessages(counts(100, 14, 14))).toEqual([])
-  expect(lastHourAlarmMessages(counts(9, 9, 9))).toEqual([])
-  expect(lastHourAlarmMessages(counts(0, 0))).toEqual([])
-  expect(lastHourAlarmMessages(counts(100, 20))).toEqual([
+  expect(serviceAlarmMessages(recent(counts(100, 14, 14)))).toEqual([])
+  expect(serviceAlarmMessages(recent(counts(9, 9, 9)))).toEqual([])
+  expect(serviceAlarmMessages(recent(counts(0, 0)))).toEqual([])
+  expect(serviceAlarmMessages(recent(counts(100, 20)))).toEqual([
     expect.stringMatching(/^In the last hour 20 of 100 requests failed .*outboxd check/),
   ])
-  expect(lastHourAlarmMessages(counts(100, 0, 20))).toEqual([
+  expect(serviceAlarmMessages(recent(counts(100, 0, 20)))).toEqual([
     expect.stringMatching(/^In the last hour 20 of 100 answers .* longer than its target of 2 s/),
   ])
+})
+
+test('an outage that ended five minutes ago is not reported', () => {
+  expect(serviceAlarmMessages(recent(counts(100, 20, 20), counts(30, 1, 1)))).toEqual([])
+  expect(serviceAlarmMessages(recent(counts(100, 20, 20), counts(0, 0)))).toEqual([])
 })

@@ -121,6 +121,7 @@ export function judgeUnknownTransactionAnswer(answer: Answer, otherPathAnswer: A
   if (status >= 500) return problem(summary)
   if (status !== 404 && status !== 400 && status !== 200)
     return problem(`${summary}; expected 404, because the transaction does not exist. Check SERVICE_BASE_URL`)
+  if (isWebPage(answer)) return problem(`${summary}; ${webPageMessage}`)
   if (!isFromService(answer, otherPathAnswer)) return problem(`${summary}; ${foreignMessage}`)
   const left = rateRemaining === null ? '' : `; it says that ${rateRemaining} requests remain`
   return makeFinding(
@@ -131,13 +132,17 @@ export function judgeUnknownTransactionAnswer(answer: Answer, otherPathAnswer: A
 }
 
 const foreignMessage =
-  'this is not JSON of the service, or an impossible address gets the same answer, so the answer may be from a proxy. Check SERVICE_BASE_URL. If the address is right, send one record: no record is lost'
+  'this is not JSON of the service, or an impossible address gets the same answer, so the answer may be from a proxy. Check SERVICE_BASE_URL'
+
+const webPageMessage =
+  'this is a web page, not JSON of the service: a proxy or a maintenance page gives it, or SERVICE_BASE_URL is wrong'
 
 type Response = Answer & { kind: 'response' }
 
+const isWebPage = ({ excerpt }: Response) => /^\s*</.test(excerpt)
+
 function isFromService(answer: Response, otherPathAnswer: Answer | null): boolean {
-  const { status, code, json, excerpt } = answer
-  if (/^\s*</.test(excerpt)) return false // a web page
+  const { status, code, json } = answer
   if (isServiceErrorCode(code)) return true
   if (status === 404 && canBeCompared(otherPathAnswer)) return !isSameAnswerExceptIds(answer, otherPathAnswer)
   return typeof json === 'object' && json !== null

@@ -72,13 +72,14 @@ export function causeJson(cause: FailureCause, asked: AskedFilters) {
   }
 }
 
-function commandForCause(
-  { cause, state, mayHaveArrived, changedAfterSent }: FailureCause,
-  asked: AskedFilters,
-): string {
+/** True if the line's command is `outboxd replay`. */
+export const isReplayable = ({ state, mayHaveArrived }: FailureCause) =>
+  (state === 'failed' || state === 'rejected') && !mayHaveArrived
+
+function commandForCause(failureCause: FailureCause, asked: AskedFilters): string {
+  const { cause, state, mayHaveArrived, changedAfterSent } = failureCause
   const filters = [`--state ${state} --cause ${cause}`, ...filterArguments(asked)].join(' ')
-  const isReplayable = (state === 'failed' || state === 'rejected') && !mayHaveArrived
-  if (isReplayable) return `outboxd replay ${filters}`
+  if (isReplayable(failureCause)) return `outboxd replay ${filters}`
   if (changedAfterSent) return `outboxd list ${filters}, then outboxd show each`
   if (state === 'uncertain' || mayHaveArrived)
     return `outboxd list ${filters} --csv > ask.csv, fill in arrived_as, then outboxd resolve --file ask.csv`

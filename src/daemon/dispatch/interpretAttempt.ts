@@ -95,7 +95,7 @@ export function interpretQuestion(
   streaks: SilentStreaks,
   context: AttemptContext,
 ): AttemptInterpretation {
-  const silence = answer === null ? null : silenceIn(answer, 'a test request')
+  const silence = answer === null ? null : silenceIn(answer, questionMessage(answer))
   const isUnknown = answer === null || wasProcessSuspended(answer) || (isRefusedToken(answer) && mayTokenBeOld)
   const called = pause ?? silence
   const sign: BreakerSign =
@@ -203,6 +203,9 @@ function silenceOf({ step, answer, breach }: AttemptResult): PauseToRaise | null
   if (breach === 'missing_id' && answer.kind === 'response') return answeredInstead(step.message, answer.status)
   return silenceIn(answer, step.message)
 }
+
+const questionMessage = (answer: Answer): string | null =>
+  answer.kind === 'response' ? `a test request got ${answer.status}` : null
 
 /**
  * A timeout, a lost connection, a gateway's 502, or a success that is not JSON. Never E003, because E003 comes from the

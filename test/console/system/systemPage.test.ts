@@ -64,6 +64,7 @@ test('a share below the target is marked in words, and without requests there is
   const none = { requests: 0, failed: 0, answered: 0, slow: 0 }
   const empty = { submit: none, status: none }
   const text = targetsHtml({
+    last5Minutes: empty,
     lastHour: { submit: { requests: 100, failed: 2, answered: 100, slow: 0 }, status: none },
     lastDay: empty,
     last28Days: empty,

@@ -161,7 +161,10 @@ describe('a question works with almost any answer', () => {
     [response(429), { kind: 'fails', pause: { reason: 'throttled' } }],
     [response(302), { kind: 'fails', pause: { reason: 'unauthorized' } }],
     [response(401), { kind: 'fails', pause: { reason: 'unauthorized' } }],
-    [response(502), { kind: 'fails', pause: { reason: 'unreachable' } }],
+    [
+      response(502),
+      { kind: 'fails', pause: { reason: 'unreachable', detail: expect.stringContaining('a test request got 502') } },
+    ],
     [response(200, '<h1>maintenance</h1>'), { kind: 'fails', pause: { reason: 'unreachable' } }],
     [silent, { kind: 'fails', pause: { reason: 'unreachable' } }],
     [suspended, { kind: 'unknown' }],
