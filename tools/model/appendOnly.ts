@@ -1,5 +1,4 @@
-import { Broken, Model, type Size } from './checker.ts'
-import { type Index, repeat, set, upTo } from './state.ts'
+import { Broken, type Index, Model, repeat, set, upTo } from './checker.ts'
 
 const newRow = {
   writer: 'none' as 'none' | 'drew' | 'open' | 'committed' | 'rolled back',
@@ -13,13 +12,10 @@ type State = typeof newState
 
 /** A table whose rows are never changed. Its sequence gives numbers in order, but the rows commit in any order. */
 export class AppendOnly extends Model<State> {
-  readonly start: State
-  readonly rows: Index[]
+  readonly rows = upTo(this.size.rows)
 
-  constructor(words: string[], { rows = 3 }: Size) {
-    super(words)
-    this.rows = upTo(rows)
-    this.start = { ...newState, rows: repeat(rows, newRow) }
+  begin(): State {
+    return { ...newState, rows: repeat(this.size.rows, newRow) }
   }
 
   steps(state: State): void {

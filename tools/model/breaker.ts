@@ -1,5 +1,4 @@
-import { Broken, Model, type Size } from './checker.ts'
-import { type Index, repeat, set, upTo } from './state.ts'
+import { Broken, type Index, Model, repeat, set, upTo } from './checker.ts'
 
 /** Requests in a row without an answer that open the breaker: in the daemon five. */
 const SILENT = 2
@@ -45,17 +44,14 @@ type State = typeof newState
 
 /** The breaker. Time is counted in pauses. */
 export class Breaker extends Model<State> {
-  readonly start: State
-  readonly records: Index[]
-  readonly inFlight: number
+  readonly records = upTo(this.size.records)
 
-  constructor(words: string[], { records = 3, inFlight = 1, faults = 0, changes = 0 }: Size) {
-    super(words)
-    this.records = upTo(records)
-    this.inFlight = inFlight
-    this.start = { ...newState, records: repeat(records, newRecord), faults, changes, isDown: this.is('POST is down') }
+  begin(): State {
+    const { faults, changes } = this.size
+    const records = repeat(this.size.records, newRecord)
     for (const r of this.records)
-      if (this.is(`record ${r} is accepted`)) set(this.start.records[r], { state: 'accepted', isDue: true })
+      if (this.is(`record ${r} is accepted`)) set(records[r], { state: 'accepted', isDue: true })
+    return { ...newState, records, faults, changes, isDown: this.is('POST is down') }
   }
 
   steps(state: State): void {
@@ -98,7 +94,7 @@ export class Breaker extends Model<State> {
   daemon(state: State, d: Index): void {
     const { isDead, requests } = state.daemons[d]
     if (isDead) this.step(`daemon ${d} starts`).daemons[d].isDead = false
-    if (!isDead && requests.length < this.inFlight) this.claim(state, d)
+    if (!isDead && requests.length < this.size.inFlight) this.claim(state, d)
     for (const [k, request] of requests.entries()) {
       const next = this.step(`daemon ${d}: ${request.method} of record ${request.record} ends`)
       next.daemons[d].requests.splice(k, 1)
@@ -158,8 +154,8 @@ export class Breaker extends Model<State> {
       next.records[r].state = 'done'
     if (isRefused) this.fail(next, request, isSilent)
     else this.work(next, request)
-    const inDoubt = next.records.filter(({ state }) => state === 'uncertain').length - this.start.faults
-    if (inDoubt > SILENT + 2 * this.inFlight - 1 + DOUBTS && !this.waitsForPerson(next))
+    const inDoubt = next.records.filter(({ state }) => state === 'uncertain').length - this.size.faults
+    if (inDoubt > SILENT + 2 * this.size.inFlight - 1 + DOUBTS && !this.waitsForPerson(next))
       throw new Broken('too many are in doubt')
   }
 

@@ -1,5 +1,4 @@
-import { Broken, Model, type Size } from './checker.ts'
-import { type Index, repeat, set } from './state.ts'
+import { Broken, type Index, Model, repeat, set } from './checker.ts'
 
 /** Ticks. A request is sent at most DEADLINE after its claim, and arrives at most its timeout after that. */
 const DEADLINE = 1
@@ -32,17 +31,10 @@ type State = typeof newState
 
 /** The log of requests. A step is a statement, or a tick of all clocks. */
 export class Budget extends Model<State> {
-  readonly start: State
-  readonly limit: number
-  readonly inFlight: number
-  readonly timeouts: number[]
+  readonly timeouts = [1, this.is('timeouts differ') ? 3 : 1]
 
-  constructor(words: string[], { limit = 2, inFlight = 1, faults = 1 }: Size) {
-    super(words)
-    this.limit = limit
-    this.inFlight = inFlight
-    this.timeouts = [1, this.is('timeouts differ') ? 3 : 1]
-    this.start = { ...newState, faults }
+  begin(): State {
+    return { ...newState, faults: this.size.faults }
   }
 
   steps(state: State): void {
@@ -62,7 +54,7 @@ export class Budget extends Model<State> {
     const next = this.fault('the database is put back, and `recover` counts the whole limit as spent')
     const overIn = this.is('what recover counts is over at once') ? 0 : furthest
     move(next, null, LOST)
-    for (let i = this.is('recover counts nothing') ? this.limit : 0; i < this.limit; i++)
+    for (let i = this.is('recover counts nothing') ? this.size.limit : 0; i < this.size.limit; i++)
       next.requests.push({ ...left, arrivesIn: -1, overIn, isAfterChange: next.isChanged })
     tidy(next)
   }
@@ -109,7 +101,7 @@ export class Budget extends Model<State> {
     const { claim, knowsChange } = daemons[d]
     const isOneStatement = this.is('a claim is one statement')
     const isInserted = requests.some(({ at }) => at === 'uncommitted')
-    const isFree = requests.filter(({ daemon }) => daemon === d).length < this.inFlight
+    const isFree = requests.filter(({ daemon }) => daemon === d).length < this.size.inFlight
     if (claim === null && isFree && (isOneStatement || daemons.every(({ claim }) => claim === null)))
       this.step(`daemon ${d} locks the ledger`).daemons[d].claim = isOneStatement ? this.count(requests, isChanged) : 0
     if (claim !== null && !isInserted) {
@@ -161,7 +153,7 @@ export class Budget extends Model<State> {
   }
 
   limitOf(isChanged: boolean): number {
-    return isChanged && this.is('the limit becomes lower') ? this.limit - 1 : this.limit
+    return isChanged && this.is('the limit becomes lower') ? this.size.limit - 1 : this.size.limit
   }
 
   count(requests: Request[], isChanged: boolean): number {

@@ -1,5 +1,4 @@
-import { Broken, Model } from './checker.ts'
-import { type Index, repeat } from './state.ts'
+import { Broken, type Index, Model, repeat } from './checker.ts'
 
 interface Version {
   place: number
@@ -20,7 +19,9 @@ type State = typeof newState
 
 /** A document of two parts. Its content is a digit for each part: 1 if that has changed. */
 export class Documents extends Model<State> {
-  readonly start = newState
+  begin(): State {
+    return newState
+  }
 
   steps({ transactions, captures, newest, isWaiting }: State): void {
     const readsEarly = this.is('the content is read before the document is locked')

@@ -1,6 +1,5 @@
-import { Broken, type Size } from './checker.ts'
+import { Broken, type Index, repeat, set, upTo } from './checker.ts'
 import { Lifecycle, newRow, noCapture, type Row, type State } from './lifecycle.ts'
-import { type Index, repeat, set, upTo } from './state.ts'
 
 /** What can happen to the database, and which part of the ledger's identity then differs from the server's. */
 const restores = {
@@ -40,10 +39,14 @@ interface PastState extends State {
 
 /** The lifecycle with restores: the daemons and the service know what the database has forgotten. */
 export class History extends Lifecycle<PastState> {
-  constructor(words: string[], { restores = 1, ...size }: Size) {
-    super(['the ERP leaves rows alone', ...words], size, { past: { ...newPast, restores } })
-    if (this.is('the backup is of the beginning')) this.start.past.backup = this.start.rows
+  override begin(): PastState {
+    const begin = super.begin()
+    const backup = this.is('the backup is of the beginning') ? begin.rows : null
+    return { ...begin, past: { ...newPast, backup, restores: this.size.restores } }
   }
+
+  /** The ERP leaves rows alone. */
+  override erp(): void {}
 
   override steps(state: PastState): void {
     super.steps(state)
@@ -106,7 +109,7 @@ export class History extends Lifecycle<PastState> {
     const takesTimeline =
       this.is('LEDGER_STANDBY=synchronous') && (past.knows[d] || this.is('a new daemon takes a new timeline'))
     if (asks || past.isForgotten[d] || differs.some((part) => part !== 'timeline' || !takesTimeline)) {
-      if (++past.pauses > 2 * (this.start.past.restores - past.restores))
+      if (++past.pauses > 2 * (this.size.restores - past.restores))
         throw new Broken('paused again, although nothing was restored')
       set(past, { isPaused: true, openAtPause: this.rows.filter((r) => isOpen(next.rows[r])) })
       return this.findsItself(next, d)

@@ -1,5 +1,4 @@
-import { Broken, Model, type Size } from './checker.ts'
-import { type Index, repeat, set, upTo } from './state.ts'
+import { Broken, type Index, Model, repeat, set, upTo } from './checker.ts'
 
 type End = 'completed' | 'failed' | 'rejected' | 'uncertain' | 'discarded'
 type Answer = '200' | '400' | '503' | 'nothing' | 'pending' | 'completed' | 'failed' | 'E003'
@@ -39,15 +38,12 @@ export type State = typeof newState
 
 /** Rows of one key. A step is one committed transaction, or one thing outside of Postgres. */
 export class Lifecycle<S extends State = State> extends Model<S> {
-  readonly start: S
-  readonly rows: Index[]
-  readonly daemons: Index[]
+  readonly rows = upTo(this.size.rows)
+  readonly daemons = upTo(this.size.daemons)
 
-  constructor(words: string[], { rows = 1, daemons = 2, faults = 1, acts = 0 }: Size, more = {}) {
-    super(words)
-    this.rows = upTo(rows)
-    this.daemons = upTo(daemons)
-    this.start = { rows: repeat(rows, newRow), daemons: repeat(daemons, newDaemon), faults, acts, ...more } as S
+  begin(): S {
+    const { rows, daemons, faults, acts } = this.size
+    return { rows: repeat(rows, newRow), daemons: repeat(daemons, newDaemon), faults, acts } as S
   }
 
   steps(state: S): void {
@@ -255,7 +251,7 @@ export class Lifecycle<S extends State = State> extends Model<S> {
       throw new Broken(`row ${r} is at the service too often`)
     const isEarly = r === 1 && rows[0].transactions.length === 0 && !['failed', 'rejected'].includes(rows[0].state)
     // A person who replays row 0 changes the order.
-    if (isEarly && this.start.acts === 0) throw new Broken('row 1 arrives before row 0')
+    if (isEarly && this.size.acts === 0) throw new Broken('row 1 arrives before row 0')
   }
 
   /** Operators ask the service first, and tell the truth. */

@@ -15,12 +15,12 @@ export interface Run {
   kind: 'ok' | 'found'
   name: string
   isSmall: boolean
-  check(progress: (states: number) => void): Finding
+  check(): Finding
 }
 
 /** One item of runs.yaml. */
 interface Item {
-  size?: Size
+  size?: Partial<Size>
   with?: string[]
   break?: string[]
   large?: true
@@ -37,8 +37,7 @@ function toRuns(model: keyof typeof models, { size = {}, with: words = [], break
   const run = (kind: Run['kind'], words: string[]): Run => {
     const sizes = Object.entries(size).map(([what, number]) => `${number} ${what}`)
     const rules = () => new models[model](words, size) as unknown as Model<{ faults: number }>
-    const name = `${model}: ${[...sizes, ...words].join(', ')}`
-    return { kind, name, isSmall: !large, check: (progress) => check(rules(), progress) }
+    return { kind, name: `${model}: ${[...sizes, ...words].join(', ')}`, isSmall: !large, check: () => check(rules()) }
   }
   return mutations?.map((mutation) => run('found', [...words, mutation])) ?? [run('ok', words)]
 }
