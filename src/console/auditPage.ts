@@ -72,8 +72,6 @@ function readAuditQuery(query: unknown, nowMs: number) {
   return { given, span: { ...read.value, key: given.get('key') ?? null, record } }
 }
 
-type NamedSpan = ReturnType<typeof readAuditQuery>['span']
-
 function readPosition(query: unknown): OperatorLogPosition | null {
   const [event = '', act = ''] = [trimmedFieldText(query, 'event'), trimmedFieldText(query, 'act')]
   return [event, act].every((id) => /^\d{1,18}$/.test(id)) ? { event, act } : null
@@ -82,7 +80,10 @@ function readPosition(query: unknown): OperatorLogPosition | null {
 const namedMax = 1_000
 
 /** @returns null if the filter names neither key nor record */
-function findNamedRecords({ ledger }: Databases, { key, record }: NamedSpan): Promise<ListedSubmission[]> | null {
+function findNamedRecords(
+  { ledger }: Databases,
+  { key, record }: Pick<AuditSpan, 'key' | 'record'>,
+): Promise<ListedSubmission[]> | null {
   if (record === null) return key === null ? null : findSubmissions(ledger, { kind: 'key', value: key }, namedMax)
   if ('id' in record) return findSubmissions(ledger, { kind: 'range', from: record.id, to: record.id }, namedMax)
   return findSubmissions(ledger, { kind: 'outbox', value: record.outboxId }, namedMax)

@@ -21,7 +21,7 @@ import { addRecordRoutes } from './record/recordPage.ts'
 import { addResolveRoutes } from './record/resolvePage.ts'
 import { addBulkChangeRoutes, RecentChanges } from './records/changePage.ts'
 import { addRecordsRoutes } from './records/recordsPage.ts'
-import { createUnmaskPermissions } from './valueAccess.ts'
+import { UnmaskPermissions } from './valueAccess.ts'
 
 const assetsDir = join(packageFolder, 'assets')
 
@@ -54,7 +54,7 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   await installGuard(app, guard, parts)
   keepCounts(app, parts)
   assetRoutes(app)
-  const [changes, shown] = [new RecentChanges(), createUnmaskPermissions(parts.clock)]
+  const [changes, shown] = [new RecentChanges(), new UnmaskPermissions(parts.clock)]
   addOverviewRoutes(app, parts)
   addRecordsRoutes(app, parts, { changes, shown })
   addBulkChangeRoutes(app, parts, changes)

@@ -32,7 +32,7 @@ import { type HtmlValue, html } from './html/html.ts'
 import { sendPage } from './html/layout.ts'
 import { type ConsoleParts, readMappingFiles } from './parts.ts'
 import { jsonHtml, mappedFieldsTable } from './record/valuesHtml.ts'
-import { createUnmaskPermissions, logValuesShown, maskedValuesNote } from './valueAccess.ts'
+import { logValuesShown, maskedValuesNote, UnmaskPermissions } from './valueAccess.ts'
 
 /** Mapping a larger form would delay other viewers for over 0.1 s. */
 const formMaxBytes = 500_000
@@ -50,7 +50,7 @@ interface MappingForm {
 
 export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { databases, config } = parts
-  const shown = createUnmaskPermissions(parts.clock)
+  const shown = new UnmaskPermissions(parts.clock)
 
   async function send(
     reply: FastifyReply,

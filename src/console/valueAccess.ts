@@ -82,14 +82,25 @@ function sightWords({ act, records, unnamed, detail = {} }: ValueAccess): string
 const shownForMs = 15 * 60_000
 const shownMax = 2_000
 
-export type UnmaskPermissions = ReturnType<typeof createUnmaskPermissions>
+export class UnmaskPermissions {
+  readonly #clock: Pick<Clock, 'nowMs'>
+  readonly #untilMs = new BoundedMap<string, number>(shownMax)
 
-export function createUnmaskPermissions({ nowMs }: Pick<Clock, 'nowMs'>) {
-  const untilMs = new BoundedMap<string, number>(shownMax)
-  const keyOf = ({ session }: Viewer, name: string) => `${session} ${name}`
-  return {
-    show: (viewer: Viewer, name: string): void => void untilMs.set(keyOf(viewer, name), nowMs() + shownForMs),
-    hide: (viewer: Viewer, name: string): void => void untilMs.delete(keyOf(viewer, name)),
-    isShown: (viewer: Viewer, name: string): boolean => (untilMs.get(keyOf(viewer, name)) ?? 0) > nowMs(),
+  constructor(clock: Pick<Clock, 'nowMs'>) {
+    this.#clock = clock
+  }
+
+  show(viewer: Viewer, name: string): void {
+    this.#untilMs.set(permissionKey(viewer, name), this.#clock.nowMs() + shownForMs)
+  }
+
+  hide(viewer: Viewer, name: string): void {
+    this.#untilMs.delete(permissionKey(viewer, name))
+  }
+
+  isShown(viewer: Viewer, name: string): boolean {
+    return (this.#untilMs.get(permissionKey(viewer, name)) ?? 0) > this.#clock.nowMs()
   }
 }
+
+const permissionKey = ({ session }: Viewer, name: string) => `${session} ${name}`

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import { type Config, type Credentials, connectionCredentialKinds } from '../config.ts'
 import { noteInstanceStopped } from '../ledger/instances.ts'
-import { startHttpServer } from '../observe/httpServer.ts'
+import { type HttpServer, startHttpServer } from '../observe/httpServer.ts'
 import { type LoopName, loopNames } from '../observe/metricRows.ts'
 import { redactError } from '../observe/redact.ts'
 import { SpanExporter } from '../observe/spanExporter.ts'
@@ -42,14 +42,26 @@ export interface AppDeps extends Pick<DaemonContext, 'mappings' | 'clock' | 'log
   signal: AbortSignal
 }
 
-export type App = Awaited<ReturnType<typeof startApp>>
+export interface App {
+  http: HttpServer
+  /** Resolves when the ledger's settings are no longer those that this daemon acts on. */
+  otherSettings: Promise<void>
+  /**
+   * Stops claiming, waits until the outcomes of all requests in flight are written, and closes everything.
+   *
+   * @param next what follows in this process. Before another daemon the instance does not sign off, because it keeps
+   *   the ledger's settings.
+   * @returns true if every outcome became known and was written
+   */
+  stop(next?: 'exit' | 'another daemon'): Promise<boolean>
+}
 
 /**
  * Claims work last, so that a failed start has claimed nothing.
  *
  * @throws AddressUnusable, OutboxMismatch, ServiceMismatch, or Error if a database cannot be used
  */
-export async function startApp(deps: AppDeps) {
+export async function startApp(deps: AppDeps): Promise<App> {
   const { clock, log, metrics, credentials, version } = deps
   await using opened = new AsyncDisposableStack()
   let waitsFor = 'the daemon is starting'
@@ -137,16 +149,8 @@ export async function startApp(deps: AppDeps) {
   const all = opened.move()
   return {
     http,
-    /** Resolves when the ledger's settings are no longer those that this daemon acts on. */
     otherSettings: otherSettings.promise,
-    /**
-     * Stops claiming, waits until the outcomes of all requests in flight are written, and closes everything.
-     *
-     * @param next what follows in this process. Before another daemon the instance does not sign off, because it keeps
-     *   the ledger's settings.
-     * @returns true if every outcome became known and was written
-     */
-    async stop(next: 'exit' | 'another daemon' = 'exit'): Promise<boolean> {
+    async stop(next = 'exit') {
       log.info('stopping')
       goesOn = next === 'another daemon'
       await all.disposeAsync()

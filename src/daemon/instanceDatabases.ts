@@ -17,14 +17,34 @@ import { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { createPool, type Database, withConnectionErrorsExplained } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
-import { openListener } from '../postgres/listener.ts'
+import { type Listener, openListener } from '../postgres/listener.ts'
 import { assertEncodingIsUsable } from '../postgres/migrationSession.ts'
 import { connectionsMax, daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { requestOverAfterMs } from '../requestDurations.ts'
 
 type Pool = InstanceLedger['ledger']
 
-export type InstanceDatabases = Awaited<ReturnType<typeof connect>>
+export interface InstanceDatabases extends InstanceLedger {
+  /** With the ledger's values of the variables that all daemons share. */
+  config: Config
+  /** Sessions for heartbeats only, so that no other work delays them. */
+  heartbeats: Pool
+  outbox: Outbox
+  /** Null if the outbox's table notifies nobody. */
+  listener: Listener | null
+  ownSettings: Settings
+  /** Null if the ledger has none yet, and another daemon captures or writes back. */
+  ledgerSettings: Settings | null
+  instance: Instance & { who: string }
+  /** In what this daemon's settings differ from the ledger's; '' if in nothing. Then it captures and writes back. */
+  differences: string
+  /** True if the ledger has this daemon's settings, and had them when this daemon read its configuration. */
+  hasOwnSettings(db?: Database): Promise<boolean>
+  /** Notes the mismatch if `work` finds that the ledger belongs to a different table. @throws OutboxMismatch */
+  raiseForeign<T>(work: () => Promise<T>): Promise<T>
+  history: LedgerHistory
+  close(): Promise<void>
+}
 
 export interface InstanceDatabasesOptions {
   /** As this daemon was given it. Where all daemons share a variable, the ledger's value counts. */
@@ -53,7 +73,7 @@ async function connect(
   options: InstanceDatabasesOptions,
   closing: (() => Promise<unknown>)[],
   closeAll: () => Promise<unknown>,
-) {
+): Promise<InstanceDatabases> {
   const { address, outboxTable, instance, onNotice, onError } = options
   const ledger = openLedgerPool(address, onError)
   const heartbeats = openHeartbeatPool(address, onError)
@@ -82,14 +102,9 @@ async function connect(
   return {
     ...{ config, ledger, queue, listener, outbox, ownSettings, ledgerSettings },
     instance: { ...instance, settings: ownSettings },
-    /** In what this daemon's settings differ from the ledger's; '' if in nothing. Then it captures and writes back. */
-    differences,
-    /** Sessions for heartbeats only, so that no other work delays them. */
-    heartbeats,
-    /** True if the ledger has this daemon's settings, and had them when this daemon read its configuration. */
-    hasOwnSettings: async (db: Database = ledger) => differences === '' && (await hasSettings(db, ownSettings)),
-    /** Notes the mismatch if `work` finds that the ledger belongs to a different table. @throws OutboxMismatch */
-    raiseForeign: <T>(work: () => Promise<T>) => raiseForeign(ledger, work),
+    ...{ differences, heartbeats },
+    hasOwnSettings: async (db = ledger) => differences === '' && (await hasSettings(db, ownSettings)),
+    raiseForeign: (work) => raiseForeign(ledger, work),
     history: new LedgerHistory({
       pool: ledger,
       instanceId: instance.id,
@@ -98,7 +113,7 @@ async function connect(
     }),
     backoff: createPauseBackoff(config),
     requestOverAfterMs: requestOverAfterMs(requestTimeoutMs),
-    async close(): Promise<void> {
+    async close() {
       await withinGoodbye(closeAll())
     },
   }

@@ -1,4 +1,4 @@
-import type { SendingReadiness } from '../observe/httpServer.ts'
+import type { Readiness, SendingReadiness } from '../observe/httpServer.ts'
 import type { Log } from '../observe/log.ts'
 import type { LoopName } from '../observe/metricRows.ts'
 import { redactError } from '../observe/redact.ts'
@@ -7,7 +7,12 @@ import type { Dispatch } from './dispatch/dispatch.ts'
 import { type Loop, type LoopPart, startLoop } from './loop.ts'
 import type { LoopParts } from './loopParts.ts'
 
-export type Loops = ReturnType<typeof startLoops>
+export interface Loops {
+  /** @returns true if every outcome became known and was written */
+  stop(): Promise<boolean>
+  live(): Readiness
+  ready(): SendingReadiness
+}
 
 const usualBackoffMaxMs = 10_000
 /** Short, because other instances wait for this one's heartbeat, and for its check of the ledger for data loss. */
@@ -16,7 +21,7 @@ const backoffMaxMs: Partial<Record<LoopName, number>> = { heartbeat: 500, histor
 /** The loops that every record needs. /readyz fails if one of them does not succeed. */
 export const readinessLoops: readonly LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
 
-export function startLoops({ clock, log, metrics, health, wakeups }: DaemonContext, parts: LoopParts) {
+export function startLoops({ clock, log, metrics, health, wakeups }: DaemonContext, parts: LoopParts): Loops {
   const start = (name: LoopName, part: LoopPart): Loop => {
     health.started(name)
     return startLoop({
@@ -40,7 +45,7 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
   ) as Record<LoopName, Loop>
   const { dispatch, capture, heartbeat, ...others } = loops
   return {
-    async stop(): Promise<boolean> {
+    async stop() {
       const stopTakingWork = () => Promise.all([capture.stop(), dispatch.stop()])
       const isSettled = await stopAndWaitForOutcomes(parts.dispatch, { log, stopTakingWork })
       parts.stopping.abort()
@@ -54,7 +59,7 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
       return isSettled
     },
     live: () => health.live(),
-    ready: (): SendingReadiness => ({ ...health.ready(readinessLoops), pauses: parts.dispatch.pauses() }),
+    ready: () => ({ ...health.ready(readinessLoops), pauses: parts.dispatch.pauses() }),
   }
 }
 

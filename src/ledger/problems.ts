@@ -73,8 +73,13 @@ export async function readProblemSubjects(db: Database, kind: ProblemKind): Prom
   return new Set(rows.map(({ subject }) => subject))
 }
 
-export async function countProblems(db: Database): Promise<{ kind: ProblemKind; problems: number }[]> {
-  const { rows } = await db.query<{ kind: ProblemKind; problems: number }>(
+export interface ProblemCount {
+  kind: ProblemKind
+  problems: number
+}
+
+export async function countProblems(db: Database): Promise<ProblemCount[]> {
+  const { rows } = await db.query<ProblemCount>(
     'select kind, count(*)::int as problems from outboxd.standing_problem group by kind order by kind',
   )
   return rows

@@ -3,8 +3,6 @@ import { createFixedDatabaseAddress, type DatabaseAddress, isSignInRefused } fro
 import { sessionNameOf } from './ledgerSchema.ts'
 import { applySessionSettings, daemonSessionNames } from './sessionSettings.ts'
 
-export type Listener = ReturnType<typeof openListener>
-
 export type SleepFlagResult =
   /** The sleep flag is set. Inserts notify from now on. Earlier inserts did not, so look at the table once more. */
   | 'marked'
@@ -14,6 +12,13 @@ export type SleepFlagResult =
   | 'writers'
   /** The listener has no connection, or only a pooler's, or the table has no trigger that notifies while the flag is set. */
   | 'unavailable'
+
+export interface Listener {
+  setSleepFlag(): Promise<SleepFlagResult>
+  isSleepFlagSet(): boolean
+  clearSleepFlag(): void
+  close(): Promise<void>
+}
 
 export interface ListenerDeps {
   url: string | DatabaseAddress
@@ -52,7 +57,7 @@ const markStatement = `select case
  * Connects again after a break, and when the server becomes read-only, because rows are then written elsewhere. Notices
  * can be missed, so callers must also look at the table themselves.
  */
-export function openListener({ url, channel, readTable, onNotice, onError }: ListenerDeps) {
+export function openListener({ url, channel, readTable, onNotice, onError }: ListenerDeps): Listener {
   const address = typeof url === 'string' ? createFixedDatabaseAddress(url) : url
   let closed = false
   let client: pg.Client | undefined
@@ -116,7 +121,7 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
 
   void connect()
   return {
-    async setSleepFlag(): Promise<SleepFlagResult> {
+    async setSleepFlag() {
       const asked = client
       if (!isReady || closed || asked === undefined) return 'unavailable'
       try {
@@ -130,9 +135,9 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
         return 'unavailable'
       }
     },
-    isSleepFlagSet: (): boolean => isSleepFlagSet,
+    isSleepFlagSet: () => isSleepFlagSet,
     clearSleepFlag,
-    async close(): Promise<void> {
+    async close() {
       closed = true
       clearTimeout(timer)
       clearInterval(looking)

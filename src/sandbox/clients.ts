@@ -1,22 +1,31 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { ClientSettings } from './sandboxSettings.ts'
 
-export type ClientLookup = ReturnType<typeof createClientLookup>
+export class ClientLookup {
+  readonly #clients: readonly ClientSettings[]
+  readonly ids: readonly string[]
 
-export function createClientLookup(clients: readonly ClientSettings[]) {
-  return {
-    ids: clients.map(({ id }) => id),
-    has: (id: string) => clients.some((client) => client.id === id),
-    /** Null if the id or the secret is wrong, after the same time. */
-    findAuthenticatedClientId(form: URLSearchParams): string | null {
-      let found: string | null = null
-      for (const { id, secret } of clients) {
-        const isId = areEqualSecrets(form.get('client_id') ?? '', id)
-        if (areEqualSecrets(form.get('client_secret') ?? '', secret) && isId) found = id
-      }
-      return found
-    },
-    containsSecret: (text: string) => clients.some(({ secret }) => text.includes(secret)),
+  constructor(clients: readonly ClientSettings[]) {
+    this.#clients = clients
+    this.ids = clients.map(({ id }) => id)
+  }
+
+  has(id: string): boolean {
+    return this.ids.includes(id)
+  }
+
+  /** Null if the id or the secret is wrong, after the same time. */
+  findAuthenticatedClientId(form: URLSearchParams): string | null {
+    let found: string | null = null
+    for (const { id, secret } of this.#clients) {
+      const isId = areEqualSecrets(form.get('client_id') ?? '', id)
+      if (areEqualSecrets(form.get('client_secret') ?? '', secret) && isId) found = id
+    }
+    return found
+  }
+
+  containsSecret(text: string): boolean {
+    return this.#clients.some(({ secret }) => text.includes(secret))
   }
 }
 

@@ -4,14 +4,21 @@ import { readOrCreateState, writeState } from './storage/sandboxSchema.ts'
 /** The sandbox's clock cannot go beyond this time. Until then, a double holds microseconds exactly. */
 export const clockMaxUs = Date.UTC(2200, 0, 1) * 1000
 
-export type SandboxClock = Awaited<ReturnType<typeof createSandboxClock>>
+export interface SandboxClock {
+  nowUs(): number
+  read(): { now: string; offsetSeconds: number; stands: boolean }
+  /** @returns false, without moving the clock, if it would pass `clockMaxUs` */
+  advance(seconds: number): Promise<boolean>
+  /** Removes the offset. The caller must first delete all rows with a time of this clock. */
+  reset(): Promise<void>
+}
 
 /**
  * The system's time or a fixed moment, plus an offset in the database. Keeps the stored offset if `base` has not
  * changed. The clock never goes back, because the rate limit would then admit too many requests.
  * @param base `system`, or a fixed moment (ISO 8601)
  */
-export async function createSandboxClock(pool: pg.Pool, base: string) {
+export async function createSandboxClock(pool: pg.Pool, base: string): Promise<SandboxClock> {
   const isFixed = base !== 'system'
   const kept = await readOrCreateState(pool, 'clock', { base, offsetUs: 0 })
   let offsetUs = kept.base === base ? kept.offsetUs : 0
@@ -23,14 +30,12 @@ export async function createSandboxClock(pool: pg.Pool, base: string) {
   return {
     nowUs,
     read: () => ({ now: formatPreciseTime(nowUs()), offsetSeconds: offsetUs / 1_000_000, stands: isFixed }),
-    /** @returns false, without moving the clock, if it would pass `clockMaxUs` */
-    async advance(seconds: number): Promise<boolean> {
+    async advance(seconds) {
       const byUs = Math.round(seconds * 1_000_000)
       if (nowUs() + byUs > clockMaxUs) return false
       await setOffset(offsetUs + byUs)
       return true
     },
-    /** Removes the offset. The caller must first delete all rows with a time of this clock. */
     reset: () => setOffset(0),
   }
 }

@@ -5,7 +5,15 @@ import { readOrCreateState, writeState } from './storage/sandboxSchema.ts'
 /** Key of the changes for all clients. */
 const allClients = ''
 
-export type SettingsStore = Awaited<ReturnType<typeof openSettingsStore>>
+export interface SettingsStore {
+  /** Returns the same object until a setting changes. @param client null for the settings of all clients */
+  of(client: string | null): LiveSettings
+  changed(client: string | null): SettingsPatch
+  change(client: string | null, more: SettingsPatch): Promise<void>
+  resetChanges(client: string | null): Promise<void>
+  longestWindowSeconds(): number
+  changedNames(): string[]
+}
 
 /**
  * Later settings win: the settings of the start, changes at /_sandbox/settings, the client's own settings of the start,
@@ -15,7 +23,7 @@ export async function openSettingsStore(
   pool: pg.Pool,
   settingsAtStart: LiveSettings,
   clients: readonly ClientSettings[],
-) {
+): Promise<SettingsStore> {
   const ownSettings = new Map(clients.map(({ id, secret: _secret, ...own }) => [id, own as SettingsPatch]))
   const merged = new Map<string | null, LiveSettings>()
   let changes = await readOrCreateState<Record<string, SettingsPatch>>(pool, 'client_settings', {})
@@ -25,7 +33,6 @@ export async function openSettingsStore(
     changes = more
     merged.clear()
   }
-  /** Returns the same object until a setting changes. */
   const of = (client: string | null): LiveSettings => {
     const known = merged.get(client)
     if (known) return known
@@ -37,9 +44,8 @@ export async function openSettingsStore(
   return {
     of,
     changed: changesOf,
-    change: (client: string | null, more: SettingsPatch) =>
-      save({ ...changes, [client ?? allClients]: { ...changesOf(client), ...more } }),
-    resetChanges: (client: string | null) => save(client === null ? {} : { ...changes, [client]: {} }),
+    change: (client, more) => save({ ...changes, [client ?? allClients]: { ...changesOf(client), ...more } }),
+    resetChanges: (client) => save(client === null ? {} : { ...changes, [client]: {} }),
     longestWindowSeconds: () =>
       Math.max(...[null, ...ownSettings.keys()].map((client) => of(client).rateLimitWindowSeconds)),
     changedNames: () =>

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { createClientLookup } from './clients.ts'
+import { ClientLookup } from './clients.ts'
 import { type Controls, registerControlRoutes } from './control/control.ts'
 import { deleteAllRequests, deleteClientRequests, deleteOldRequests } from './control/controlQueries.ts'
 import { createSequentialRunner, type SandboxParts } from './exchange.ts'
@@ -17,7 +17,7 @@ import {
   type SandboxSettings,
 } from './sandboxSettings.ts'
 import { applyScenarioSettings, ensureScenarioStarted, loadScenario, startScenario } from './scenario/readScenario.ts'
-import { createScriptRunner } from './scenario/recordScripts.ts'
+import { ScriptRunner } from './scenario/recordScripts.ts'
 import type { SandboxOptions, Scenario } from './scenario/scenarioSchema.ts'
 import { buildServer, finishRequestsAndClose } from './server.ts'
 import { openSettingsStore } from './settingsStore.ts'
@@ -120,7 +120,7 @@ async function assemble(
 ): Promise<Controls> {
   const clock = await createSandboxClock(pool, settings.clock)
   const given = listClientSettings(settings)
-  const clients = createClientLookup(given)
+  const clients = new ClientLookup(given)
   const current = await openSettingsStore(pool, liveSettingsSchema.strip().parse(settings), given)
   const liveSettingsOf = (client: string | null) => current.of(client)
   const rateLimits = new ClientRateLimits(liveSettingsOf)
@@ -135,7 +135,7 @@ async function assemble(
     ...{ pool, events, clock, liveSettingsOf, clients, rateLimits, faults, random, closing },
     bodyLimitBytes: settings.bodyLimitBytes,
     tokens: await createTokenIssuer({ pool, clock, random, liveSettingsOf, clients }, givenKey),
-    scripts: createScriptRunner(pool, scenario?.records ?? []),
+    scripts: new ScriptRunner(pool, scenario?.records ?? []),
     oneAtATime: createSequentialRunner(),
     databaseFailures: { count: 0 },
   }

@@ -20,7 +20,16 @@ export interface TokenAnswer {
   token: Token | null
 }
 
-export type ServiceClient = ReturnType<typeof createServiceClient>
+export interface ServiceClient {
+  /**
+   * @param mayLeave called just before the first byte leaves, even after a long connect
+   * @returns null if the request did not leave
+   */
+  send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
+  requestUnknownPath(accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
+  requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null>
+  close(): Promise<void>
+}
 
 interface ServiceClientDeps {
   service: Config['service']
@@ -39,7 +48,7 @@ interface ServiceClientDeps {
 /**
  * Sends requests to the service (docs/reference/interface.md, 4). Never throws because of the service or the network.
  */
-export function createServiceClient(deps: ServiceClientDeps) {
+export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
   const { service, credentials, maxInFlight, clock, onCertificate, onAnswer = () => {} } = deps
   const ends = new Map<string, number>()
   const http = createHttpClient({
@@ -70,17 +79,12 @@ export function createServiceClient(deps: ServiceClientDeps) {
   }
 
   return {
-    /**
-     * @param mayLeave called just before the first byte leaves, even after a long connect
-     * @returns null if the request did not leave
-     */
-    send: (request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null> =>
-      callApi(apiRequest(request, service), accessToken, mayLeave),
+    send: (request, accessToken, mayLeave) => callApi(apiRequest(request, service), accessToken, mayLeave),
 
-    requestUnknownPath: (accessToken: string, mayLeave: () => boolean): Promise<Answer | null> =>
+    requestUnknownPath: (accessToken, mayLeave) =>
       callApi({ method: 'GET', path: `/api/v1/${randomUUID()}`, headers: {}, body: null }, accessToken, mayLeave),
 
-    async requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null> {
+    async requestToken(mayLeave) {
       const { clientId, clientSecret } = credentials()
       const answer = await exchange({ ...tokenRequest(issuer, clientId, clientSecret), mayLeave })
       if (answer === null) return null
@@ -93,8 +97,13 @@ export function createServiceClient(deps: ServiceClientDeps) {
   }
 }
 
+interface BaseUrl {
+  origin: string
+  prefix: string
+}
+
 /** Keeps the base path apart, because `URL` would resolve an id such as `..`, and cut an id at a `?`. */
-export function splitBaseUrl(address: string): { origin: string; prefix: string } {
+export function splitBaseUrl(address: string): BaseUrl {
   const url = new URL(address)
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
 }
@@ -129,11 +138,7 @@ export function idempotencyKeyHeader(
   return { [idempotencyHeader.toLowerCase()]: idempotencyKeyForm === 'bare' ? key : `"${key}"` }
 }
 
-function tokenRequest(
-  issuer: ReturnType<typeof splitBaseUrl>,
-  clientId: string,
-  clientSecret: string,
-): Omit<HttpRequest, 'mayLeave'> {
+function tokenRequest(issuer: BaseUrl, clientId: string, clientSecret: string): Omit<HttpRequest, 'mayLeave'> {
   const form = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret }
   return {
     method: 'POST',

@@ -27,7 +27,11 @@ export type HttpAnswer =
     }
   | { kind: 'no-answer'; sent: boolean; cause: NoAnswerCause; detail: string; tookMs: number }
 
-export type HttpClient = ReturnType<typeof createHttpClient>
+export interface HttpClient {
+  /** @returns null if the request did not leave */
+  exchange(request: HttpRequest): Promise<HttpAnswer | null>
+  close(): Promise<void>
+}
 
 interface HttpDeps {
   clock: Clock
@@ -48,7 +52,7 @@ interface HttpDeps {
  * Each POST has its own connection, because the service may be closing a kept connection, and then it is unknown if the
  * POST arrived.
  */
-export function createHttpClient(deps: HttpDeps) {
+export function createHttpClient(deps: HttpDeps): HttpClient {
   let inForce = createAgents(deps)
   const closing = new Set<Promise<unknown>>()
 
@@ -63,8 +67,7 @@ export function createHttpClient(deps: HttpDeps) {
 
   let closed: Promise<unknown> | null = null
   return {
-    /** @returns null if the request did not leave */
-    exchange: (request: HttpRequest): Promise<HttpAnswer | null> => exchange(agents()[request.method], request, deps),
+    exchange: (request) => exchange(agents()[request.method], request, deps),
     async close(): Promise<void> {
       closed ??= Promise.all([close(inForce), ...closing])
       await closed

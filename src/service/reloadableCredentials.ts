@@ -10,10 +10,17 @@ export interface ReloadableCredentialsDeps {
   onBroken(part: CredentialKind, why: string): void
 }
 
-export type ReloadableCredentials = ReturnType<typeof createReloadableCredentials>
+export interface ReloadableCredentials {
+  /** Returns the same object until a credential changes. */
+  now(): Credentials
+  /** Reads these parts again and uses the valid ones. @returns true if something changed */
+  renew(parts: readonly CredentialKind[]): boolean
+  /** Why parts could not be renewed; null if none is broken. */
+  broken(): string | null
+}
 
 /** Keeps the former credentials if a file cannot be used. */
-export function createReloadableCredentials(deps: ReloadableCredentialsDeps) {
+export function createReloadableCredentials(deps: ReloadableCredentialsDeps): ReloadableCredentials {
   let { credentials } = deps
   const broken = new Map<CredentialKind, string>()
 
@@ -56,15 +63,9 @@ export function createReloadableCredentials(deps: ReloadableCredentialsDeps) {
   }
 
   return {
-    /** Returns the same object until a credential changes. */
-    now: (): Credentials => credentials,
-    /**
-     * Reads these parts again and uses the valid ones.
-     *
-     * @returns true if something changed
-     */
-    renew: (parts: readonly CredentialKind[]): boolean => parts.map(renewPart).some(Boolean),
-    broken: (): string | null => (broken.size === 0 ? null : [...broken.values()].join('\n')),
+    now: () => credentials,
+    renew: (parts) => parts.map(renewPart).some(Boolean),
+    broken: () => (broken.size === 0 ? null : [...broken.values()].join('\n')),
   }
 }
 

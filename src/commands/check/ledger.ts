@@ -8,7 +8,7 @@ import {
   readServerVersion,
 } from '../../ledger/operator/readServer.ts'
 import { readStandingPauses } from '../../ledger/pauses.ts'
-import { countProblems, findTrialWriteRefusal } from '../../ledger/problems.ts'
+import { countProblems, findTrialWriteRefusal, type ProblemCount } from '../../ledger/problems.ts'
 import type { ProblemKind } from '../../model/problem.ts'
 import { readOnlyMessage, standbyAwaitedMessage } from '../../operations/databaseMessages.ts'
 import { findCollationChange } from '../../postgres/collationVersion.ts'
@@ -55,7 +55,7 @@ const statement = (sql: string) => `${sql};`
 
 const stopping: ReadonlySet<ProblemKind> = new Set(['ledger_history', 'loop_failing', 'claim_lost'])
 
-function judgeProblems(counts: Awaited<ReturnType<typeof countProblems>>): Finding {
+function judgeProblems(counts: readonly ProblemCount[]): Finding {
   const all = counts.map(({ kind, problems }) => `${kind} ${problems}`).join(', ')
   const mark = counts.some(({ kind }) => stopping.has(kind)) ? 'problem' : 'warning'
   return makeFinding('problems', mark, `daemons report open problems (${all}): \`outboxd status\` explains them`)

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { type MinuteOfLastHour, readLastHour } from '../../ledger/lastHour.ts'
 import { type LedgerFacts, readLedgerFacts } from '../../ledger/operator/readLedgerFacts.ts'
-import { countFailureCauses } from '../../ledger/operator/search.ts'
+import { countFailureCauses, type FailureCauses } from '../../ledger/operator/search.ts'
 import { anySubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { type BudgetUse, readBudgetUse, readLedgerSnapshot } from '../../ledger/snapshot.ts'
 import { statesNeedingAttention } from '../../model/submission.ts'
@@ -23,7 +23,7 @@ const causesOfMax = 1_000
 export interface OverviewData {
   report: StatusReport
   budget: BudgetUse
-  needingAttention: Awaited<ReturnType<typeof countFailureCauses>>
+  needingAttention: FailureCauses
   lastHour: MinuteOfLastHour[]
   mappingFiles: MappingFiles
   ledger: LedgerFacts

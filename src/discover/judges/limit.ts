@@ -223,16 +223,16 @@ function refillOf(throttles: readonly { letIn: number; atMs: number }[], started
 interface Bucket {
   atOnce: number
   perMs: number
+  /** True if all counts come close to these numbers. */
+  isAgreed: boolean
 }
 
 /** Fewer rounds may be those of a fixed window that ended meanwhile. */
 const roundsMin = 3
 
 /** Null unless each count shows a limit that refills gradually. The rate is the lower of both. */
-export function inferBucket(
-  counts: readonly Pick<RequestsUntilLimit, 'refill'>[],
-): (Bucket & { isAgreed: boolean }) | null {
-  const buckets = counts.map(({ refill }): Bucket | null => {
+export function inferBucket(counts: readonly Pick<RequestsUntilLimit, 'refill'>[]): Bucket | null {
+  const buckets = counts.map(({ refill }): Omit<Bucket, 'isAgreed'> | null => {
     if (refill === null || refill.rounds < roundsMin || refill.afterMs <= 0) return null
     const perMs = refill.letInAfter / refill.afterMs
     const atOnce = Math.max(1, Math.floor(refill.letInBefore - perMs * refill.beforeMs))
@@ -251,7 +251,7 @@ export function inferBucket(
 }
 
 /** Any window of the new length takes what the limit lets in at once, so that the sum keeps the rate. */
-function judgeBucket({ atOnce, perMs, isAgreed }: ReturnType<typeof inferBucket> & {}, configured: RateLimit): Finding {
+function judgeBucket({ atOnce, perMs, isAgreed }: Bucket, configured: RateLimit): Finding {
   const perWindow = Math.floor(perMs * configured.windowMs)
   const seconds = configured.windowMs / 1_000
   const why = `the service let in ${atOnce} requests at once, and then about ${perWindow} in ${seconds} s, a few at a time`

@@ -80,11 +80,17 @@ export interface FailureCause {
   firstOutboxId: string
 }
 
+export interface FailureCauses {
+  causes: FailureCause[]
+  lookedAt: number
+  isCut: boolean
+}
+
 export async function countFailureCauses(
   db: Database,
   filter: SubmissionFilter,
   rowsMax: number,
-): Promise<{ causes: FailureCause[]; lookedAt: number; isCut: boolean }> {
+): Promise<FailureCauses> {
   const { rows } = await db.query<FailureCause>(causesSql, [...filterParameters(filter), rowsMax + 1])
   const lookedAt = rows.reduce((sum, { count }) => sum + count, 0)
   return { causes: rows, lookedAt: Math.min(lookedAt, rowsMax), isCut: lookedAt > rowsMax }

@@ -119,10 +119,18 @@ export interface Fault {
   hits: number
 }
 
-export type FaultStore = Awaited<ReturnType<typeof openFaultStore>>
+export interface FaultStore {
+  add(spec: FaultSpec): Promise<Fault>
+  /** Returns how many were removed. */
+  remove(id: number): Promise<number>
+  /** @param client null for all clients */
+  removeAll(client: string | null): Promise<number>
+  list(client: string | null): Fault[]
+  chooseAndCount(request: FaultRequest): Fault | undefined
+}
 
 /** The statement that writes a request to the request log also counts the fault's hit. */
-export async function openFaultStore(pool: pg.Pool, random: SeededRandom) {
+export async function openFaultStore(pool: pg.Pool, random: SeededRandom): Promise<FaultStore> {
   const { rows } = await pool.query<{ id: string; spec: FaultSpec; hits: number }>(
     'select id, spec, hits::integer as hits from sandbox.faults order by faults.id',
   )
@@ -134,7 +142,7 @@ export async function openFaultStore(pool: pg.Pool, random: SeededRandom) {
     return removed.length
   }
   return {
-    async add(spec: FaultSpec): Promise<Fault> {
+    async add(spec) {
       const { rows } = await pool.query<{ id: string }>('insert into sandbox.faults (spec) values ($1) returning id', [
         JSON.stringify(spec),
       ])
@@ -142,10 +150,10 @@ export async function openFaultStore(pool: pg.Pool, random: SeededRandom) {
       faults.push(fault)
       return fault
     },
-    remove: (id: number) => remove(faults.filter((fault) => fault.id === id)),
-    removeAll: (client: string | null) => remove(ofClient(client)),
+    remove: (id) => remove(faults.filter((fault) => fault.id === id)),
+    removeAll: (client) => remove(ofClient(client)),
     list: ofClient,
-    chooseAndCount(request: FaultRequest): Fault | undefined {
+    chooseAndCount(request) {
       const isDrawn = ({ spec }: Fault) => spec.share === 1 || random.faultFraction(request.client) < spec.share
       const fault = faults.find((each) => concerns(each, request) && isDrawn(each))
       if (fault === undefined) return undefined

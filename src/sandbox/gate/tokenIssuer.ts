@@ -12,19 +12,24 @@ export const tokenAudienceClaim = 'urn:outboxd:sandbox:api'
 
 type TokenParts = Pick<SandboxParts, 'pool' | 'clock' | 'random' | 'liveSettingsOf' | 'clients'>
 
-export type TokenIssuer = Awaited<ReturnType<typeof createTokenIssuer>>
+export interface TokenIssuer {
+  issue(clientId: string, lifetimeSeconds: number, form: LiveSettings['tokenForm']): Promise<string>
+  identify(authorization: string | undefined): Promise<Caller>
+  /** @param client null for all clients */
+  revoke(client: string | null): Promise<void>
+}
 
 /** Keeps the signing key in the database, so that tokens survive a restart. */
 export async function createTokenIssuer(
   { pool, clock, random, liveSettingsOf, clients }: TokenParts,
   givenSigningKey: JWK | undefined,
-) {
+): Promise<TokenIssuer> {
   const privateKey = givenSigningKey ?? (await readOrCreateKey(pool))
   const { d: _private, ...publicKey } = privateKey
   let revocations = await readOrCreateState<Record<string, number>>(pool, 'revocations', {})
   const generationOf = (client: string) => (revocations[client] ?? 0) + 1
   return {
-    async issue(clientId: string, lifetimeSeconds: number, form: LiveSettings['tokenForm']): Promise<string> {
+    async issue(clientId, lifetimeSeconds, form) {
       const nowSeconds = clock.nowUs() / 1_000_000
       const jwt = await new SignJWT({ generation: generationOf(clientId) })
         .setProtectedHeader({ alg: algorithm, typ: 'at+jwt' })
@@ -37,7 +42,7 @@ export async function createTokenIssuer(
         .sign(privateKey)
       return form === 'jwt' ? jwt : toOpaque(jwt)
     },
-    async identify(authorization: string | undefined): Promise<Caller> {
+    async identify(authorization) {
       const shown = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
       if (shown === undefined) return refused('The Authorization header carries no Bearer token.')
       const nowSeconds = clock.nowUs() / 1_000_000
@@ -57,8 +62,7 @@ export async function createTokenIssuer(
       if (generation !== generationOf(id)) return refused('The access token has been revoked.')
       return { kind: 'client', id, tokenId }
     },
-    /** @param client null for all clients */
-    async revoke(client: string | null): Promise<void> {
+    async revoke(client) {
       const revoked = client === null ? clients.ids : [client]
       revocations = { ...revocations, ...Object.fromEntries(revoked.map((id) => [id, generationOf(id)])) }
       await writeState(pool, 'revocations', revocations)

@@ -6,13 +6,25 @@ const anySeed = 1
 /** Random values drawn. `stored` counts over restarts, the other counts since the last start. */
 type Counts = Record<'stored' | 'token' | 'wrong id' | 'fault', number>
 
-export type SeededRandom = ReturnType<typeof createSeededRandom>
+export interface SeededRandom {
+  nextPosition(client: string): number
+  /** @param client null for all clients */
+  restart(client: string | null): void
+  fraction(stream: 'time' | 'time again' | 'failure', client: string, position: number): number
+  faultFraction(client: string): number
+  id(of: 'transaction' | 'order' | 'event', client: string, position: number): string
+  tokenId(client: string): string
+  wrongId(client: string): string
+}
 
 /**
  * All randomness of the sandbox. With a seed, the n-th record of a client has the same id and processing time in every
  * run, independent of other clients.
  */
-export function createSeededRandom(seed: () => number | null, nextPositions: ReadonlyMap<string, number>) {
+export function createSeededRandom(
+  seed: () => number | null,
+  nextPositions: ReadonlyMap<string, number>,
+): SeededRandom {
   const counts = new Map<string, Counts>()
   const countsOf = (client: string): Counts => {
     const found = counts.get(client) ?? { stored: 0, token: 0, 'wrong id': 0, fault: 0 }
@@ -28,17 +40,16 @@ export function createSeededRandom(seed: () => number | null, nextPositions: Rea
     return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-4$3-8$4-$5')
   }
   return {
-    nextPosition: (client: string) => countsOf(client).stored++,
-    restart(client: string | null): void {
+    nextPosition: (client) => countsOf(client).stored++,
+    restart(client) {
       if (client === null) counts.clear()
       else counts.delete(client)
     },
-    fraction: (stream: 'time' | 'time again' | 'failure', client: string, position: number) =>
-      fraction(`${stream} ${client}`, position),
-    faultFraction: (client: string) => fraction(`fault ${client}`, countsOf(client).fault++),
-    id: (of: 'transaction' | 'order' | 'event', client: string, position: number) => uuid(`${of} ${client}`, position),
-    tokenId: (client: string) => uuid(`token ${client}`, countsOf(client).token++),
-    wrongId: (client: string) => uuid(`wrong id ${client}`, countsOf(client)['wrong id']++),
+    fraction: (stream, client, position) => fraction(`${stream} ${client}`, position),
+    faultFraction: (client) => fraction(`fault ${client}`, countsOf(client).fault++),
+    id: (of, client, position) => uuid(`${of} ${client}`, position),
+    tokenId: (client) => uuid(`token ${client}`, countsOf(client).token++),
+    wrongId: (client) => uuid(`wrong id ${client}`, countsOf(client)['wrong id']++),
   }
 }
 

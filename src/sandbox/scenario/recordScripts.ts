@@ -7,29 +7,37 @@ import type { RecordScript, ScriptStep } from './scenarioSchema.ts'
 
 type Sent = { endpoint: Endpoint | 'other'; client: string; body: string }
 
-export type ScriptRunner = ReturnType<typeof createScriptRunner>
+export class ScriptRunner {
+  readonly #pool: pg.Pool
+  readonly #scripts: readonly RecordScript[]
 
-export function createScriptRunner(pool: pg.Pool, scripts: readonly RecordScript[]) {
-  function find(request: Sent): { script: RecordScript; index: number; body: unknown } | undefined {
-    if (!scripts.some(({ endpoint }) => endpoint === request.endpoint)) return undefined
+  constructor(pool: pg.Pool, scripts: readonly RecordScript[]) {
+    this.#pool = pool
+    this.#scripts = scripts
+  }
+
+  async findFaultAndCount(request: Sent): Promise<FaultAction | undefined> {
+    const found = this.#find(request)
+    if (found?.script.answers === undefined) return undefined
+    const key = createHash('sha256')
+      .update(JSON.stringify([found.index, request.client, request.endpoint, recordOf(found.body)]))
+      .digest('hex')
+    return findNextStep(found.script.answers, await countAnswer(this.#pool, key))
+  }
+
+  statuses(request: Sent): readonly ScriptStep[] | null {
+    return this.#find(request)?.script.statuses ?? null
+  }
+
+  #find(request: Sent): { script: RecordScript; index: number; body: unknown } | undefined {
+    if (!this.#scripts.some(({ endpoint }) => endpoint === request.endpoint)) return undefined
     const body = parseJsonOrForm(request.body)
-    const index = scripts.findIndex(
+    const index = this.#scripts.findIndex(
       ({ endpoint, client = request.client, match }) =>
         endpoint === request.endpoint && client === request.client && findBodyDifferences(match, body).length === 0,
     )
-    const script = scripts[index]
+    const script = this.#scripts[index]
     return script && { script, index, body }
-  }
-  return {
-    async findFaultAndCount(request: Sent): Promise<FaultAction | undefined> {
-      const found = find(request)
-      if (found?.script.answers === undefined) return undefined
-      const key = createHash('sha256')
-        .update(JSON.stringify([found.index, request.client, request.endpoint, recordOf(found.body)]))
-        .digest('hex')
-      return findNextStep(found.script.answers, await countAnswer(pool, key))
-    },
-    statuses: (request: Sent): readonly ScriptStep[] | null => find(request)?.script.statuses ?? null,
   }
 }
 

@@ -7,10 +7,13 @@ export const queueName = 'OrderCreated'
 
 const tenYearsSeconds = 315_360_000
 
-export type OrderEventQueue = Awaited<ReturnType<typeof openOrderEventQueue>>
+export interface OrderEventQueue {
+  put(session: pg.ClientBase, event: OrderCreatedEvent): Promise<void>
+  close(): Promise<void>
+}
 
 /** Starts pg-boss without background work. */
-export async function openOrderEventQueue(pool: pg.Pool) {
+export async function openOrderEventQueue(pool: pg.Pool): Promise<OrderEventQueue> {
   const boss = new PgBoss({
     db: { executeSql: (text, values) => pool.query(text, values) },
     schema: queueSchemaName,
@@ -21,7 +24,7 @@ export async function openOrderEventQueue(pool: pg.Pool) {
   await boss.start()
   await boss.createQueue(queueName, { retentionSeconds: tenYearsSeconds })
   return {
-    async put(session: pg.ClientBase, event: OrderCreatedEvent): Promise<void> {
+    async put(session, event) {
       const db = { executeSql: (text: string, values?: unknown[]) => session.query(text, values) }
       await boss.insert(queueName, [{ id: event.id, data: event }], { db })
     },
