@@ -2,7 +2,7 @@
  * npm run model -- [FILTER] [--small] [--trace]
  *
  *     FILTER    only runs whose name contains this, such as Budget
- *     --small   only the runs that the test suite has, too: 15 s instead of 12 minutes
+ *     --small   only the runs that the test suite has, too: 20 s instead of 10 minutes
  *     --trace   show the steps to each broken promise, not only to those that nobody broke on purpose
  *
  * Explores every order in which the steps of the protocol can happen. A run is a model, how much may happen, and what the run
