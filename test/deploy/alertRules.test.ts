@@ -57,10 +57,11 @@ test('each section of the runbook belongs to an alert', () => {
   expect(sections.toSorted()).toEqual(alerts.map(({ alert }) => alert?.toLowerCase()).toSorted())
 })
 
-test('under OutboxdProblem the runbook has the meaning and the repair of each kind of problem', () => {
+test('under OutboxdProblem the runbook names only kinds of problems that exist', () => {
   const section = runbook.split('\n## ').find((each) => each.startsWith('OutboxdProblem')) ?? ''
-  const kinds = [...section.matchAll(/^- `(\w+)`: \S/gm)].map(([, kind]) => kind)
-  expect(kinds).toEqual([...problemKinds])
+  const kinds = [...section.matchAll(/^ +- ([`\w, ]+): \S/gm)].flatMap(([, names]) => names?.match(/\w+/g) ?? [])
+  expect(kinds).toContain('claim_lost')
+  expect(problemKinds).toEqual(expect.arrayContaining(kinds))
 })
 
 test('under OutboxdLoopStalled the runbook has the effect of each loop that stands still', () => {

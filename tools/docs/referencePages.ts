@@ -99,15 +99,9 @@ every instance: use \`max()\`, because \`sum()\` counts twice. An *own gauge* is
   )
 }
 
-/** Metrics whose kinds the runbook explains. */
-const runbookSections: Record<string, string> = {
-  outboxd_problems: 'outboxdproblem',
-  outboxd_contract_breaches_total: 'outboxdcontractbreach',
-}
-
 function labelsText({ name, labels = {} }: MetricRow): string {
-  const section = runbookSections[name]
-  if (section !== undefined) return `\`kind\`: as [the runbook](../run/runbook.md#${section}) lists`
+  if (name === 'outboxd_contract_breaches_total')
+    return '`kind`: as [the runbook](../run/runbook.md#outboxdcontractbreach) lists'
   const texts = Object.entries(labels).map(([label, values]) => `\`${label}\`: ${namesOf(label, values).join(', ')}`)
   return texts.join('; ')
 }
