@@ -10,6 +10,10 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 /** Where the edit links lead: the repository of this copy. */
 const repository = process.env.REPOSITORY_URL ?? 'https://git.example/outboxd'
 
+/** Finds claim_lost and RATE_LIMIT_REQUESTS as whole words, too. */
+const tokenize = (text: string) =>
+  text.split(/[^\p{L}\p{N}_]+/u).flatMap((word) => (word.includes('_') ? [word, ...word.split('_')] : [word]))
+
 /** The site of docs/: `npm run docs` in the root builds it. */
 export default defineConfig({
   title: 'outboxd',
@@ -17,7 +21,10 @@ export default defineConfig({
   head: [['link', { rel: 'icon', href: 'data:,' }]],
   themeConfig: {
     siteTitle: `outboxd ${version}`,
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: { miniSearch: { options: { tokenize }, searchOptions: { combineWith: 'AND' } } },
+    },
     outline: [2, 3],
     nav: [
       { text: 'Tutorial', link: '/start/tutorial' },

@@ -58,7 +58,9 @@ async function variablesPage(): Promise<string> {
     'Variables',
     `Every environment variable, its default, and what it sets.
 
-    outboxd config --effective        # the values in use here, and the source of each
+\`\`\`bash
+outboxd config --effective        # the values in use here, and the source of each
+\`\`\`
 
 - **A file** can set them, too: \`outboxd --env-file FILE COMMAND\`. The process's own values win.
   Without \`--env-file\`, outboxd reads \`.env\` unless \`NODE_ENV\` is \`production\`. Mistakes end with exit code 2.
@@ -133,7 +135,9 @@ function sandboxSettingsPage(): string {
     `Every setting of [\`outboxd sandbox\`](../start/sandbox.md#settings) by its name for \`startSandbox\` and
 \`/_sandbox/settings\`; \`outboxd sandbox --help\` has its variable. A status is from 400 to 599; unknownIdStatus may be 200.
 
-    SANDBOX_ERROR_SHAPE=code outboxd sandbox --embedded    # errorShape`,
+\`\`\`bash
+SANDBOX_ERROR_SHAPE=code outboxd sandbox --embedded    # errorShape
+\`\`\``,
     `## Settings of the start
 ${fixed}
 
@@ -166,7 +170,9 @@ function discoverQuestionsPage(): string {
     `The questions of [\`outboxd discover\`](../start/discover.md) in their order. The section is of [the
 interface](interface.md). A harmless question (✓) creates nothing: you may ask it in production.
 
-    outboxd discover --only token-unit,address`,
+\`\`\`bash
+outboxd discover --only token-unit,address
+\`\`\``,
     ['| question | section | asks | decides | harmless |', '|---|---|---|---|---|', ...rows].join('\n'),
   )
 }
