@@ -37,7 +37,7 @@ export function readEnvironmentFile(path: string): EnvironmentFile {
     throw new ConfigInvalid(
       cut.map(
         (name) =>
-          `--env-file: ${resolve(path)}: # begins a comment in the value of ${name}: put the value in single quotes, or a space before the #`,
+          `--env-file: ${resolve(path)}: # begins a comment in the value of ${name}: put the whole value in single quotes, or a space before the comment`,
       ),
     )
   const setsMappingsByDefault = existsSync(mappings) && given.MAPPINGS_DIR === undefined
@@ -57,11 +57,21 @@ function readText(path: string): string {
   }
 }
 
-/** Finds variables whose value dotenv would silently cut at a `#`, because it is not in quotes. */
+/** Finds variables whose value dotenv would silently cut at a `#`: without a space before it, or after a quote that is not closed. */
 function findCutValues(text: string): string[] {
-  const cut = text.matchAll(/^\s*(?:export\s+)?([\w.-]+)\s*=[ \t]*[^\s'"`#][^\r\n#]*(?<!\s)#/gm)
-  return [...new Set([...cut].map(([, name = '']) => name))]
+  const cut: string[] = []
+  for (const [, name = '', , beforeSign] of text.matchAll(valuesWithSign)) {
+    if (beforeSign === undefined) continue
+    const beginsWithQuote = /^\s*['"`]/.test(beforeSign)
+    const isComment = /\s$/.test(beforeSign)
+    if (beginsWithQuote || !isComment) cut.push(name)
+  }
+  return [...new Set(cut)]
 }
+
+/** As dotenv reads lines: a value in quotes may span lines, and any other value ends before its first `#`. */
+const valuesWithSign =
+  /^\s*(?:export\s+)?([\w.-]+)(?:\s*=|:(?=\s))(?:[ \t]*(['"`])(?:\\\2|(?!\2)[\s\S])*\2(?:[ \t]+#.*|[ \t]*)$|([^#\r\n]*)#)/gm
 
 const isPath = (name: string) => name === 'MAPPINGS_DIR' || name.endsWith('_FILE')
 
