@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readPauseFromTokenAnswer, requestOutcomeOf } from '../../src/service/readAnswer.ts'
+import type { Answer } from '../../src/model/service.ts'
+import {
+  findPauseForGetAnswer,
+  readPauseFromTokenAnswer,
+  readSubmitAnswer,
+  requestOutcomeOf,
+} from '../../src/service/readAnswer.ts'
 import { anyAnswer, noAnswer, response } from '../support/answers.ts'
 
 test.each([
@@ -54,4 +60,32 @@ test('any answer without a token leads to a pause with a message', () => {
       expect(readPauseFromTokenAnswer(answer).detail).not.toBe('')
     }),
   )
+})
+
+const pausesOf = (answer: Answer) => [
+  readSubmitAnswer(answer, 'data').pause,
+  findPauseForGetAnswer(answer),
+  readPauseFromTokenAnswer(answer),
+]
+
+test.each([
+  [429, '', 'throttled'],
+  [503, '', 'unavailable'],
+  [503, { code: 'E003' }, 'unavailable'],
+  [400, { code: 'E003' }, 'unavailable'],
+] as const)('the Retry-After of a %i %j is honoured up to 5 min, for a POST, a GET and a token', (status, body, reason) => {
+  for (const [retryAfterMs, askedMs] of [
+    [null, null],
+    [0, 0],
+    [299_000, 299_000],
+    [300_000, 300_000],
+    [301_000, 300_000],
+    [86_400_000, 300_000],
+  ] as const)
+    for (const pause of pausesOf(response(status, body, retryAfterMs))) expect(pause).toMatchObject({ reason, askedMs })
+})
+
+test.each([403, 307])('the Retry-After of a %i is not honoured', (status) => {
+  for (const pause of pausesOf(response(status, '', 9_000)))
+    expect(pause).toMatchObject({ reason: 'unauthorized', askedMs: null })
 })
