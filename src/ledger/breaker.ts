@@ -15,6 +15,7 @@ import type { PauseReason } from '../model/service.ts'
 import type { Transition } from '../model/submission.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
+import { isBehindOwnVersionSql } from './documents.ts'
 import type { Operator } from './operator/operator.ts'
 
 /*
@@ -201,7 +202,7 @@ export async function readLastTransaction(db: Database): Promise<{ resource: Res
 export async function lockTrialSubmission(db: Database, openedBy: string | null): Promise<string | null> {
   const { rows } = await db.query<{ id: string }>(
     `select s.id from outboxd.submission s left join outboxd.submission opener on opener.id = $1
-     where s.state = 'queued' and not s.held and s.due_at <= clock_timestamp()
+     where s.state = 'queued' and not s.held and s.due_at <= clock_timestamp() and not ${isBehindOwnVersionSql('s')}
      order by s.id is not distinct from opener.id, s.resource is not distinct from opener.resource, s.due_at, s.seq
      limit 1 for update of s skip locked`,
     [openedBy],

@@ -16,6 +16,7 @@ import {
   readLastTransaction,
 } from './breaker.ts'
 import { beginClaimSql, countFreeForSubmissions, insertRequests, lockBudget, type NewRequest } from './budget.ts'
+import { isBehindOwnVersionSql } from './documents.ts'
 import type { LedgerHistory } from './history/history.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import { submissionColumnsSql } from './submissions.ts'
@@ -283,8 +284,9 @@ export async function claimQueuedSubmissions(
 ): Promise<QueuedSubmission[]> {
   const { rows } = await db.query<QueuedSubmission>(
     `with ready as (
-       select id, due_at from outboxd.submission
+       select id, due_at from outboxd.submission q
        where state = 'queued' and not held and due_at <= clock_timestamp() and ($5::uuid is null or id = $5)
+         and not ${isBehindOwnVersionSql('q')}
        order by due_at, seq limit $3 for update skip locked
      ), s as (
        update outboxd.submission s set state = 'sending', revision = revision + 1, due_at = null, attempt = attempt + 1,

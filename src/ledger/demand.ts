@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { PollLoad, RequestDemand } from '../model/dispatch.ts'
 import { type Database, queryOne } from '../postgres/database.ts'
+import { isBehindOwnVersionSql } from './documents.ts'
 
 /** Reading the load costs as much as a claim. */
 const loadEveryWindows = 1 / 12
@@ -44,8 +45,9 @@ export async function readRequestDemand(db: Database, countMax: number): Promise
   return queryOne<RequestDemand>(
     db,
     `select
-       (select count(*)::int from (select from outboxd.submission
-          where state = 'queued' and not held and due_at <= now() order by due_at limit $1) ready) as "submissionsReady",
+       (select count(*)::int from (select from outboxd.submission q
+          where state = 'queued' and not held and due_at <= now() and not ${isBehindOwnVersionSql('q')}
+          order by due_at limit $1) ready) as "submissionsReady",
        (select count(*)::int from (select from outboxd.poll where is_due order by priority desc limit $1) due) as "pollsDue",
        (select count(*)::int from (select from outboxd.poll where is_rare_and_due order by priority desc limit $1) due)
          as "rarePollsDue",

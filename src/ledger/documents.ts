@@ -88,6 +88,15 @@ export async function readNewestWaitingVersions(
   return new Set(rows.map(({ id }) => id))
 }
 
+/**
+ * True for a version that waits while an earlier one of its document is sent, or is to be sent again. If the document's
+ * key has changed, or there is none, the key does not hold it back.
+ */
+export const isBehindOwnVersionSql = (alias: string): string =>
+  `(${alias}.document is not null and exists (select from outboxd.submission earlier
+      where earlier.document = ${alias}.document and earlier.seq < ${alias}.seq
+        and earlier.state in ('queued', 'sending')))`
+
 /** Locks the documents of these rows until the end of the transaction. */
 export async function lockDocuments(db: Database, rows: readonly DocumentRow[]): Promise<void> {
   const ids = documentIdsOf(rows)

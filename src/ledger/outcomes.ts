@@ -176,7 +176,9 @@ export async function writeTransitions(
          unknown_since = case when t."unknown" then coalesce(s.unknown_since, clock_timestamp()) end,
          id_by_person = s.id_by_person and t."transactionId" is not distinct from s.transaction_id,
          ended_at = case when t.ended then clock_timestamp() end,
-         report_due = s.report_due or t.report
+         report_due = s.report_due or t.report,
+         -- it may have arrived or not, so a later version with its content is no repetition
+         request_digest = case when t.cause <> 'superseded' then s.request_digest end
        from step t
        where s.id = t.id and s.state = t."fromState" and s.revision = t.revision
          and s.claim_id is not distinct from t."claimId"

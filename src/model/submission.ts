@@ -61,7 +61,7 @@ export const submissionColumns = {
   renewedKeys: { holds: 'count', lasts: 'start' },
   /** True if a POST got 503, or any request E003, because the service may have stored the record nevertheless. */
   answeredUnavailable: { holds: 'flag', lasts: 'start' },
-  /** How often it was sent again after the service gave an id, and then E002 or E003. */
+  /** How often it was sent again because the service gave an id, and E002 or E003 with it or later. */
   resubmissions: { holds: 'count', lasts: 'start' },
   repeatedAfter401: { holds: 'flag', lasts: 'transaction' },
   polls: { holds: 'count', lasts: 'transaction' },

@@ -36,8 +36,8 @@ export type SubmitVerdict =
   | { kind: 'probe'; transactionId: string | null; reason: string }
   /** Repeat with a new token. `ofAge` is true if the old token had expired, so that this 401 does not count. */
   | { kind: 'new-token'; ofAge: boolean; reason: string }
-  /** All sending pauses, and the record stays queued. `mayHaveArrived` is true after a redirect. */
-  | { kind: 'pause'; pause: PauseToRaise; mayHaveArrived: boolean }
+  /** All sending pauses, and the record stays queued. `mayHaveArrived` is true after a redirect. `gaveId` as above. */
+  | { kind: 'pause'; gaveId: boolean; pause: PauseToRaise; mayHaveArrived: boolean }
 
 const backoffMinMs = 1_000
 const backoffMaxMs = 60_000
@@ -60,7 +60,9 @@ export function decideSubmit(
 ): SubmitVerdict {
   const { submittedId, pause, summary } = reading
   if (answer.kind === 'no-answer')
-    return pause === null ? inDoubt(summary, circumstances) : { kind: 'pause', pause, mayHaveArrived: false }
+    return pause === null
+      ? inDoubt(summary, circumstances)
+      : { kind: 'pause', gaveId: false, pause, mayHaveArrived: false }
   const { code } = answer
   const { post, heedsCode } = meaningOfHttpStatus(answer.status)
   if (submittedId !== null) return withId(submittedId, answer, reading, circumstances)
@@ -68,7 +70,7 @@ export function decideSubmit(
     return duplicate(code, summary, { history: circumstances.history, gaveId: reading.hasTransactionId })
   if (post === 'token-refused' && (circumstances.hasTokenExpired || !circumstances.history.repeatedAfter401))
     return { kind: 'new-token', ofAge: circumstances.hasTokenExpired, reason: summary }
-  if (pause !== null) return paused(answer, summary, pause, circumstances)
+  if (pause !== null) return paused(answer, reading, pause, circumstances)
   switch (post) {
     case 'taken':
       return withoutId(answer, summary)
@@ -192,12 +194,13 @@ function refused(
 /** A service that stores a record and then redirects would get a copy after each pause. */
 function paused(
   { status, code }: Answer & { kind: 'response' },
-  summary: string,
+  { summary, hasTransactionId }: SubmitReading,
   pause: PauseToRaise,
   { history: { inDoubt }, policy }: SubmitCircumstances,
 ): SubmitVerdict {
   const mayHaveArrived = meaningOfHttpStatus(status).post === 'moved'
-  if (!mayHaveArrived || !inDoubt || policy === 'resend') return { kind: 'pause', pause, mayHaveArrived }
+  if (!mayHaveArrived || !inDoubt || policy === 'resend')
+    return { kind: 'pause', gaveId: hasTransactionId && pause.reason === 'unavailable', pause, mayHaveArrived }
   return { kind: 'uncertain', code, reason: `${summary}; an earlier attempt may have arrived`, breach: null, pause }
 }
 

@@ -175,6 +175,7 @@ export function toSubmitStep(
           state: 'queued',
           dueInMs: 0,
           ...(verdict.mayHaveArrived && { inDoubt: true }),
+          ...(verdict.gaveId && { resubmissions: submission.resubmissions + 1 }),
           ...(verdict.pause.reason === 'unavailable' && { answeredUnavailable: true }),
         },
         cause: 'paused',

@@ -1,10 +1,15 @@
+import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { lockTrialSubmission } from '../../../src/ledger/breaker.ts'
+import { claimQueuedSubmissions } from '../../../src/ledger/claims.ts'
+import { readRequestDemand } from '../../../src/ledger/demand.ts'
 import { supersedeOlderVersions } from '../../../src/ledger/documents.ts'
 import { discardSeenSubmissions, eraseRecords } from '../../../src/ledger/operator/decisions.ts'
 import { settleRecordsInDoubt } from '../../../src/ledger/operator/recover.ts'
 import { queueReplays, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { resolveAsNotArrived } from '../../../src/ledger/operator/resolveSubmission.ts'
+import { writeTransitions } from '../../../src/ledger/outcomes.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import { removeContentsOfOldSubmissions } from '../../../src/ledger/retention.ts'
 import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
@@ -780,6 +785,59 @@ describe('an older version of a document is not sent after a newer one:', () => 
     const [judged] = await inTransaction(ledger.pool, (db) => supersedeOlderVersions(db, [transition]))
     return judged?.change
   }
+
+  const waitingKeys = async () => {
+    const claim = { id: randomUUID(), instanceId: randomUUID(), limit: 9, who: 'test' }
+    return (await claimQueuedSubmissions(ledger.pool, claim)).map(({ key }) => key)
+  }
+
+  test.each([
+    ['6', `state = 'queued', due_at = now() + interval '1 h', answered_unavailable = true, attempt = 1`],
+    [
+      '6',
+      `state = 'sending', due_at = null, claim_id = gen_random_uuid(), instance_id = gen_random_uuid(), attempt = 1`,
+    ],
+    [null, `state = 'queued', due_at = now() + interval '1 h', answered_unavailable = true, attempt = 1`],
+  ])('also if its key has become %s and the older one is %s', async (key, columns) => {
+    await sale(5)
+    const first = await note(5)
+    await captureAll({ changes: 'each' })
+    await ledger.pool.query(`update outboxd.submission set held = false, ${columns}`)
+    await changeTo('2.20', { changes: 'each' })
+    // As the ERP's key is captured.
+    await ledger.pool.query('update outboxd.submission set key = $2, held = false where outbox_id <> $1', [first, key])
+    expect((await readRequestDemand(ledger.pool, 9)).submissionsReady).toBe(0)
+    expect(await inTransaction(ledger.pool, (db) => lockTrialSubmission(db, null))).toBe(null)
+    expect(await waitingKeys()).toEqual([])
+    await ledger.pool.query(
+      `update outboxd.submission set state = 'accepted', due_at = null, claim_id = null, instance_id = null,
+         transaction_id = 't', accepted_at = now() where outbox_id = $1`,
+      [first],
+    )
+    expect((await readRequestDemand(ledger.pool, 9)).submissionsReady).toBe(1)
+    expect(await waitingKeys()).toEqual([key])
+  })
+
+  test.each([
+    ['failed with E002 or E003', resubmitted, false],
+    ['had not arrived, by the service', hadNotArrived, true],
+  ])('but one whose request %s is sent if the ERP returns to it before the newer version', async (_, change, probing) => {
+    const { older } = await versions(probing ? 'probing' : 'accepted', 'queued')
+    const step = { change, cause: 'resubmitted', message: null, poll: null } as const
+    const state = probing ? 'sending' : 'accepted'
+    const doubt = { transactionId: 't-1', inDoubt: probing }
+    const before = submission({ ...older, ...doubt, key: '5', state, probing, claimId: null })
+    await inTransaction(ledger.pool, async (db) => {
+      const judged = await supersedeOlderVersions(db, [{ submission: before, ...step, request: null }])
+      await writeTransitions(db, judged, 'test')
+    })
+    await changeTo('1.10', { changes: 'each' })
+    expect((await submissions()).map(([is, total]) => [is, total])).toEqual([
+      ['discarded', '1.10'],
+      ['discarded', '2.20'],
+      ['queued', '1.10'],
+    ])
+  })
 
   test.each([
     'queued',

@@ -75,11 +75,12 @@ test.each<[SubmitVerdict, Partial<Submission>, object]>([
   [{ kind: 'new-token', ofAge: false, reason: '401' }, {}, { state: 'queued', dueInMs: 0, repeatedAfter401: true }],
   [{ kind: 'new-token', ofAge: true, reason: '401' }, {}, { state: 'queued', dueInMs: 0 }],
   [
-    { kind: 'pause', pause, mayHaveArrived: false },
+    { kind: 'pause', gaveId: false, pause, mayHaveArrived: false },
     { repeatedAfter401: true },
     { state: 'queued', dueInMs: 0, repeatedAfter401: false },
   ],
-  [{ kind: 'pause', pause, mayHaveArrived: true }, {}, { state: 'queued', dueInMs: 0, inDoubt: true }],
+  [{ kind: 'pause', gaveId: true, pause, mayHaveArrived: false }, {}, { state: 'queued', resubmissions: 1 }],
+  [{ kind: 'pause', gaveId: false, pause, mayHaveArrived: true }, {}, { state: 'queued', dueInMs: 0, inDoubt: true }],
 ])('the verdict %o for %o', (verdict, given, change) => {
   const step = advance(verdict, given)
   expect(step.change).toMatchObject(change)
@@ -121,7 +122,7 @@ describe('what a step must not do:', () => {
 
   test('a pause and a new token use up no attempt', () => {
     for (const verdict of [
-      { kind: 'pause', pause, times: 0, mayHaveArrived: false } as const,
+      { kind: 'pause', gaveId: false, pause, mayHaveArrived: false } as const,
       { kind: 'new-token', ofAge: false, reason: '' } as const,
     ]) {
       const { change } = advance(verdict)
@@ -184,7 +185,7 @@ function anyVerdict(): fc.Arbitrary<SubmitVerdict> {
     fc.record({ kind: fc.constant('new-token' as const), ofAge: fc.boolean(), reason }),
     fc.record({
       kind: fc.constant('pause' as const),
-      times: fc.nat(2),
+      gaveId: fc.boolean(),
       mayHaveArrived: fc.boolean(),
       pause,
     }),

@@ -122,6 +122,15 @@ describe('E002, whatever the status', () => {
     expect(kind(decide(answer, { history: { renewedKeys: 2 } }))).toBe('renew-key')
   })
 
+  test.each([
+    [503, {}, false],
+    [503, { transactionId: 'tx' }, true],
+    [400, { code: 'E003', transactionId: 'tx' }, true],
+    [429, { transactionId: 'tx' }, false],
+  ])('a pause by %i %j: remembered only if the service is unavailable and names an id', (status, body, gaveId) => {
+    expect(decide(response(status, body))).toMatchObject({ kind: 'pause', gaveId })
+  })
+
   test('with an id: remembered, as the transaction may be the record’s', () => {
     const withId = response(409, { code: 'E002', transactionId: 'tx' })
     expect(decide(withId)).toMatchObject({ kind: 'renew-key', gaveId: true })
