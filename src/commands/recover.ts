@@ -4,6 +4,7 @@ import { readHistoryPause } from '../ledger/operator/recover.ts'
 import { readOnlyMessage } from '../operations/databaseMessages.ts'
 import type { Databases } from '../operations/databases.ts'
 import { loadLedgerMappings } from '../operations/ledgerFiles.ts'
+import { readReachMessage } from '../operations/pause.ts'
 import { acceptLedgerAsComplete, pauseBeforeRecovery, type Recovery, recoverLedger } from '../operations/recover.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
 import { formatInstant } from '../time.ts'
@@ -60,11 +61,15 @@ Examples:
         if (!yes && !(await askForConfirmation(context, nothingLostQuestion))) return exitCodes.unconfirmed
         await acceptLedgerAsComplete(operator)
         say('Sending resumes. No record was changed.')
+        say(await readReachMessage(databases.ledger))
         return exitCodes.done
       }
+      if (!dryRun) {
+        // Before all that may fail, such as files that differ from those of the daemons.
+        if (await pauseBeforeRecovery(operator)) say(pausedMessage)
+        say(await readReachMessage(databases.ledger))
+      }
       const parts = { databases, operator, mappings: await loadLedgerMappings(databases) }
-      if (!dryRun && (await pauseBeforeRecovery(operator)))
-        say('All is paused, and stays so until you confirm here, or give `outboxd recover --nothing-lost`.')
       if (dryRun || !yes) {
         const preview = await recoverLedger(parts, true)
         if (dryRun && json) printJson(context, { dryRun, ...preview })
@@ -84,6 +89,9 @@ Examples:
     })
   },
 })
+
+const pausedMessage =
+  'All is paused, and stays so until you confirm `outboxd recover`, or give `outboxd recover --nothing-lost`.'
 
 const afterPreview =
   'Nothing was changed. If nothing was lost (docs/run/restore.md, step 3), give `outboxd recover --nothing-lost`, otherwise `outboxd recover --reason TEXT`.'

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { command as prune } from '../../src/commands/prune.ts'
 import { command as recover } from '../../src/commands/recover.ts'
 import { command as replay } from '../../src/commands/replay.ts'
+import { readStandingPauses } from '../../src/ledger/pauses.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { explainError } from '../../src/operations/explainError.ts'
 import { FilesDiffer } from '../../src/operations/ledgerFiles.ts'
@@ -36,6 +37,7 @@ beforeEach(async () => {
 
 const contextIn = (MAPPINGS_DIR: string) => fixture.context(null, { MAPPINGS_DIR })
 const stateOf = async (id: string) => (await fixture.ledger.row(id)).state
+const readPauses = async () => (await readStandingPauses(fixture.ledger.pool)).map(({ reason }) => reason)
 
 test('the refusal says in what the files differ and what to do, and exits with 2', async () => {
   await fixture.end(failedE003)
@@ -44,7 +46,7 @@ test('the refusal says in what the files differ and what to do, and exits with 2
   const { message, exitCode } = explainError(refused)
   expect(exitCode).toBe(2)
   expect(message).toMatch(
-    /^the files in .* are not those that the daemons use: mapping of data differs\. Nothing was changed\. Run the command where a daemon runs/,
+    /^the files in .* are not those that the daemons use: mapping of data differs\. No record was changed\. Run the command where a daemon runs/,
   )
 })
 
@@ -57,10 +59,16 @@ describe('is refused, and changes nothing', () => {
     expect(await stateOf(id)).toBe('queued')
   })
 
-  test('recover, unless nothing was lost', async () => {
+  test('recover, which pauses all first, unless nothing was lost', async () => {
     const [id = ''] = await fixture.ledger.capture([{}])
-    await expect(recover.action(contextIn(otherDir), { yes: true })).rejects.toThrow(FilesDiffer)
+    await expect(recover.action(contextIn(otherDir), { dryRun: true })).rejects.toThrow(FilesDiffer)
+    expect(await readPauses()).toEqual([])
+    const context = contextIn(otherDir)
+    await expect(recover.action(context, { yes: true })).rejects.toThrow(FilesDiffer)
+    expect(await readPauses()).toEqual(['history'])
+    expect(context.messages()).toContain('All is paused, and stays so until you confirm')
     expect(await recover.action(contextIn(otherDir), { nothingLost: true, yes: true })).toBe(0)
+    expect(await readPauses()).toEqual([])
     expect(await stateOf(id)).toBe('queued')
   })
 
