@@ -57,17 +57,24 @@ export function pauseBeforeRecovery({ ledger, actor }: Operator): Promise<boolea
 }
 
 /**
- * Settles what may have been sent, in one transaction.
+ * Settles what may have been sent, in one transaction. Call `pauseBeforeRecovery` first.
  * @param isPreview true to roll back at the end
  */
 export function recoverLedger(parts: RecoveryParts, isPreview: boolean): Promise<Recovery> {
   const { operator } = parts
   return withOpenQueue(operator, async (queue) => {
     await using transaction = await beginTransaction(operator.ledger, { openingSql: patienceSql })
-    const recovery = await recoverIn(transaction.db, queue, parts)
-    if (isPreview) return recovery
-    await transaction.commit()
-    await withOutbox(parts.databases, makeStaleReportsDue)
+    const { db } = transaction
+    await lockCapture(db)
+    const version = await readLedgerVersion(operator.ledger)
+    // Until the COMMIT no daemon can set other files, because that takes this lock, too.
+    await assertMappingsAreLedgers(parts.databases, parts.mappings)
+    // Commits by itself, so that no recovery leaves it out. Nothing is written back before the pause ends.
+    if (!isPreview) await withOutbox(parts.databases, makeStaleReportsDue)
+    const recovery = await settleAll(db, queue, parts)
+    await assertLedgerIsSame(db, version)
+    await endRecovery(db, queue, { actor: operator.actor, counts: { ...recovery } })
+    if (!isPreview) await transaction.commit()
     return recovery
   })
 }
@@ -79,15 +86,11 @@ export function acceptLedgerAsComplete({ ledger, actor }: Operator): Promise<voi
 /** The whole outbox is read in between, on other sessions. */
 const patienceSql = `set local idle_in_transaction_session_timeout = '1h'; set local statement_timeout = 0; set local lock_timeout = '15s'`
 
-async function recoverIn(
+async function settleAll(
   db: Database,
   queue: PollQueue,
   { databases, operator: { actor }, mappings }: RecoveryParts,
 ): Promise<Recovery> {
-  await lockCapture(db)
-  const version = await readLedgerVersion(databases.ledger)
-  // Until the COMMIT no daemon can set other files, because that takes this lock, too.
-  await assertMappingsAreLedgers(databases, mappings)
   const rows = await withOutbox(databases, findRowsWithoutRecord)
   const inserted = { waiting: 0, marked: 0, unreadable: 0 }
   const lostTransactions = new Map<string, string>()
@@ -109,10 +112,7 @@ async function recoverIn(
   const accepted = await withdrawClaims(db)
   const named = await trackAllNamedRecords(db, queue, { databases, actor, lostTransactions })
   const settled = await settleRecordsInDoubt(db, actor)
-  await assertLedgerIsSame(db, version)
-  const recovery = { ...settled, ...inserted, accepted, named }
-  await endRecovery(db, queue, { actor, counts: { ...recovery } })
-  return recovery
+  return { ...settled, ...inserted, accepted, named }
 }
 
 /** Few, because payloads can be large. */

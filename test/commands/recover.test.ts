@@ -324,6 +324,26 @@ test('a failure halfway changes nothing, and all stays paused', async () => {
   expect((await query('select from outboxd.ledger where lost_at is null')).rowCount).toBe(0)
 })
 
+test('an end that the restored row does not say is written back, or nothing is recovered', async () => {
+  const id = await queued()
+  const dispatch = fixture.ledger.dispatch()
+  const [sending] = (await claim(dispatch, { submissions: 1 })).submissions
+  if (sending === undefined) throw new Error('nothing was claimed')
+  await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(sending, { state: 'completed' })] }))
+  await query('update outboxd.submission set report_due = false')
+  await lose()
+  const session = await fixture.ledger.pool.connect()
+  onTestFinished(() => session.release(true))
+  await session.query('begin; select from outboxd.submission for update')
+  await expect(run()).rejects.toThrow()
+  expect((await query('select from outboxd.ledger where lost_at is null')).rowCount).toBe(0)
+  await session.query('rollback')
+  await run({ dryRun: true })
+  expect(await fixture.ledger.row(id)).toMatchObject({ report_due: false })
+  expect((await run()).code).toBe(0)
+  expect(await fixture.ledger.row(id)).toMatchObject({ state: 'completed', report_due: true })
+})
+
 test('a record that a poll’s answer queues while recover runs becomes uncertain', async () => {
   const id = await fixture.end({ state: 'accepted', transactionId: 'T-1', pollInMs: 0 })
   await lose()
