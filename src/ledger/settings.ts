@@ -46,14 +46,31 @@ const hasHolderSql = `exists (
 )`
 
 /**
- * Takes the locks of capture and write-back, so that no daemon commits what it has done with other files. Writes the
+ * Keeps the settings as they are until the end of the transaction. Call this before a change is written that depends on
+ * them, and compare them then.
+ */
+export async function lockSettings(db: Database): Promise<void> {
+  await db.query("select pg_advisory_xact_lock_shared(7167, 'outboxd.submission'::regclass::oid::int)")
+}
+
+async function tryLockSettingsToChange(db: Database): Promise<boolean> {
+  const { locked } = await queryOne<{ locked: boolean }>(
+    db,
+    "select pg_try_advisory_xact_lock(7167, 'outboxd.submission'::regclass::oid::int) as locked",
+  )
+  return locked
+}
+
+/**
+ * Takes the locks of capture, write-back and replays, so that nothing is committed that was done with other files. Writes the
  * instance's first heartbeat, too, because until then other daemons would not know that it has these settings.
  *
- * @returns false if another daemon captures or writes back, or has the ledger's settings after all
+ * @returns false if another daemon captures or writes back, a command replays, or a daemon has the ledger's settings
+ *   after all
  */
 async function setSettings(db: Database, { id, host, version, settings }: Instance): Promise<boolean> {
   const own = JSON.stringify(settings)
-  if (!(await tryLockCapture(db)) || !(await tryLockWriteBack(db))) return false
+  if (!(await tryLockCapture(db)) || !(await tryLockWriteBack(db)) || !(await tryLockSettingsToChange(db))) return false
   const { rowCount } = await db.query(
     `with before as (
        select settings from outboxd.ledger

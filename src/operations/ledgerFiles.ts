@@ -1,6 +1,7 @@
 import { describeDifferences, readSettings, type Settings } from '../ledger/settings.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { digestFiles } from '../outbox/digestFiles.ts'
+import type { Database } from '../postgres/database.ts'
 import type { Databases } from './databases.ts'
 
 /** The mapping files or outbox.yaml of this host are not those that the daemons use. */
@@ -23,10 +24,22 @@ export async function loadLedgerMappings(databases: Databases): Promise<Mappings
   return mappings
 }
 
-/** Call this again before records are changed, because the daemons may have got other files meanwhile. @throws FilesDiffer */
-export function assertMappingsAreLedgers(databases: Databases, mappings: Mappings): Promise<void> {
+/**
+ * Call this again in the transaction that changes records, because the daemons may have got other files meanwhile.
+ * @param db a transaction in which the settings cannot change
+ * @throws FilesDiffer
+ */
+export function assertMappingsAreLedgers(
+  databases: Databases,
+  mappings: Mappings,
+  db: Database = databases.ledger,
+): Promise<void> {
   const own = digestFiles(databases.outboxTable().described, mappings)
-  return assertFilesAreLedgers(databases, own, (name) => name === 'outbox.yaml' || name.startsWith('mapping of '))
+  return assertFilesAreLedgers(
+    { ...databases, ledger: db },
+    own,
+    (name) => name === 'outbox.yaml' || name.startsWith('mapping of '),
+  )
 }
 
 /** For a change that asks which rows wait. @throws FilesInvalid or FilesDiffer */
@@ -36,7 +49,7 @@ export function assertOutboxFileIsLedgers(databases: Databases): Promise<void> {
 }
 
 async function assertFilesAreLedgers(
-  { config, ledger }: Databases,
+  { config, ledger }: Pick<Databases, 'config'> & { ledger: Database },
   own: Settings,
   isCompared: (name: string) => boolean,
 ): Promise<void> {

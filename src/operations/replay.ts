@@ -13,6 +13,7 @@ import type { OutboxRecord } from '../model/outbox.ts'
 import type { State } from '../model/submission.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { pluralize } from '../plainText.ts'
+import type { Database } from '../postgres/database.ts'
 import {
   type BulkChangeRules,
   type BulkChangeRun,
@@ -85,7 +86,8 @@ export async function replaySubmissions(
     await assertMappingsAreLedgers(parts.databases, parts.mappings)
     const { replays, skipped } = await prepare(parts, batch, refresh)
     const ready = new Set(replays.map(({ id }) => id))
-    const done = operator === null ? ready : new Set(await queueReplays(operator, replays, newKey))
+    const assertFiles = (db: Database) => assertMappingsAreLedgers(parts.databases, parts.mappings, db)
+    const done = operator === null ? ready : new Set(await queueReplays(operator, replays, newKey, assertFiles))
     const readied = batch.filter(({ id }) => ready.has(id))
     return { done: [...done], skipped: [...skipped, ...listSkippedAsChanged(readied, done)] }
   })

@@ -292,7 +292,10 @@ test('without a yes it changes no record, and all stays paused', async () => {
   expect((await query('select from outboxd.ledger where lost_at is null')).rowCount).toBe(0)
 })
 
-test.each([{ yes: true }, { yes: true, nothingLost: true }])('it says that it reaches no daemon: %o', async (options) => {
+test.each([
+  { yes: true },
+  { yes: true, nothingLost: true },
+])('it says that it reaches no daemon: %o', async (options) => {
   expect((await run(options)).messages).toContain('Warning: no daemon runs with this database')
   await query(`insert into outboxd.instance (id, version, host) values (gen_random_uuid(), '1', 'erp-1')`)
   expect((await run(options)).messages).toContain('1 daemon of this database follows within a second.')

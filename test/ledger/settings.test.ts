@@ -5,6 +5,7 @@ import { tryLockWriteBack } from '../../src/ledger/reports.ts'
 import {
   describeDifferences,
   hasSettings,
+  lockSettings,
   readOrSetSettings,
   readRequestOverAfterMs,
   readSettings,
@@ -181,6 +182,18 @@ test('settings do not change while states are written back', async () => {
   await tryLockWriteBack(writing.db)
   expect(await fresh.follow()).toEqual(old.own)
   await writing.commit()
+  expect(await fresh.follow()).toEqual(fresh.own)
+})
+
+test('settings do not change while replays are written', async () => {
+  const [old, fresh] = [daemon(), daemon({ 'mapping of data': 'bbbb' })]
+  await old.follow()
+  await old.stop()
+  await using replaying = await beginTransaction(ledger.pool)
+  await using another = await beginTransaction(ledger.pool)
+  for (const { db } of [replaying, another]) await lockSettings(db)
+  expect(await fresh.follow()).toEqual(old.own)
+  for (const { commit } of [replaying, another]) await commit()
   expect(await fresh.follow()).toEqual(fresh.own)
 })
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { command as prune } from '../../src/commands/prune.ts'
 import { command as recover } from '../../src/commands/recover.ts'
 import { command as replay } from '../../src/commands/replay.ts'
@@ -7,7 +7,7 @@ import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { explainError } from '../../src/operations/explainError.ts'
 import { FilesDiffer } from '../../src/operations/ledgerFiles.ts'
 import { digestFiles } from '../../src/outbox/digestFiles.ts'
-import { dataFile, type Fixture, failedE003, mappingFiles, openFixture } from '../commands/fixture.ts'
+import { dataFile, type Fixture, failedE003, mappingFiles, openFixture, payloadOf } from '../commands/fixture.ts'
 import { openConsole } from '../console/openConsole.ts'
 import { setSettings } from '../support/ledger.ts'
 import { completeAgo } from '../support/retention.ts'
@@ -89,6 +89,24 @@ describe('is refused, and changes nothing', () => {
     await until(context.messages, (said) => said.includes('Replay 2 records?'))
     await setSettings(fixture.ledger.pool, digestFiles('outbox', loadMappings(otherDir)))
     context.stdin.end('y\n')
+    expect(await replaying).toBeInstanceOf(FilesDiffer)
+    expect(await stateOf(id)).toBe('failed')
+  })
+
+  test('replay, if the daemons get other files while it reads rows', async () => {
+    const outboxId = await fixture.row(payloadOf())
+    const id = await fixture.end(failedE003, { outboxId })
+    const { pool } = fixture.ledger
+    const erp = await pool.connect()
+    onTestFinished(() => erp.release(true))
+    await erp.query('begin; lock table outbox')
+    const replaying = Promise.resolve(replay.action(contextIn(daemonsDir), [id], { refresh: true })).catch((e) => e)
+    await until(
+      () => pool.query(`select from pg_locks where relation = 'outbox'::regclass and not granted`),
+      ({ rowCount }) => rowCount !== 0,
+    )
+    await setSettings(pool, digestFiles('outbox', loadMappings(otherDir)))
+    await erp.query('rollback')
     expect(await replaying).toBeInstanceOf(FilesDiffer)
     expect(await stateOf(id)).toBe('failed')
   })

@@ -5,6 +5,7 @@ import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { readCurrency } from '../audit/currency.ts'
 import { computeRequestDigest, type NewerVersion, newerVersionSql } from '../documents.ts'
+import { lockSettings } from '../settings.ts'
 import { resetColumnsByLifetimeSql } from '../submissions.ts'
 import { decisionSql, withSubmissionsLocked, writeDecisions } from './decisions.ts'
 import type { Operator } from './operator.ts'
@@ -65,11 +66,14 @@ export async function readReplayableSubmissions(
  * The idempotency key is new if the service has answered under the former key. Unless the operator wants new keys, a
  * record that may have arrived keeps its key: a service that recognises keys then has it once. The record stays in
  * doubt, so that E002 is read as "it arrived".
+ *
+ * @param assertFiles throws if the daemons have other mapping files by now than those that made the replays
  */
 export async function queueReplays(
   operator: Operator,
   replays: readonly Replay[],
   shouldUseNewKeys: boolean,
+  assertFiles: (db: Database) => Promise<void> = async () => {},
 ): Promise<string[]> {
   const records = replays.map((replay) => ({
     ...replay,
@@ -78,9 +82,11 @@ export async function queueReplays(
     requestDigest: computeRequestDigest(replay),
     currency: readCurrency(replay.body, replay.amounts),
   }))
-  const replayed = await withSubmissionsLocked(operator, replays, (db) =>
-    writeDecisions(db, replaySql, records, operator.actor),
-  )
+  const replayed = await withSubmissionsLocked(operator, replays, async (db) => {
+    await lockSettings(db)
+    await assertFiles(db)
+    return writeDecisions(db, replaySql, records, operator.actor)
+  })
   return replayed.map(({ id }) => id)
 }
 
