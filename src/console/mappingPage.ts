@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { describeField, type Mapping } from '../mapping/mapping.ts'
+import type { OutboxRecord } from '../model/outbox.ts'
 import { type Databases, withOutbox } from '../operations/databases.ts'
 import { explainError } from '../operations/explainError.ts'
 import {
@@ -12,10 +13,9 @@ import {
   splitPayloads,
 } from '../operations/mapRecords.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
-import { readRecordWithoutQueriedContent, readWaitingRows } from '../outbox/readRows.ts'
+import { readWaitingRows } from '../outbox/readRows.ts'
 import { capitalize, pluralize } from '../plainText.ts'
 import { serviceResources } from '../resources.ts'
-import { RequestRefused } from './errors.ts'
 import type { Viewer } from './guard/viewer.ts'
 import {
   descriptionListHtml,
@@ -27,21 +27,19 @@ import {
   untrustedParagraphHtml,
   untrustedTextHtml,
 } from './html/elements.ts'
-import { fieldTextAsTyped, formHtml, hiddenField } from './html/form.ts'
+import { fieldTextAsTyped, formHtml, hiddenField, trimmedFieldText } from './html/form.ts'
 import { type HtmlValue, html } from './html/html.ts'
 import { sendPage } from './html/layout.ts'
 import { type ConsoleParts, readMappingFiles } from './parts.ts'
 import { jsonHtml, mappedFieldsTable } from './record/valuesHtml.ts'
-import { logValuesShown, maskedValuesNote, UnmaskPermissions } from './valueAccess.ts'
+import { logValuesShown, maskedValuesNote } from './valueAccess.ts'
 
 /** Mapping a larger form would delay other viewers for over 0.1 s. */
 const formMaxBytes = 500_000
 const payloadsMax = 1_000
 
-/** Apart from the ids of submissions, because the ERP chooses the ids of rows. */
-const rowName = (outboxId: string) => `outbox:${outboxId}`
-
-type MapResult = { previews: MapPreview[]; outboxId: string | null; isMasked: boolean } | { problem: string }
+/** `row` is null for payloads that were typed. */
+type MapResult = { previews: MapPreview[]; row: OutboxRecord | null; isMasked: boolean } | { problem: string }
 
 interface MappingForm {
   type: string
@@ -50,7 +48,6 @@ interface MappingForm {
 
 export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { databases, config } = parts
-  const shown = new UnmaskPermissions(parts.clock)
 
   async function send(
     reply: FastifyReply,
@@ -72,34 +69,30 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     ])
   }
 
-  app.get<{ Querystring: { outbox?: string } }>('/mapping', ({ query, viewer }, reply) =>
-    send(reply, async (mappings) => {
-      const { outbox } = query
-      if (typeof outbox !== 'string' || outbox === '') return null
-      const record = await withOutbox(await databases(), (erp) => readRecordWithContent(erp, mappings, outbox))
-      if (record === null) return { problem: `there is no row ${outbox} in the outbox` }
-      const { outboxId } = record
-      const isMasked = !shown.isShown(viewer, rowName(outboxId))
-      return { previews: [previewRowMapping(mappings, record)], outboxId, isMasked }
-    }),
-  )
+  async function mapRow(mappings: Mappings, outbox: string): Promise<MapResult> {
+    const record = await withOutbox(await databases(), (erp) => readRecordWithContent(erp, mappings, outbox))
+    if (record === null) return { problem: `there is no row ${outbox} in the outbox` }
+    return { previews: [previewRowMapping(mappings, record)], row: record, isMasked: true }
+  }
+
+  app.get('/mapping', ({ query }, reply) => {
+    const outbox = trimmedFieldText(query, 'outbox')
+    return send(reply, async (mappings) => (outbox === undefined ? null : mapRow(mappings, outbox)))
+  })
 
   app.post('/mapping', { config: { changesNothing: true }, bodyLimit: formMaxBytes }, ({ body }, reply) => {
     const typed = { type: fieldTextAsTyped(body, 'type'), payload: fieldTextAsTyped(body, 'payload') }
     return send(reply, async (mappings) => mapTyped(mappings, typed, config.payloadMaxBytes), typed)
   })
 
-  app.post<{ Body: { outbox?: string } }>(
-    '/mapping/show',
-    { config: { changesNothing: true } },
-    async ({ body: { outbox = '' }, viewer }, reply) => {
-      const record = await withOutbox(await databases(), (erp) => readRecordWithoutQueriedContent(erp, outbox))
-      if (record === null) throw new RequestRefused(404, `There is no row ${outbox} in the outbox.`)
-      const { outboxId, type } = record
+  app.post('/mapping/show', { config: { changesNothing: true } }, ({ body, viewer }, reply) =>
+    send(reply, async (mappings) => {
+      const result = await mapRow(mappings, fieldTextAsTyped(body, 'outbox'))
+      if ('problem' in result || result.row === null) return result
+      const { outboxId, type } = result.row
       await logValuesShown(parts, viewer, { act: 'show', records: [{ id: null, outboxId, type }], unnamed: 0 })
-      shown.show(viewer, rowName(outboxId))
-      return reply.redirect(`/mapping?outbox=${encodeURIComponent(outboxId)}`, 303)
-    },
+      return { ...result, isMasked: false }
+    }),
   )
 }
 
@@ -111,7 +104,7 @@ function mapTyped(mappings: Mappings, { type, payload }: MappingForm, bytesMax: 
   if (count > payloadsMax) return { problem: tooMany }
   const previews = mapPayloads(mappings, chosen.type, payload, bytesMax)
   if (previews.length === 0) return { problem: 'there is no payload in the form' }
-  return { previews, outboxId: null, isMasked: false }
+  return { previews, row: null, isMasked: false }
 }
 
 function pasteSection(mappings: Mappings, { type, payload }: MappingForm, viewer: Viewer): HtmlValue {
@@ -132,18 +125,16 @@ const previewsShown = 20
 
 function resultSection(mappings: Mappings, result: MapResult, viewer: Viewer): HtmlValue {
   if ('problem' in result) return notice('bad', untrustedParagraphHtml(`${capitalize(result.problem)}.`))
-  const { previews, outboxId, isMasked } = result
+  const { previews, row, isMasked } = result
   const mapped = previews.filter(({ kind }) => kind === 'mapped').length
   const warnings = findPreviewWarningLines(mappings, previews)
-  const asking = isMasked
-    ? html`<p>${maskedValuesNote(viewer)}</p>${hiddenField('outbox', outboxId ?? '')}<button>Show the values</button>`
-    : html`<p>You see the values for a quarter of an hour.</p>`
+  const asking = html`<p>${maskedValuesNote(viewer)}</p>${hiddenField('outbox', row?.outboxId ?? '')}<button>Show the values</button>`
   const [first] = previews
   const title = html`What ${previews.length === 1 ? untrustedTextHtml(first?.name ?? '', 60) : 'they'} would become`
   return section('result', title, [
     previews.length > 1 ? html`<p>${mapped} of ${pluralize(previews.length, 'record')} map.</p>` : '',
     warnings.length > 0 ? notice('attention', warnings.map(untrustedParagraphHtml)) : '',
-    outboxId === null ? '' : formHtml({ action: '/mapping/show', viewer, changes: false }, asking),
+    !isMasked ? '' : formHtml({ action: '/mapping/show', viewer, changes: false }, asking),
     previews
       .slice(0, previewsShown)
       .map((preview) => [

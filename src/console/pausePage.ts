@@ -35,7 +35,6 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
 <label>For how long (until somebody resumes, if empty)<input name="for" placeholder="2h, 1h30m"></label>
 <button class="main">${standing === null ? 'Pause now' : 'Replace that pause'}</button>`,
       ]),
-      viewer.canChange ? '' : readOnlyNotice,
     ])
   })
 
@@ -67,7 +66,6 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
         reasonField,
         html`<button class="main" autofocus>Resume now</button>`,
       ]),
-      viewer.canChange ? '' : readOnlyNotice,
     ])
   })
 
@@ -84,11 +82,6 @@ const fieldNames: Record<keyof PauseRequest, string> = { reason: 'why', for: 'fo
 const resumeTerms = (fields: unknown) => ({ all: trimmedFieldText(fields, 'all') !== undefined })
 
 const alsoSendOne = html`<p><a href="/resume?all=on" data-dialog>Also send one request now</a>: if it succeeds, the daemon’s pause ends.</p>`
-
-const readOnlyNotice = notice(
-  'quiet',
-  html`<p>This console was started with --read-only: you cannot change anything here.</p>`,
-)
 
 type Pause = LedgerSnapshot['pauses'][number]
 

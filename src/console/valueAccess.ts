@@ -2,10 +2,8 @@ import type { Clock } from '../clock.ts'
 import { logValueAccess, type ValueAccess } from '../ledger/operator/operator.ts'
 import { searchSubmissionTexts } from '../ledger/operator/search.ts'
 import { selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
-import { actFacts } from '../operations/audit.ts'
 import { createOperator } from '../operations/databases.ts'
 import type { SearchByText } from '../operations/filters.ts'
-import { pluralize } from '../plainText.ts'
 import { BoundedMap } from './bounds.ts'
 import type { Viewer } from './guard/viewer.ts'
 import type { ConsoleParts } from './parts.ts'
@@ -29,8 +27,10 @@ export async function logValuesShown(
   { who, canChange }: LoggedViewer,
   access: ValueAccess,
 ): Promise<void> {
-  if (canChange) await logValueAccess(createOperator(await databases(), { who, reason: null }), access)
-  else say(`${who} ${sightWords(access)}`)
+  if (canChange) return logValueAccess(createOperator(await databases(), { who, reason: null }), access)
+  const { act, records, unnamed, detail } = access
+  const named = records.map(({ id, outboxId }) => ({ id, outboxId }))
+  say(`${who}: ${act} of values ${JSON.stringify({ ...detail, records: named, unnamed })}`)
 }
 
 export function logDownload(
@@ -68,16 +68,6 @@ export const maskedValuesNote = ({ canChange }: Pick<Viewer, 'canChange'>): stri
       ? 'If you ask for them, the audit log notes it.'
       : 'If you ask for them, this console’s own log notes it. Nothing is written to the ledger.'
   }`
-
-function sightWords({ act, records, unnamed, detail = {} }: ValueAccess): string {
-  const names = records.map(({ id, outboxId }) => (id === null ? `outbox:${outboxId}` : `${id} (outbox:${outboxId})`))
-  if (unnamed === 'all') names.push('all records')
-  else if (unnamed > 0) names.push(`and ${unnamed} more`)
-  const which = names.join(', ')
-  if (act === 'show') return `asked for the values of ${which}`
-  if (act === 'download') return `downloaded${actFacts(act, detail)} (${which})`
-  return `searched the values of ${pluralize(Number(detail.lookedAt), 'record')} and found ${detail.found}: ${which}`
-}
 
 const shownForMs = 15 * 60_000
 const shownMax = 2_000

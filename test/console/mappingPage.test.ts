@@ -51,8 +51,8 @@ test('the values of a waiting row are masked until an operator asks for them, wh
   const path = `/mapping?outbox=${row}`
   expect((await served.get('/mapping')).text).toContain(`href="${path}"`)
   expect((await served.get(path)).text).not.toContain('Erika')
-  await served.post('/mapping/show', { outbox: row })
-  expect((await served.get(path)).text).toContain('Erika')
+  expect((await served.post('/mapping/show', { outbox: row })).text).toContain('Erika')
+  expect((await served.get(path)).text).not.toContain('Erika')
   const { rows } = await fixture.ledger.pool.query(
     "select act, detail->>'outboxId' as record from outboxd.operator_act",
   )
@@ -65,9 +65,7 @@ test('the values of a waiting row are masked until an operator asks for them, wh
 
 test('the log has the row’s own id, in any form that the operator typed', async () => {
   const row = await fixture.row(payloadOf({ field2: '"Erika"' }))
-  const { headers } = await served.post('/mapping/show', { outbox: `+0${row} ` })
-  expect(headers.location).toBe(`/mapping?outbox=${row}`)
-  expect((await served.get(`/mapping?outbox=%2B0${row}`)).text).toContain('Erika')
+  expect((await served.post('/mapping/show', { outbox: `+0${row} ` })).text).toContain('Erika')
   const { rows } = await fixture.ledger.pool.query(
     "select detail->>'submission' as record, detail->>'outboxId' as id from outboxd.operator_act",
   )
