@@ -142,7 +142,9 @@ function resultSection(mappings: Mappings, result: MapResult, viewer: Viewer): H
         mappedFieldsTable(preview, mappings.get(preview.type), isMasked),
         preview.kind === 'mapped' ? jsonHtml(preview.body, isMasked, `The request of ${preview.name}`) : '',
       ]),
-    previews.length > previewsShown ? html`<p class="quiet">… and ${previews.length - previewsShown} more</p>` : '',
+    previews.length > previewsShown
+      ? html`<p class="quiet">… and ${previews.length - previewsShown} more: <code>outboxd map FILE</code> shows all.</p>`
+      : '',
   ])
 }
 

@@ -28,7 +28,9 @@ export function valuesSection(
     html`<button data-key="v">${button}</button>`,
   )
   const whole = (name: string) =>
-    areValuesShown ? html`<p><a href="/records/${id}/${name}.txt">All of it as text</a>, digit for digit</p>` : ''
+    areValuesShown
+      ? html`<p><a href="/records/${id}/${name}.txt">All of it as text</a>, digit for digit</p>`
+      : html`<p class="quiet">Show the values to get all of it as text.</p>`
   const text = (name: string, title: string, json: string | null, whyNone: string) => {
     const none = nothingToShow(`(${missingContentText(detail, whyNone)})`)
     const content = json === null ? none : [jsonHtml(json, !areValuesShown, title), whole(name)]

@@ -67,14 +67,15 @@ export function addRecordsRoutes(
     // Redirects to an address without the empty fields that a form sends.
     if (Object.values(fields).some((value) => value === '' || Array.isArray(value)))
       return reply.redirect(recordsPath(query), 303)
+    const nowMs = parts.clock.nowMs()
+    const read = parseQuery(query, changes, nowMs)
+    const tab = read.kind === 'invalid' || query.changed !== undefined ? [] : read.filter.states
     const send = (main: HtmlValue, live: Pick<PageHead, 'live'> = {}) =>
       sendPage(reply, { title: 'Records', ...live }, [
-        liveHtml('tabs', tabsHtml(query, app.installation.counts)),
+        liveHtml('tabs', tabsHtml(tab, app.installation.counts)),
         html`<div class="chips">${chipsHtml(query)}${filterForm(query)}</div>`,
         liveHtml('list', main),
       ])
-    const nowMs = parts.clock.nowMs()
-    const read = parseQuery(query, changes, nowMs)
     if (read.kind === 'invalid') {
       reply.code(400)
       return send(notice('bad', read.problems.map(untrustedParagraphHtml)))

@@ -56,9 +56,9 @@ const tabs: readonly { words: string; states: readonly State[]; query: RecordsQu
   { words: 'All', states, query: { state: states.join(), newest: 'on' } },
 ]
 
-/** @param counts of all records by state; null while the ledger cannot be read */
-export function tabsHtml(query: RecordsQuery, counts: Record<State, number> | null): HtmlPart {
-  const here = new Set(query.state?.split(',') ?? (query.changed === undefined ? statesNeedingAttention : []))
+/** @param listed the states of the list @param counts of all records by state; null while the ledger cannot be read */
+export function tabsHtml(listed: readonly State[], counts: Record<State, number> | null): HtmlPart {
+  const here = new Set(listed)
   const links = tabs.map(({ words, states: own, query: tab }) => {
     const isHere = own.length === here.size && own.every((state) => here.has(state))
     const count = counts === null ? '' : own.reduce((sum, state) => sum + counts[state], 0).toLocaleString('en')

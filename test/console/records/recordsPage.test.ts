@@ -132,6 +132,8 @@ describe('the list', () => {
       expect(text).toContain(tab)
     expect(text).toContain('<a class="chip" href="/records?state=failed"')
     expect((await fresh.get('/records')).text).toContain('<a href="/records" aria-current="true">Needs attention')
+    // A search by text is of all states.
+    expect((await fresh.get('/records?containing=C')).text).toContain('newest=on" aria-current="true">All')
   })
 
   test('is a CSV of the same filter, of all its pages, without contents and formulas', async () => {
