@@ -17,16 +17,7 @@ import { readWaitingRows } from '../outbox/readRows.ts'
 import { capitalize, pluralize } from '../plainText.ts'
 import { serviceResources } from '../resources.ts'
 import type { Viewer } from './guard/viewer.ts'
-import {
-  descriptionListHtml,
-  nothingToShow,
-  notice,
-  section,
-  table,
-  untrustedLinesHtml,
-  untrustedParagraphHtml,
-  untrustedTextHtml,
-} from './html/elements.ts'
+import { descriptionListHtml, nothingToShow, notice, section, table, untrustedTextHtml } from './html/elements.ts'
 import { fieldTextAsTyped, formHtml, hiddenField, trimmedFieldText } from './html/form.ts'
 import { type HtmlValue, html } from './html/html.ts'
 import { sendPage } from './html/layout.ts'
@@ -55,8 +46,7 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     typed: MappingForm = { type: '', payload: '' },
   ): Promise<FastifyReply> {
     const files = readMappingFiles(config)
-    if (files.kind === 'invalid')
-      return sendPage(reply, { title: 'Mapping' }, notice('bad', untrustedLinesHtml(files.problem)))
+    if (files.kind === 'invalid') return sendPage(reply, { title: 'Mapping' }, notice('bad', files.problem))
     const { mappings } = files
     const { viewer } = reply.request
     const result = await map(mappings)
@@ -124,7 +114,7 @@ ${payload}</textarea></p>`,
 const previewsShown = 20
 
 function resultSection(mappings: Mappings, result: MapResult, viewer: Viewer): HtmlValue {
-  if ('problem' in result) return notice('bad', untrustedParagraphHtml(`${capitalize(result.problem)}.`))
+  if ('problem' in result) return notice('bad', `${capitalize(result.problem)}.`)
   const { previews, row, isMasked } = result
   const mapped = previews.filter(({ kind }) => kind === 'mapped').length
   const warnings = findPreviewWarningLines(mappings, previews)
@@ -133,7 +123,7 @@ function resultSection(mappings: Mappings, result: MapResult, viewer: Viewer): H
   const title = html`What ${previews.length === 1 ? untrustedTextHtml(first?.name ?? '', 60) : 'they'} would become`
   return section('result', title, [
     previews.length > 1 ? html`<p>${mapped} of ${pluralize(previews.length, 'record')} map.</p>` : '',
-    warnings.length > 0 ? notice('attention', warnings.map(untrustedParagraphHtml)) : '',
+    warnings.length > 0 ? notice('attention', warnings.join('\n')) : '',
     !isMasked ? '' : formHtml({ action: '/mapping/show', viewer, changes: false }, asking),
     previews
       .slice(0, previewsShown)
@@ -162,7 +152,7 @@ async function waitingRows(databases: Databases): Promise<HtmlValue> {
     ])
     return table('Waiting rows', ['Row', 'Type', 'Key', 'Created'], rows)
   } catch (error) {
-    return notice('attention', untrustedLinesHtml(explainError(error).message))
+    return notice('attention', explainError(error).message)
   }
 }
 

@@ -14,7 +14,7 @@ import {
 } from '../operations/pause.ts'
 import { pauseEndText } from '../operations/renderStatus.ts'
 import { RequestRefused } from './errors.ts'
-import { instantHtml, notice, relativeTimeHtml, untrustedParagraphHtml, untrustedTextHtml } from './html/elements.ts'
+import { instantHtml, notice, relativeTimeHtml, untrustedLinesHtml, untrustedTextHtml } from './html/elements.ts'
 import { confirmFormHtml, hiddenField, readReason, reasonField, trimmedFieldText } from './html/form.ts'
 import { type HtmlValue, html } from './html/html.ts'
 import { sendPage } from './html/layout.ts'
@@ -26,8 +26,8 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
     const { ledger } = await databases()
     const standing = await readColleaguesPause(ledger, viewer.who)
     return sendPage(reply, { title: 'Pause sending' }, [
-      standing === null ? '' : notice('bad', untrustedParagraphHtml(colleaguesPauseMessage(standing, clock.nowMs()))),
-      untrustedParagraphHtml(await readReachMessage(ledger)),
+      standing === null ? '' : notice('bad', colleaguesPauseMessage(standing, clock.nowMs())),
+      untrustedLinesHtml(await readReachMessage(ledger)),
       html`<p>No instance sends or polls then. Requests under way finish, and new rows are still captured.</p>`,
       confirmFormHtml({ action: '/pause', viewer, back: '/' }, [
         standing === null ? '' : hiddenField('replaces', String(standing.sinceMs)),
@@ -60,7 +60,7 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
     const terms = resumeTerms(query)
     const would = await previewResume((await databases()).ledger, terms)
     return sendPage(reply, { title: 'Resume' }, [
-      resumeMessages(would, { ...terms, dryRun: true, nowMs: clock.nowMs() }).map(untrustedParagraphHtml),
+      resumeMessages(would, { ...terms, dryRun: true, nowMs: clock.nowMs() }).map(untrustedLinesHtml),
       confirmFormHtml({ action: '/resume', viewer, back: '/' }, [
         terms.all ? hiddenField('all', 'on') : alsoSendOne,
         reasonField,

@@ -115,7 +115,7 @@ function sendForm(reply: FastifyReply, form: { to: string; name?: string; says?:
 <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
 <button class="main">sign in</button>`
   return sendPage(reply, { title: 'Sign in' }, [
-    says === undefined ? '' : notice('bad', html`<p>${says}</p>`),
+    says === undefined ? '' : notice('bad', says),
     html`<section>
 ${formHtml({ action: '/login', viewer: { canChange: true } }, fields)}
 <p class="quiet">The event log keeps your name with your changes.</p>

@@ -3,11 +3,9 @@ import { escapeControl, truncateToOneLine } from '../../plainText.ts'
 import { formatDuration, formatInstant, formatIsoInstant } from '../../time.ts'
 import { type HtmlPart, type HtmlValue, html } from './html.ts'
 
-export const untrustedParagraphHtml = (text: string): HtmlPart => html`<p class="foreign">${textWithCode(text)}</p>`
-
 /** A paragraph for each line. */
 export const untrustedLinesHtml = (text: string): HtmlPart[] =>
-  text.split('\n').map((line) => untrustedParagraphHtml(line.trim()))
+  text.split('\n').map((line) => html`<p class="foreign">${textWithCode(line.trim())}</p>`)
 
 /** What stands between backticks is shown as code. */
 export function textWithCode(text: string): HtmlValue {
@@ -58,7 +56,9 @@ export const stateBadge = (state: State): HtmlPart =>
 
 export type Tone = 'good' | 'attention' | 'bad' | 'quiet'
 
-export const notice = (tone: Tone, content: HtmlValue): HtmlPart => html`<div class="notice ${tone}">${content}</div>`
+/** @param content a text becomes a paragraph for each of its lines */
+export const notice = (tone: Tone, content: HtmlValue): HtmlPart =>
+  html`<div class="notice ${tone}">${typeof content === 'string' ? untrustedLinesHtml(content) : content}</div>`
 
 export const nothingToShow = (message: HtmlValue): HtmlPart => html`<p class="empty">${message}</p>`
 

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import type { FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { systemClock } from '../../clock.ts'
 import { type State, statesNeedingAttention } from '../../model/submission.ts'
 import { formatInstant, formatIsoInstant } from '../../time.ts'
 import { version } from '../../version.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { type IconName, icon, iconSheet } from './elements.ts'
+import { descriptionListHtml, type IconName, icon, iconSheet } from './elements.ts'
 import { formHtml } from './form.ts'
 import { type HtmlPart, type HtmlValue, html } from './html.ts'
 
@@ -119,4 +119,27 @@ function who(viewer: Viewer): HtmlPart {
     ? formHtml({ action: '/logout', viewer, changes: false }, html`<button>sign out</button>`)
     : ''
   return html`<div class="who"><span>${viewer.who}</span>${viewer.canChange ? '' : html` <strong>read only</strong>`}${leave}</div>`
+}
+
+/** assets/keys.js has the keys. */
+const keys: readonly (readonly [keys: string, what: string])[] = [
+  ['/', 'find a record'],
+  ['g o, g r, g a, g m, g s', 'Overview, Records, Activity, Mapping, System'],
+  ['j, k', 'the next row, the former row; Enter opens it'],
+  ['x', 'tick the row'],
+  ['[, ]', 'the former and the next record that needs attention'],
+  ['r, d', 'replay, discard: each shows a preview first'],
+  ['v', 'show values, or hide them'],
+  ['?', 'these keys'],
+  ['Esc', 'close'],
+]
+
+export function addKeysRoute(app: FastifyInstance): void {
+  const rows = keys.map(([names, what]) => [html`<kbd>${names}</kbd>`, what] as const)
+  app.get('/keys', (_request, reply) =>
+    sendPage(reply, { title: 'Keys' }, [
+      descriptionListHtml(rows),
+      html`<p class="confirm"><button type="button" data-keys-switch>Turn the keys on or off</button> <a class="button" href="/" data-close>Close</a></p>`,
+    ]),
+  )
 }

@@ -18,7 +18,7 @@ import {
   section,
   type Tone,
   textWithCode,
-  untrustedParagraphHtml,
+  untrustedLinesHtml,
 } from '../html/elements.ts'
 import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
 import { sendPage, versionOf } from '../html/layout.ts'
@@ -130,7 +130,7 @@ const pauseButton = html`<a class="button" href="/pause" data-dialog>Pause sendi
 const isNotShownBelow = (diagnosis: Diagnosis) =>
   diagnosis.isWell || diagnosis.condition !== 'no record needs attention'
 
-const sentence = (diagnosis: Diagnosis) => notice(toneOf(diagnosis), untrustedParagraphHtml(diagnosis.message))
+const sentence = (diagnosis: Diagnosis) => notice(toneOf(diagnosis), diagnosis.message)
 
 function toneOf(diagnosis: Diagnosis): Tone {
   if (diagnosis.isWell) return 'good'
@@ -153,7 +153,7 @@ function verdict(first: Diagnosis, { report, budget }: OverviewData, viewer: Vie
   const used = `${budget.limit - budget.free} of ${budget.limit} requests used in ${formatDuration(budget.windowMs)}`
   const resumePath = pauses.some(({ reason }) => reason === 'operator') ? '/resume' : '/resume?all=on'
   const resume = html`<a class="button" href="${resumePath}" data-dialog>Resume…</a>`
-  return html`<section class="verdict notice ${toneOf(first)}"><div>${untrustedParagraphHtml(title)}${more && untrustedParagraphHtml(more)}
+  return html`<section class="verdict notice ${toneOf(first)}"><div>${untrustedLinesHtml(title)}${more && untrustedLinesHtml(more)}
 <p class="quiet">Oldest unsent: ${oldestMs === null ? 'none' : relativeTimeHtml(oldestMs, nowMs)} · ${budget.limit === 0 ? 'no budget yet' : used} · <a href="/system">${daemons}</a></p></div>
 ${viewer?.canChange ? html`<div class="actions">${pauses.length > 0 ? resume : ''}${pauseButton}</div>` : ''}</section>`
 }

@@ -23,7 +23,6 @@ import {
   section,
   stateBadge,
   type Tone,
-  untrustedLinesHtml,
   untrustedTextHtml,
 } from '../html/elements.ts'
 import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
@@ -76,7 +75,7 @@ function standing(detail: SubmissionDetail, { why, advice }: Explanation, row: C
       next,
       detail.held && detail.blocker !== null ? blockerLink(detail.blocker) : '',
     ]),
-    detail.conflict === null ? '' : notice('bad', untrustedLinesHtml(rowConflictLines(detail, row).join('\n'))),
+    detail.conflict === null ? '' : notice('bad', rowConflictLines(detail, row).join('\n')),
   ]
 }
 

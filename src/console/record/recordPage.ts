@@ -12,7 +12,7 @@ import { tryReadCurrentRow } from '../../operations/submissionFacts.ts'
 import { capitalize } from '../../plainText.ts'
 import { addVersionRoute } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
-import { notice, untrustedParagraphHtml, untrustedTextHtml } from '../html/elements.ts'
+import { notice, untrustedTextHtml } from '../html/elements.ts'
 import { trimmedFieldText } from '../html/form.ts'
 import { html } from '../html/html.ts'
 import { sendFile, sendPage } from '../html/layout.ts'
@@ -120,7 +120,7 @@ function sendMissing(reply: FastifyReply, word: string, message: string): Fastif
   const text = encodeURIComponent(word.replace(/^(outbox|transaction|key):/, ''))
   const mapping = html`<p><a href="/mapping?outbox=${text}">Mapping</a>: the request that the row would become</p>`
   return sendPage(reply.code(404), { title: 'No such record' }, [
-    notice('attention', untrustedParagraphHtml(`${capitalize(message)}.`)),
+    notice('attention', `${capitalize(message)}.`),
     word.startsWith('outbox:') ? mapping : '',
     html`<p><a href="/records?containing=${text}">Search the values of all records</a>; the search is logged</p>`,
     html`<p><a href="/records">Records</a></p>`,

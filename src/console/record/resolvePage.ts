@@ -12,7 +12,7 @@ import {
 } from '../../operations/resolve.ts'
 import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { notice, untrustedParagraphHtml } from '../html/elements.ts'
+import { notice, untrustedLinesHtml } from '../html/elements.ts'
 import {
   checkbox,
   confirmFormHtml,
@@ -59,8 +59,8 @@ export function addResolveRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     if (would.kind === 'left') throw new RequestRefused(409, would.reason)
     if (!isConfirmed)
       return sendPage(reply, { title }, [
-        untrustedParagraphHtml(would.message),
-        question === null ? '' : notice('attention', untrustedParagraphHtml(question.text)),
+        untrustedLinesHtml(would.message),
+        question === null ? '' : notice('attention', question.text),
         form(
           ['transaction', 'unchecked'],
           [

@@ -64,7 +64,8 @@ function fieldsHtml({ id, type, payload, body }: SubmissionDetail, files: Mappin
 }
 
 const noFilesNote = html`<p>The mapping files cannot be read from here: see <a href="/mapping">Mapping</a>.</p>`
-const otherFilesNote = html`<p>This table uses the mapping files as they are now. The request below was made with earlier files, or from a different payload.</p>`
+const otherFilesNote =
+  'This table uses the mapping files as they are now. The request below was made with earlier files, or from a different payload.'
 
 export function mappedFieldsTable(
   mapped: MappedOrRefusedRecord,
@@ -78,7 +79,7 @@ export function mappedFieldsTable(
   if (mapped.kind === 'refused') {
     const which = mapped.errors.length === 1 ? 'this field' : 'these fields'
     return [
-      notice('bad', html`<p>It cannot be sent because of ${which}.</p>`),
+      notice('bad', `It cannot be sent because of ${which}.`),
       table(
         'Errors by field',
         ['Field', 'From', 'Error', 'Rule'],

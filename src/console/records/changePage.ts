@@ -23,7 +23,7 @@ import { capitalize, pluralize } from '../../plainText.ts'
 import { BoundedMap } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { notice, table, untrustedParagraphHtml, untrustedTextHtml } from '../html/elements.ts'
+import { notice, table, untrustedTextHtml } from '../html/elements.ts'
 import {
   checkbox,
   confirmFormHtml,
@@ -161,8 +161,8 @@ async function renderPreview(
     ['seen', submissions.map(({ id, revision }) => `${id}.${revision}`).join(' ')] as const,
   ].map(([name, value]) => hiddenField(name, value))
   const main = [
-    risks.map((risk) => notice('attention', untrustedParagraphHtml(risk))),
-    isNone ? notice('quiet', html`<p>There is nothing to ${verb}.</p>`) : chosenRecords(submissions, cost, asked.nowMs),
+    risks.map((risk) => notice('attention', risk)),
+    isNone ? notice('quiet', `There is nothing to ${verb}.`) : chosenRecords(submissions, cost, asked.nowMs),
     skipped.length === 0 ? '' : skippedList(skipped, 'would be skipped'),
     confirmFormHtml(
       { action: '/records/change', viewer, back: '/records' },
@@ -227,9 +227,9 @@ export function outcomeHtml({ verb, done, skipped, failure, rest }: RecentChange
   const others = skipped.length > 0 ? `; ${pluralize(skipped.length, 'record')} skipped` : ''
   const follow = done.length > 0 && verb === 'replay' ? ' They show below what becomes of them.' : ''
   return [
-    failure === undefined ? '' : notice('bad', html`<p>${explainError(failure).message}</p>`),
-    notice(skipped.length + rest > 0 ? 'attention' : 'good', html`<p>${did}${others}.${follow}</p>`),
-    rest > 0 ? notice('attention', html`<p>${pluralize(rest, 'record')} ${restWords}</p>`) : '',
+    failure === undefined ? '' : notice('bad', explainError(failure).message),
+    notice(skipped.length + rest > 0 ? 'attention' : 'good', `${did}${others}.${follow}`),
+    rest > 0 ? notice('attention', `${pluralize(rest, 'record')} ${restWords}`) : '',
     skipped.length > 0 ? html`<section>${skippedList(skipped, 'skipped')}</section>` : '',
   ]
 }

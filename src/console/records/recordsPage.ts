@@ -15,7 +15,7 @@ import { submissionCsv } from '../../operations/submissionCsv.ts'
 import { addVersionRoute } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { liveHtml, nothingToShow, notice, section, untrustedParagraphHtml } from '../html/elements.ts'
+import { liveHtml, nothingToShow, notice, section } from '../html/elements.ts'
 import { checkbox, formHtml, hiddenField } from '../html/form.ts'
 import { type HtmlValue, html } from '../html/html.ts'
 import { type PageHead, sendFile, sendPage, versionOf } from '../html/layout.ts'
@@ -78,11 +78,11 @@ export function addRecordsRoutes(
       ])
     if (read.kind === 'invalid') {
       reply.code(400)
-      return send(notice('bad', read.problems.map(untrustedParagraphHtml)))
+      return send(notice('bad', read.problems.join('\n')))
     }
     const { filter, cuts } = await narrow(read, viewer)
     const above = [
-      cuts.map((cut) => notice('attention', untrustedParagraphHtml(cut))),
+      cuts.map((cut) => notice('attention', cut)),
       query.changed === undefined ? '' : outcomeHtml(changes.get(query.changed)),
     ]
     if (query['by-cause'] !== undefined) return send([above, await causesHtml(parts, query, filter, nowMs)])
@@ -240,7 +240,7 @@ async function causesHtml(
   const cutWords = `Only the newest ${lookedAt} records were read. Narrow the list with “In its state since”.`
   const inLines = { ...query, 'by-cause': undefined }
   return [
-    isCut ? notice('attention', untrustedParagraphHtml(cutWords)) : '',
+    isCut ? notice('attention', cutWords) : '',
     section(
       'causes',
       html`By cause <a class="button" href="${recordsPath(inLines)}">One line per record</a>`,
