@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { type PollQueue, readPlannedPolls } from '../ledger/queue.ts'
 import { type ProcessingTime, readProcessingTimes } from '../ledger/snapshot.ts'
 import type { PollLoad, RequestDemand, WrittenStep } from '../model/dispatch.ts'
-import { endStates, type MovedPoll, type PlannedPoll } from '../model/submission.ts'
+import { isEndState, type MovedPoll, type PlannedPoll } from '../model/submission.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { makePerResource, type Resource } from '../resources.ts'
 import type { LoopPart } from './loop.ts'
@@ -117,8 +117,7 @@ export class PollPlanUpdates implements LoopPart {
   }
 
   onWritten(written: readonly Pick<WrittenStep, 'state' | 'polls'>[]): void {
-    if (written.some(({ state, polls }) => polls > 0 && endStates.some((end) => end === state)))
-      this.#haveTransactionsEnded = true
+    if (written.some(({ state, polls }) => polls > 0 && isEndState(state))) this.#haveTransactionsEnded = true
   }
 
   async runOnce(): Promise<number> {

@@ -2,7 +2,7 @@ import { boundText } from '../boundText.ts'
 import { onLedger } from '../ledger/capture.ts'
 import { readDueReports, readReportsToWriteBack, tryLockWriteBack, writeReportResults } from '../ledger/reports.ts'
 import type { DueReport, Report, ReportResult, RowOutcome } from '../model/outbox.ts'
-import { endStates } from '../model/submission.ts'
+import { isEndState } from '../model/submission.ts'
 import { writeBackOpeningSql, writeStatesToRows } from '../outbox/writeBack.ts'
 import { beginTransaction, didSessionSurviveError, inTransaction } from '../postgres/database.ts'
 import { errorCodeOf, isStatementCanceled } from '../postgres/sqlState.ts'
@@ -167,7 +167,7 @@ export class WriteBack implements LoopPart {
 }
 
 function resultOf({ misses, ...report }: CurrentReport, outcome: RowOutcome | RowRefusal): ReportResult {
-  const hasEnded = endStates.some((state) => state === report.state)
+  const hasEnded = isEndState(report.state)
   // Locks and refusals say nothing about a missing row, so they must not end the tries for it.
   const failures = outcome === 'gone' && hasEnded ? misses : report.failures
   const { againInMs, problem } = decideWriteBack(outcome, failures, hasEnded)

@@ -8,6 +8,7 @@ import { findSchemaPermissionProblem } from '../outbox/outboxGrants.ts'
 import { type OutboxTable, qualifiedNameSql } from '../outbox/outboxTable.ts'
 import { addTableSchemaIfFound, findTableOfSimilarName } from '../outbox/readTableShape.ts'
 import { quoteForShell } from '../plainText.ts'
+import { queryOne } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 import * as catalog from './catalogTable.ts'
 import { type DocumentParts, PartsRefused, readDocumentParts } from './documentParts.ts'
@@ -145,8 +146,8 @@ async function viewProblem(pool: pg.Pool, { kind, sql, schema, name }: catalog.C
 async function findReadProblems(pool: pg.Pool, { columns, sql }: catalog.CatalogTable): Promise<string[]> {
   const remarks = await problems.findRowSecurityRemarks(pool, sql)
   if (columns.every(({ isReadable }) => isReadable)) return remarks
-  const { rows } = await pool.query<{ role: string }>('select quote_ident(current_user) as role')
-  const grant = `grant select on ${sql} to ${rows[0]?.role};`
+  const { role } = await queryOne<{ role: string }>(pool, 'select quote_ident(current_user) as role')
+  const grant = `grant select on ${sql} to ${role};`
   return [`the database role lacks permissions. The owner grants them with:\n${grant}`, ...remarks]
 }
 

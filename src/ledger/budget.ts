@@ -10,12 +10,6 @@ import { type Database, queryOne } from '../postgres/database.ts'
  *     death    the request counts until a window after the end of its timeout, which the claim has noted
  */
 
-/** Requests that the service allows in any window. */
-export interface Limit {
-  requests: number
-  windowMs: number
-}
-
 /** True if a daemon has set a limit (settings.ts). */
 export async function hasLimit(db: Database): Promise<boolean> {
   const { exists } = await queryOne<{ exists: boolean }>(

@@ -43,10 +43,11 @@ const deadlock = '40P01'
 async function applyNextMissing(client: pg.Client, databaseUrl: string): Promise<string | null> {
   const [name] = await findMissing(client, databaseUrl)
   if (name === undefined) return null
-  const { rows } = await client.query<{ hasSchema: boolean }>(
+  const { hasSchema } = await queryOne<{ hasSchema: boolean }>(
+    client,
     `select to_regnamespace('outboxd') is not null as "hasSchema"`,
   )
-  if (!rows[0]?.hasSchema) await client.query('create schema outboxd')
+  if (!hasSchema) await client.query('create schema outboxd')
   await client.query(
     `create table if not exists outboxd.migration (
        name text primary key,

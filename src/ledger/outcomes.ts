@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { boundText, escapeNonAscii, textCharsMax } from '../boundText.ts'
 import type { PauseBackoff } from '../model/breaker.ts'
 import type { OutcomeBatch, WrittenStep } from '../model/dispatch.ts'
-import { endStates, type Transition } from '../model/submission.ts'
+import { isEndState, type Transition } from '../model/submission.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { applyAnswers, lastEventIdSql, moveOpenersBehind } from './breaker.ts'
 import { beginClaimSql, countRequestsOfOtherClient, endAnsweredRequests, endUnsentRequests } from './budget.ts'
@@ -209,7 +209,7 @@ function toStep({ submission, change, cause, message }: WritableTransition) {
     fromState: submission.state,
     revision: submission.revision,
     claimId: submission.claimId,
-    ended: endStates.some((end) => end === state),
+    ended: isEndState(state),
     report: state !== submission.state,
   }
 }

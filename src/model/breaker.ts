@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 import type { BreakerAnswer, BreakerSign } from './dispatch.ts'
 import type { PauseToRaise } from './service.ts'
-import { type Change, endStates, mayEarlierHaveArrived, type Transition } from './submission.ts'
+import { type Change, isEndState, mayEarlierHaveArrived, type Transition } from './submission.ts'
 
 /**
  * The breaker keeps all instances from sending while the service is down. It is one row of the ledger, so one answer
@@ -192,7 +192,7 @@ export interface OpenerHistory {
 /** Puts a record whose answer opened the breaker behind all that wait when the pause ends, or ends the record. */
 export function moveOpenerBehind(transition: Transition, opening: Opening, history: OpenerHistory): Transition {
   const { change, poll, submission } = transition
-  if (endStates.some((state) => state === change.state)) return transition
+  if (isEndState(change.state)) return transition
   const isCounted = history.openedTimes === 0 || history.othersGotThrough
   const openedTimes = history.openedTimes + (isCounted ? 1 : 0)
   if (openedTimes < openingsMax) return { ...transition, change: { ...putOff(change, opening), openedTimes } }

@@ -27,6 +27,8 @@ export const endStates = [
 ] as const satisfies readonly State[]
 export type EndState = (typeof endStates)[number]
 
+export const isEndState = (state: State): state is EndState => endStates.some((end) => end === state)
+
 export const isFinalState = (state: State): boolean => state === 'completed' || state === 'discarded'
 
 interface Held {

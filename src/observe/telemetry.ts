@@ -2,7 +2,7 @@ import type { Contract } from '../config.ts'
 import type { ClaimedSubmission, WrittenStep } from '../model/dispatch.ts'
 import type { CapturedRecord, ReportResult } from '../model/outbox.ts'
 import { type Answer, type Breach, isSuccessStatus, type Outcome } from '../model/service.ts'
-import { type AttemptResult, type EndState, endStates, type State, type Submission } from '../model/submission.ts'
+import { type AttemptResult, type EndState, isEndState, type Submission } from '../model/submission.ts'
 import { type Endpoint, type ResourceEndpoint, serviceResources } from '../resources.ts'
 import type { Log, LogFields } from './log.ts'
 import { countedErrorCodes } from './metricRows.ts'
@@ -30,7 +30,6 @@ export interface TelemetryDeps {
 }
 
 const serviceCodes: readonly string[] = countedErrorCodes.filter((code) => code !== 'other')
-const isEnd = (state: State): state is EndState => endStates.some((end) => end === state)
 
 /** Turns what happens to records and requests into metrics, lines of the log and spans. */
 export class Telemetry {
@@ -111,7 +110,7 @@ export class Telemetry {
     }
     if (answer) this.#tracing?.answered(submission, endpoint, answer, fields)
     if (state === submission.state && !step.pause) return
-    const level = isEnd(state) && state !== 'completed' ? 'warn' : 'info'
+    const level = isEndState(state) && state !== 'completed' ? 'warn' : 'info'
     this.#log[level](submission.state === 'sending' ? 'submitted' : 'tracked', fields)
   }
 
@@ -121,7 +120,7 @@ export class Telemetry {
         this.breached(breach)
         this.#log.warn('service gave a transaction id that belongs to another record', { submissionId, state })
       }
-      if (!isEnd(state)) continue
+      if (!isEndState(state)) continue
       this.#finished(state, lifetimeMs, type)
       if (polls > 0) this.#metrics.pollsPerTransaction.observe(polls)
     }

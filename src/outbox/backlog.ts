@@ -1,3 +1,4 @@
+import { queryOne } from '../postgres/database.ts'
 import type { Outbox } from './outbox.ts'
 
 export interface OutboxBacklog {
@@ -8,16 +9,17 @@ export interface OutboxBacklog {
 
 export function readBacklog(outbox: Outbox): Promise<OutboxBacklog> {
   return outbox.queryTable(async ({ db, rows: { from, uncaptured, createdAt, order } }) => {
-    const { rows } = await db.query<{ waiting: number; oldest: string | null }>(
+    const { waiting, oldest } = await queryOne<{ waiting: number; oldest: string | null }>(
+      db,
       `select count(*)::float8 as waiting,
          (select ${createdAt} from ${from} where ${uncaptured} order by ${order} limit 1) as oldest
        from ${from} where ${uncaptured}`,
     )
-    return { waiting: rows[0]?.waiting ?? 0, oldestMs: toMs(rows[0]?.oldest) }
+    return { waiting, oldestMs: toMs(oldest) }
   })
 }
 
-function toMs(iso: string | null | undefined): number | null {
+function toMs(iso: string | null): number | null {
   const ms = Date.parse(iso ?? '')
   return Number.isNaN(ms) ? null : ms
 }

@@ -1,4 +1,4 @@
-import type { Database } from '../postgres/database.ts'
+import { type Database, queryOne } from '../postgres/database.ts'
 
 const rowsReadMax = 1_000
 
@@ -13,11 +13,12 @@ export async function findCurrencyColumns(db: Database, tableSql: string): Promi
   const found: string[] = []
   for (const [table, columns] of Map.groupBy(texts, ({ table }) => table)) {
     const counts = columns.map(({ code }) => `count(${code}) > 0 and bool_and(${code}::text = any($1)) is not false`)
-    const { rows } = await db.query<{ hasCodes: boolean[] }>(
+    const { hasCodes } = await queryOne<{ hasCodes: boolean[] }>(
+      db,
       `select array[${counts.join(', ')}] as "hasCodes" from (select * from ${table} limit $2) part`,
       [codes, rowsReadMax],
     )
-    for (const [i, { column }] of columns.entries()) if (rows[0]?.hasCodes[i]) found.push(column)
+    for (const [i, { column }] of columns.entries()) if (hasCodes[i]) found.push(column)
   }
   return [...new Set(found)]
 }

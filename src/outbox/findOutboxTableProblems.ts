@@ -1,6 +1,12 @@
 import type pg from 'pg'
 import type { ServedOutbox } from '../ledger/binding.ts'
-import { beginTransaction, type Database, type DatabasePool, isLockTimeoutOrCanceled } from '../postgres/database.ts'
+import {
+  beginTransaction,
+  type Database,
+  type DatabasePool,
+  isLockTimeoutOrCanceled,
+  queryOne,
+} from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { claimStatements } from './claimRows.ts'
 import { type OpenTable, openTable, readTableShapeAndIdentity } from './openTable.ts'
@@ -37,8 +43,8 @@ export async function findOutboxTableProblems(pool: pg.Pool, described: OutboxTa
 }
 
 async function grantToRead(pool: pg.Pool, qualified: string): Promise<string> {
-  const { rows } = await pool.query<{ role: string }>('select pg_catalog.quote_ident(current_user) as role')
-  return `grant select on ${qualified} to ${rows[0]?.role};`
+  const { role } = await queryOne<{ role: string }>(pool, 'select pg_catalog.quote_ident(current_user) as role')
+  return `grant select on ${qualified} to ${role};`
 }
 
 const anyServed: ServedOutbox = {
@@ -111,11 +117,12 @@ async function explain(db: Database, statement: string): Promise<string | null> 
   await db.query('savepoint explained')
   try {
     await db.query(`prepare ${prepared} as ${statement}`)
-    const { rows } = await db.query<{ values: number }>(
+    const { values } = await queryOne<{ values: number }>(
+      db,
       'select coalesce(cardinality(parameter_types), 0) as values from pg_prepared_statements where name = $1',
       [prepared],
     )
-    const nulls = Array.from({ length: rows[0]?.values ?? 0 }, () => 'null')
+    const nulls = Array.from({ length: values }, () => 'null')
     await db.query(`explain execute ${prepared}${nulls.length === 0 ? '' : `(${nulls.join(', ')})`}`)
     return null
   } catch (error) {

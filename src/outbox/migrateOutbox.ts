@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { migrationsDir } from '../ledger/migrations.ts'
-import { type Database, quoteIdentifier } from '../postgres/database.ts'
+import { type Database, queryOne, quoteIdentifier } from '../postgres/database.ts'
 import { inMigrationSession } from '../postgres/migrationSession.ts'
 import { qualifiedNameSql, splitTableName } from './outboxTable.ts'
 import { addTableSchemaIfFound } from './readTableShape.ts'
@@ -26,10 +26,10 @@ export async function migrateOutbox(
   return inMigrationSession(databaseUrl, 'role', async (client) => {
     const schema = await readCreationSchema(client)
     await client.query('set search_path = pg_catalog, pg_temp')
-    const { rows } = await client.query<{ max: number }>(
-      `select current_setting('max_prepared_transactions')::int as max`,
+    const { preparedMax } = await queryOne<{ preparedMax: number }>(
+      client,
+      `select current_setting('max_prepared_transactions')::int as "preparedMax"`,
     )
-    const preparedMax = rows[0]?.max ?? 0
     const hasWakeTrigger = wake ?? preparedMax === 0
     // One string of statements is one transaction. The lock makes a second command wait.
     await client.query(
@@ -42,8 +42,7 @@ export async function migrateOutbox(
 }
 
 async function readCreationSchema(client: pg.Client): Promise<string> {
-  const { rows } = await client.query<{ schema: string | null }>('select pg_catalog.current_schema() as schema')
-  const schema = rows[0]?.schema ?? null
+  const { schema } = await queryOne<{ schema: string | null }>(client, 'select pg_catalog.current_schema() as schema')
   if (schema === null) throw new Error('the search path of this role has no schema in which to create the outbox table')
   return schema
 }
@@ -97,7 +96,8 @@ export interface OutboxTableState {
 
 /** @param table name, or schema.name */
 export async function inspectOutboxTable(db: Database, table: string): Promise<OutboxTableState> {
-  const { rows } = await db.query<OutboxTableState>(
+  return queryOne<OutboxTableState>(
+    db,
     `with t as (select to_regclass($1)::oid as id)
      select id is not null as exists,
        exists (select from pg_trigger g join pg_proc p on p.oid = g.tgfoid
@@ -108,5 +108,4 @@ export async function inspectOutboxTable(db: Database, table: string): Promise<O
      from t`,
     [qualifiedNameSql(await addTableSchemaIfFound(db, splitTableName(table)))],
   )
-  return rows[0] ?? { exists: false, hasWakeTrigger: false, preparedMax: 0, columns: [] }
 }

@@ -12,7 +12,7 @@ import {
   toRetention,
 } from '../ledger/retention.ts'
 import { hasSettings, type Settings } from '../ledger/settings.ts'
-import { beginTransaction, type Database } from '../postgres/database.ts'
+import { beginTransaction, type Database, queryOne } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
@@ -119,7 +119,8 @@ async function findOldSubmissionsWhoseRowsDoNotWait(
 /** Leaves out records whose rows still wait, because those stay. */
 export async function readPruneOverdueMs(outbox: Outbox, { days, payloadDays }: Retention): Promise<number> {
   const table = await outbox.open()
-  const { rows } = await table.db.query<{ overdueMs: number }>(
+  const { overdueMs } = await queryOne<{ overdueMs: number }>(
+    table.db,
     `select greatest(0, extract(epoch from greatest(
        now() - (select s.ended_at from outboxd.submission s where ${mayBePrunedSql} and ${isOldSql} and not ${prunedRowStatements(table).waits}
          order by s.ended_at limit 1) - $1::float8 * interval '1 day',
@@ -127,7 +128,7 @@ export async function readPruneOverdueMs(outbox: Outbox, { days, payloadDays }: 
      )))::float8 * 1000 as "overdueMs"`,
     [days, payloadDays],
   )
-  return rows[0]?.overdueMs ?? 0
+  return overdueMs
 }
 
 /** Says which rows of pruned records still wait, and notes up to which rows records may be missing. */

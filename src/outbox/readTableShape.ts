@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { OutboxIdentity } from '../ledger/binding.ts'
-import { type Database, readSchemasInSearchPath, withSearchPathOfRole } from '../postgres/database.ts'
+import { type Database, queryOne, readSchemasInSearchPath, withSearchPathOfRole } from '../postgres/database.ts'
 import { findNearestWord } from '../yaml/nearestWord.ts'
 import { baseTypeJoinSql, type Column, type TableShape } from './columns.ts'
 import { findDescriptionMismatchClauses } from './findTableProblems.ts'
@@ -51,8 +51,8 @@ const clientCodeSql = `
     ) as "hasClientCode"`
 
 async function tableHasClientCode(db: Database, qualified: string): Promise<boolean> {
-  const { rows } = await db.query<{ hasClientCode: boolean }>(clientCodeSql, [qualified])
-  return rows[0]?.hasClientCode ?? true
+  const { hasClientCode } = await queryOne<{ hasClientCode: boolean }>(db, clientCodeSql, [qualified])
+  return hasClientCode
 }
 
 /** @throws OutboxTableUnusable if the table cannot be read as described */
@@ -97,11 +97,12 @@ export async function readOutboxIdentity(
   qualifiedName: string,
   idColumn: string,
 ): Promise<OutboxIdentity> {
-  const { rows } = await db.query<{ table: string }>(
+  const { table } = await queryOne<{ table: string }>(
+    db,
     `select n.nspname || '.' || c.relname as "table" from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass($1)::oid`,
     [qualifiedName],
   )
-  return { ...(rows[0] as (typeof rows)[0]), idColumn }
+  return { table, idColumn }
 }
 
 const tablesMax = 20_000

@@ -27,13 +27,13 @@ export async function countRowsBeforeStart(outbox: Outbox): Promise<RowsBeforeSt
   const { shape } = await outbox.inspect()
   if (tableFormOf(described) !== 'marked' || (position.id === null && position.at === null)) return null
   const { waits, createdAt, from } = rowExpressions(described, shape, { id: null, at: null })
-  const { rows } = await withSearchPathIfNeeded(outbox.pool, shape).query<RowsBeforeStart>(
+  return queryOne<RowsBeforeStart>(
+    withSearchPathIfNeeded(outbox.pool, shape),
     `select count(*)::int as rows, min(at) as oldest from (
        select ${createdAt} as at from ${from}
        where ${waits} and not (true${notBeforeStartSql(described, shape, position)}) limit ${rowsBeforeStartMax}
      ) hidden`,
   )
-  return rows[0] ?? null
 }
 
 export async function isRowBeforeStart(outbox: Outbox, outboxId: string): Promise<boolean> {
@@ -57,14 +57,15 @@ const rowsNamedMax = 10_000
 export async function findStartQuestion(outbox: Outbox): Promise<string | null> {
   const { described, ledger, pool } = outbox
   const { shape } = await outbox.inspect()
-  const { rows: records } = await ledger.query<{ any: boolean }>(
-    'select exists (select from outboxd.submission) as any',
+  const { hasRecords } = await queryOne<{ hasRecords: boolean }>(
+    ledger,
+    'select exists (select from outboxd.submission) as "hasRecords"',
   )
-  if (described.start !== null || records[0]?.any) return null
-  const { rows: counts } = await withSearchPathIfNeeded(pool, shape).query<{ rows: number }>(
+  if (described.start !== null || hasRecords) return null
+  const { rows } = await queryOne<{ rows: number }>(
+    withSearchPathIfNeeded(pool, shape),
     `select count(*)::int as rows from (select from ${shape.qualified} limit ${rowsNamedMax + 1}) counted`,
   )
-  const rows = counts[0]?.rows ?? 0
   if (rows === 0 || (isOwnTable(outbox, shape) && !(await hasMarkedRow(outbox, shape)))) return null
   const count = rows > rowsNamedMax ? `more than ${rowsNamedMax} rows` : pluralize(rows, 'row')
   const place =
@@ -172,8 +173,8 @@ async function nextId({ pool, described }: Outbox, shape: TableShape): Promise<s
   const sql = `select (coalesce(max(${prefixedColumnSql(described.id)}), 0) + 1)::text as next, exists (${tableWriterTransactionsSql(tableAndPartitionOidsSql(qualified))}) as busy
     from ${qualified} o`
   for (let waitedMs = 0; waitedMs < waitMaxMs; waitedMs += lookEveryMs) {
-    const { rows } = await withSearchPathIfNeeded(pool, shape).query<{ next: string; busy: boolean }>(sql)
-    if (rows[0]?.busy === false) return rows[0].next
+    const { next, busy } = await queryOne<{ next: string; busy: boolean }>(withSearchPathIfNeeded(pool, shape), sql)
+    if (!busy) return next
     await setTimeout(lookEveryMs)
   }
   throw new OutboxTableUnusable(

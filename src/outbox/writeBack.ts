@@ -1,6 +1,6 @@
 import { areOtherRowsSql } from '../ledger/rowConflicts.ts'
 import type { RowOutcome, RowStatus } from '../model/outbox.ts'
-import { endStates, type State, states } from '../model/submission.ts'
+import { endStates, isEndState, type State, states } from '../model/submission.ts'
 import { type Database, quoteIdentifier } from '../postgres/database.ts'
 import {
   columnOf,
@@ -103,10 +103,10 @@ export const toMarkedState = ({ state }: OutboxTable, at: State): State =>
   stateExpressions(state)?.isWrittenAt(at) === false ? 'queued' : at
 
 function matters({ state, write }: OutboxTable, at: State): boolean {
-  return stateExpressions(state)?.isWrittenAt(at) || write.some(({ on }) => on === null || on.includes(at) || isEnd(at))
+  return (
+    stateExpressions(state)?.isWrittenAt(at) || write.some(({ on }) => on === null || on.includes(at) || isEndState(at))
+  )
 }
-
-const isEnd = (state: State): boolean => endStates.some((each) => each === state)
 
 /** The statuses in $1, as rows r. */
 export const rowStatusesSql = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text, created text)`

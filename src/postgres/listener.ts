@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { queryOne } from './database.ts'
 import { createFixedDatabaseAddress, type DatabaseAddress, isSignInRefused } from './databaseAddress.ts'
 import { sessionNameOf } from './ledgerSchema.ts'
 import { applySessionSettings, daemonSessionNames } from './sessionSettings.ts'
@@ -147,8 +148,11 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
 }
 
 async function isReadOnly(client: pg.Client): Promise<boolean> {
-  const { rows } = await client.query<{ on: boolean }>(`select current_setting('transaction_read_only')::boolean as on`)
-  return rows[0]?.on ?? false
+  const { on } = await queryOne<{ on: boolean }>(
+    client,
+    `select current_setting('transaction_read_only')::boolean as on`,
+  )
+  return on
 }
 
 /** Also destroys the socket, because a half-open connection never answers. */
