@@ -13,8 +13,8 @@ import { printSandboxTypes } from './sandboxTypes.ts'
 const root = join(import.meta.dirname, '..')
 const target = resolve(process.argv[2] ?? join(root, 'build', 'outboxd'))
 const copied = ['bin', 'mappings', 'migrations', 'assets', 'deploy', 'docs', 'LICENSE', 'README.md', 'CHANGELOG.md']
-/** Files of the site, not of its pages. */
-const isOfSite = /^docs\/(\.vitepress|node_modules|package(-lock)?\.json|index\.md)/
+/** Files of the site, not of its pages, and pictures, because a host shows the pages as text. */
+const isOfSite = /^docs\/(\.vitepress|node_modules|package(-lock)?\.json|index\.md|pictures)/
 
 await rm(target, { recursive: true, force: true })
 await mkdir(target, { recursive: true })

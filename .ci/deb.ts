@@ -14,7 +14,9 @@ const read = (path: string) => readFile(join(root, path), 'utf8')
 
 const { version } = JSON.parse(await read('package.json')) as { version: string }
 const architecture = process.arch === 'x64' ? 'amd64' : process.arch
-const program = '/usr/lib/outboxd/outboxd'
+// In a folder named bin, where SELinux lets systemd start programs (for the .rpm of the same files).
+const program = '/usr/lib/outboxd/bin/outboxd'
+const node = '/usr/lib/outboxd/bin/node'
 const environmentFile = `# Variables of outboxd: /usr/share/doc/outboxd/docs/reference/variables.md
 # Secrets go into files of their own beside this one: database_url, service_client_id, service_client_secret.
 #SERVICE_BASE_URL=https://service.example
@@ -26,9 +28,9 @@ for (const part of ['dist', 'migrations', 'assets', 'bin', 'package.json'])
   await place(join(built, part), `usr/lib/outboxd/${part}`)
 // MAPPINGS_DIR names the folder in /etc; these are for `outboxd map` without one.
 await place(join(built, 'mappings'), 'usr/lib/outboxd/mappings')
-await place(process.execPath, 'usr/lib/outboxd/node')
-execFileSync('strip', [at('usr/lib/outboxd/node')])
-await write(program, `#!/bin/sh\nexec /usr/lib/outboxd/node -- /usr/lib/outboxd/dist/main.js "$@"\n`, 0o755)
+await place(process.execPath, node)
+execFileSync('strip', [at(node)])
+await write(program, `#!/bin/sh\nexec ${node} -- /usr/lib/outboxd/dist/main.js "$@"\n`, 0o755)
 await write('usr/bin/outboxd', (await read('deploy/outboxd')).replace(/^program=.*/m, `program=${program}`), 0o755)
 await write('usr/lib/systemd/system/outboxd.service', await unit())
 

@@ -10,11 +10,13 @@ import { until } from '../test/support/until.ts'
 
 /**
  * Installs the .deb in a clean Debian with systemd, as docs/start/install.md says ("On Debian or Ubuntu"), upgrades,
- * removes and purges it. Then installs npm's package ("On a host, with systemd"). `.ci/deb` calls it.
+ * removes and purges it. Then does the same with the .rpm, and installs npm's package ("On a host, with systemd").
+ * `.ci/deb` calls it.
  *
- * Usage: node .ci/driveDeb.ts ROOT FILE.deb FILE.tgz, as root. ROOT has Node and npm in /usr/local.
+ * Usage: node .ci/driveDeb.ts ROOT FILE.deb FILE.rpm FILE.tgz, as root. ROOT has Node and npm in /usr/local.
  */
-const [root = '', debFile = '', packageFile = ''] = process.argv.slice(2)
+const [root = '', debFile = '', rpmFile = '', packageFile = ''] = process.argv.slice(2)
+const onDebian = 'On Debian or Ubuntu'
 const say = (line: string) => void process.stdout.write(`deb: ${line}\n`)
 
 await using stack = new AsyncDisposableStack()
@@ -32,12 +34,13 @@ const client = new pg.Client(databaseUrl)
 await client.connect()
 stack.defer(() => client.end())
 
-for (const file of [debFile, packageFile]) copyFileSync(file, join(root, 'srv', basename(file)))
+for (const file of [debFile, rpmFile, packageFile]) copyFileSync(file, join(root, 'srv', basename(file)))
 const systemdPid = await boot()
 await install()
 await restarts()
 await upgrades()
 await goes()
+await installsRpm()
 await installsWithNpm()
 
 /** Boots the root on this machine's network. @returns the process id of its systemd */
@@ -84,7 +87,7 @@ function type(step: string): string {
 
 async function install(): Promise<void> {
   const begunMs = performance.now()
-  const [block = ''] = blocksOf('On Debian or Ubuntu')
+  const [block = ''] = blocksOf(onDebian)
   type(block)
   await completes('first')
   const seconds = Math.round((performance.now() - begunMs) / 100) / 10
@@ -99,13 +102,41 @@ function blocksOf(heading: string): string[] {
   return [...(section.split('\n## ')[0] ?? '').matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
 }
 
+/** Of the page's block for Debian, what writes the configuration. */
+function settings(): string {
+  const [lines = ''] = /^cd \/etc\/outboxd$.*service_client_secret\)$/ms.exec(blocksOf(onDebian)[0] ?? '') ?? []
+  return lines
+}
+
+/** Installs the .rpm, upgrades and removes it: its files and scripts, not its dependencies, which no Debian has. */
+async function installsRpm(): Promise<void> {
+  const [, block = ''] = blocksOf(onDebian)
+  const command = block.replace('dnf install -y', 'rpm --install --nodeps')
+  assert.notEqual(command, block)
+  type(command)
+  type(settings())
+  type('outboxd check; systemctl enable --now outboxd')
+  await completes('with the .rpm')
+  const former = shown('MainPID')
+  type(`rpm --upgrade --nodeps --replacepkgs ${basename(rpmFile)}`)
+  assert.notEqual(shown('MainPID'), former)
+  await isReady()
+  type('rpm --verify --nodeps --noconfig outboxd')
+  type('rpm --erase outboxd')
+  assert.equal(type('ls -d /usr/lib/outboxd /usr/bin/outboxd 2> /dev/null || true'), '')
+  assert.equal(type('systemctl is-active outboxd || true'), 'inactive\n')
+  type('rm /etc/outboxd/database_url')
+  type('rm -r /etc/outboxd; userdel outboxd')
+  say(
+    'the .rpm sends a record, restarts the daemon when it is upgraded, and leaves only its configuration and its user',
+  )
+}
+
 async function installsWithNpm(): Promise<void> {
   const begunMs = performance.now()
-  const [settings = ''] =
-    /^cd \/etc\/outboxd$.*service_client_secret\)$/ms.exec(blocksOf('On Debian or Ubuntu')[0] ?? '') ?? []
   const [install = '', migrate = '', start = ''] = blocksOf('On a host, with systemd')
   type(install)
-  type(settings)
+  type(settings())
   type(migrate)
   type(start.replaceAll('sudo ', ''))
   await completes('with npm')

@@ -57,12 +57,16 @@ async function endOf(child: ReturnType<typeof spawn>): Promise<Ended> {
 }
 
 const secrets = mkdtempSync(join(tmpdir(), 'outboxd-secrets-'))
+/** Names the server of the database, as the engine does for the containers of one network. */
+const hosts = join(secrets, 'hosts')
+writeFileSync(hosts, '127.0.0.1 localhost database\n', { mode: 0o644 })
 
 /** @param args the command, instead of the image's */
 async function startContainer(args: readonly string[], env: Record<string, string>): Promise<Container> {
   const variables = { ...Object.fromEntries(image.Env.map((each) => each.split(/=(.*)/s))), ...env }
   const isolation = [
     ...['--ro-bind', root, '/', '--proc', '/proc', '--dev', '/dev', '--ro-bind', secrets, '/run/secrets'],
+    ...['--ro-bind', hosts, '/etc/hosts'],
     ...['--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--uid', `${uid}`, '--gid', `${uid}`],
     ...['--cap-drop', 'ALL', '--as-pid-1', '--die-with-parent', '--chdir', image.WorkingDir, '--clearenv'],
     ...Object.entries(variables).flatMap(([name, value]) => ['--setenv', name, value]),
@@ -72,18 +76,15 @@ async function startContainer(args: readonly string[], env: Record<string, strin
   })
   const ended = endOf(child)
   const { 'child-pid': pid } = JSON.parse(await text(child.stdio[3] as NodeJS.ReadableStream))
-  const assignments = Object.entries(variables).map(([name, value]) => `${name}=${value}`)
-  const enter = ['--target', `${pid}`, '--user', '--mount', '--pid', '--ipc', '--uts']
-  const shell = ['sh', '-c', 'cd "$0" && exec "$@"', image.WorkingDir]
+  const enter = ['--target', `${pid}`, '--user', '--mount', '--pid', '--ipc', '--uts', '--wd']
   return {
     ended,
     exec: (...command) =>
       endOf(
-        spawn(
-          'nsenter',
-          [...enter, '--setuid', `${uid}`, '--setgid', `${uid}`, 'env', '-i', ...assignments, ...shell, ...command],
-          { stdio: ['ignore', 'pipe', 'pipe'] },
-        ),
+        spawn('nsenter', [...enter, '--setuid', `${uid}`, '--setgid', `${uid}`, '--', ...command], {
+          env: variables,
+          stdio: ['ignore', 'pipe', 'pipe'],
+        }),
       ),
     stop() {
       process.kill(pid, image.StopSignal)
@@ -112,7 +113,7 @@ async function drive(databaseUrl: string): Promise<void> {
   const [httpPort, sandboxPort] = [await freePort(), await freePort()]
   const sandboxUrl = `http://127.0.0.1:${sandboxPort}`
   const credentials = { SERVICE_CLIENT_ID: 'sandbox', SERVICE_CLIENT_SECRET: 'sandbox-secret' }
-  const files = giveSecrets({ DATABASE_URL: databaseUrl, ...credentials })
+  const files = giveSecrets({ DATABASE_URL: databaseUrl.replace('127.0.0.1', 'database'), ...credentials })
   const addresses = { SERVICE_BASE_URL: sandboxUrl, SERVICE_AUTH_URL: sandboxUrl }
   const env = { ...files, ...addresses, HTTP_PORT: `${httpPort}`, SANDBOX_PORT: `${sandboxPort}` }
 
@@ -145,11 +146,14 @@ function isLabelled(): void {
 
 async function isConfined(daemon: Container): Promise<void> {
   assert.equal(image.User, 'node')
-  assert.equal((await daemon.exec('id', '-u')).stdout, `${uid}\n`)
-  const first = await daemon.exec('cat', '/proc/1/cmdline')
+  const user = await daemon.exec('node', '--print', 'JSON.stringify(os.userInfo())')
+  assert.partialDeepStrictEqual(JSON.parse(user.stdout), { uid, username: image.User })
+  const first = await daemon.exec('node', '--print', 'fs.readFileSync("/proc/1/cmdline", "utf8")')
   assert.deepEqual(first.stdout.split('\0').slice(0, -1), [...image.Entrypoint, ...image.Cmd])
-  const written = await daemon.exec('sh', '-c', 'touch /app/x /tmp/x /home/node/x')
-  assert.equal(written.stderr.match(/Read-only file system/g)?.length, 3, written.stderr)
+  for (const folder of ['/app', '/tmp']) {
+    const written = await daemon.exec('sh', '-c', `echo > ${folder}/x`)
+    assert.match(written.stderr, /Read-only file system/)
+  }
   say('it is PID 1, an unprivileged user, and can write nowhere')
 }
 
