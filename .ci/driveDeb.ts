@@ -39,6 +39,7 @@ const systemdPid = await boot()
 await install()
 await restarts()
 await upgrades()
+await servesTwoPartners()
 await goes()
 await installsRpm()
 await installsWithNpm()
@@ -146,11 +147,13 @@ async function installsWithNpm(): Promise<void> {
   assert.equal(shown('Result'), 'success')
 }
 
-async function completes(name: string): Promise<void> {
+async function completes(name: string, table = 'outbox'): Promise<void> {
   const payload = { customerId: 'C1', orderDate: '2026-11-20T10:00:00+01:00', amount: 12.5, field2: name }
-  const { rows } = await client.query(`insert into outbox (type, payload) values ('data', $1) returning id`, [payload])
+  const { rows } = await client.query(`insert into ${table} (type, payload) values ('data', $1) returning id`, [
+    payload,
+  ])
   const stateOf = async () =>
-    (await client.query('select status from outbox where id = $1', [rows[0].id])).rows[0].status
+    (await client.query(`select status from ${table} where id = $1`, [rows[0].id])).rows[0].status
   await until(stateOf, (state) => state === 'completed')
 }
 
@@ -187,7 +190,24 @@ async function upgrades(): Promise<void> {
   await isReady()
   await completes('after an upgrade')
   assert.match(type('cat /etc/outboxd/env'), new RegExp(sandboxUrl))
+  type(blocksOf(onDebian).at(-1) ?? '')
   say('an upgrade restarts the daemon and keeps its configuration')
+}
+
+async function servesTwoPartners(): Promise<void> {
+  type(blocksOf('Several services or partners on one host').join('\n'))
+  const port = await freePort()
+  const its = `HTTP_PORT=${port}\nLEDGER_SCHEMA=partner2\nOUTBOX_TABLE=outbox2\n`
+  type(
+    `cd /etc; cp -r outboxd/* outboxd-partner2/; sed -i /HTTP_PORT/d outboxd-partner2/env; printf '${its}' >> outboxd-partner2/env`,
+  )
+  type(
+    'outboxd-partner2 migrate --outbox; outboxd-partner2 check; systemctl daemon-reload && systemctl enable --now outboxd-partner2',
+  )
+  await completes('of a second partner', 'outbox2')
+  type('systemctl disable --now outboxd-partner2')
+  type('rm -r /etc/outboxd-partner2 /etc/systemd/system/outboxd-partner2.service /usr/local/bin/outboxd-partner2')
+  say('a second installation beside it sends a record of its own table')
 }
 
 async function goes(): Promise<void> {

@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { has, startAlertmanager } from '../support/monitoring.ts'
 import { checkout } from '../support/program.ts'
 import { until } from '../support/until.ts'
+import { temporaryFolder } from './files.ts'
 
 interface InhibitRule {
   source_matchers: string[]
@@ -67,6 +68,17 @@ describe.skipIf(!has('amtool'))('amtool, of Debian’s prometheus-alertmanager',
     const run = spawnSync('amtool', ['check-config', file], { encoding: 'utf8' })
     expect(run.stdout + run.stderr).toContain('SUCCESS')
     expect(run.status).toBe(0)
+  })
+
+  test('accepts the file with its lines for Slack in place of those for mail', () => {
+    const changed = join(temporaryFolder(), 'alertmanager.yaml')
+    const withSlack = read('deploy/alertmanager.yaml')
+      .replace(/^ {4}email_configs:\n(?: {6}.*\n)+/m, '')
+      .replaceAll(/^ {4}# /gm, '    ')
+    expect(withSlack).toMatch(/^ {4}slack_configs:$/m)
+    writeFileSync(changed, withSlack)
+    const run = spawnSync('amtool', ['check-config', changed], { encoding: 'utf8' })
+    expect(run.stdout + run.stderr).toContain('SUCCESS')
   })
 
   test.each(alerts.map(({ alert, labels }) => [alert, labels.severity]))('sends %s, a %s, to its receiver', (...of) => {

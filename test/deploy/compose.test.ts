@@ -89,7 +89,8 @@ test('every file, volume, secret and service that the file names exists', () => 
 })
 
 test('the configurations name only services and secrets of deploy/compose.yaml', () => {
-  const secretsNamed = [...read('deploy/alertmanager.yaml').matchAll(/\/run\/secrets\/(\w+)/g)].map(([, name]) => name)
+  const settings = read('deploy/alertmanager.yaml').replaceAll(/^ *#.*$/gm, '')
+  const secretsNamed = [...settings.matchAll(/\/run\/secrets\/(\w+)/g)].map(([, name]) => name)
   expect(compose.services.alertmanager?.secrets?.toSorted()).toEqual(secretsNamed.toSorted())
   const { alerting, scrape_configs: jobs } = parse(read('deploy/compose/prometheus.yaml'))
   expect(alerting.alertmanagers[0].static_configs[0].targets).toEqual(['alertmanager:9093'])

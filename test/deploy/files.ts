@@ -14,9 +14,10 @@ export function temporaryFolder(): string {
   return folder
 }
 
-/** The shell blocks below a heading of docs/start/install.md, up to the next heading of the same level. */
-export function blocksOf(heading: string): string[] {
+/** The blocks of a language below a heading of docs/start/install.md, up to the next heading of the same level. */
+export function blocksOf(heading: string, language = 'sh'): string[] {
   const page = read('docs/start/install.md')
   const [, section = ''] = page.split(`## ${heading}\n`)
-  return [...(section.split('\n## ')[0] ?? '').matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
+  const block = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms')
+  return [...(section.split('\n## ')[0] ?? '').matchAll(block)].map(([, text = '']) => text)
 }
