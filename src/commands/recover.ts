@@ -54,7 +54,8 @@ Examples:
         say(`outboxd: ${readOnlyMessage(cause)}. Nothing was changed.`)
         return exitCodes.failed
       }
-      say(await findingMessage(databases))
+      const finding = await findLoss(databases)
+      say(finding ?? 'No daemon has noticed a restore or a failover.')
       if (nothingLost) {
         if (json) printJson(context, { dryRun, nothingLost })
         if (dryRun) return exitCodes.done
@@ -75,7 +76,7 @@ Examples:
         if (dryRun && json) printJson(context, { dryRun, ...preview })
         else (dryRun ? context.stdout : context.stderr).write(lines(preview, 'would be'))
         if (dryRun) {
-          say(afterPreview)
+          say(finding === null ? afterUnnoticed : afterNoticed)
           return exitCodes.done
         }
         if (!(await askForConfirmation(context, 'Settle all of these, and resume sending?')))
@@ -93,16 +94,20 @@ Examples:
 const pausedMessage =
   'All is paused, and stays so until you confirm `outboxd recover`, or give `outboxd recover --nothing-lost`.'
 
-const afterPreview =
+const afterUnnoticed =
+  'Nothing was changed. Only if you know of a restore that daemons cannot notice, give `outboxd recover --reason TEXT`.'
+
+const afterNoticed =
   'Nothing was changed. If nothing was lost (docs/run/restore.md, step 3), give `outboxd recover --nothing-lost`, otherwise `outboxd recover --reason TEXT`.'
 
 const nothingLostQuestion = 'Resume sending as if nothing was lost? What was sent meanwhile would be sent twice.'
 
-async function findingMessage({ ledger }: Databases): Promise<string> {
+/** Says what was noticed of a restore or a failover; null if nothing was. */
+async function findLoss({ ledger }: Databases): Promise<string | null> {
   const pause = await readHistoryPause(ledger)
   if (pause !== null) return `All is paused since ${formatInstant(pause.sinceMs)}: ${pause.detail}.`
   const problem = await findHistoryProblem(ledger)
-  return problem === null ? 'No daemon has noticed a restore or a failover.' : `${problem}.`
+  return problem === null ? null : `${problem}.`
 }
 
 function lines(

@@ -283,6 +283,12 @@ test('--dry-run shows the same and changes nothing', async () => {
   expect((await query('select from outboxd.ledger where lost_at is null')).rowCount).toBe(0)
 })
 
+test('if no daemon noticed anything, --dry-run does not advise to recover', async () => {
+  const { messages } = await run({ dryRun: true })
+  expect(messages).toContain('Only if you know of a restore that daemons cannot notice')
+  expect(messages).not.toContain('--nothing-lost')
+})
+
 test('without a yes it changes no record, and all stays paused', async () => {
   const id = await queued()
   const context = fixture.context('n\n')
