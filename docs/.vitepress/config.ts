@@ -7,6 +7,8 @@ import { sidebar } from './sidebar.ts'
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string
 }
+/** In the page itself, because the file is not in the site's folder. */
+const mark = `data:image/svg+xml,${encodeURIComponent(readFileSync(new URL('../../assets/console.svg', import.meta.url), 'utf8'))}`
 /** Where the edit links lead: the repository of this copy. */
 const repository = process.env.REPOSITORY_URL ?? 'https://git.example/outboxd'
 
@@ -18,8 +20,9 @@ const tokenize = (text: string) =>
 export default defineConfig({
   title: 'outboxd',
   description: 'Sends a Postgres outbox to an HTTPS service: each record once, to the cent, inside the rate limit',
-  head: [['link', { rel: 'icon', href: 'data:,' }]],
+  head: [['link', { rel: 'icon', href: mark }]],
   themeConfig: {
+    logo: mark,
     siteTitle: `outboxd ${version}`,
     search: {
       provider: 'local',

@@ -19,8 +19,11 @@ export function anchorOf(heading: string): string {
 export function keepLinksInside(md: MarkdownRenderer): void {
   md.core.ruler.push('keep-links-inside', ({ tokens, env }) => {
     for (const block of tokens) {
-      // README's picture: its address begins in the root.
-      if (block.type === 'html_block') block.content = block.content.replaceAll('"docs/pictures/', '"./pictures/')
+      // README's pictures: their addresses begin in the root.
+      if (block.type === 'html_block')
+        block.content = block.content
+          .replaceAll('"docs/pictures/', '"./pictures/')
+          .replaceAll('"assets/', '"../assets/')
       const { children } = block
       const open = [] as boolean[]
       for (const token of children ?? []) {
