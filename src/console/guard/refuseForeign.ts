@@ -27,7 +27,10 @@ export function refuseForeignHost(request: FastifyRequest, hosts: ConsoleHosts):
     )
 }
 
-/** @throws RequestRefused if, by Origin and Sec-Fetch-Site, another site's page sent the form */
+/**
+ * A form needs no token, because each browser says where a form comes from, and a form that does not say so is refused.
+ * @throws RequestRefused if, by Origin and Sec-Fetch-Site, a page of the console did not send the form
+ */
 export function refuseForeignForm(request: FastifyRequest, hosts: ConsoleHosts): void {
   const { origin, 'sec-fetch-site': site } = request.headers
   const isOfHost = origin !== undefined && URL.canParse(origin) && new URL(origin).host === request.host.toLowerCase()

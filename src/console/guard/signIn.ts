@@ -20,7 +20,7 @@ const deviceCookieS = 180 * 86_400
 /** Lax: a link of another site opens a page, and a form of another site comes without the cookie. */
 const ownSite = { httpOnly: true, sameSite: 'lax', secure: 'auto' } as const
 
-/** Sessions end with the process. The sign-in routes are the plugins' only users. */
+/** Adds the sign-in page and its sessions, which end with the process. */
 export async function installSignIn(app: FastifyInstance, hash: PasswordHash, { say }: ConsoleParts): Promise<void> {
   // Signed with the password's hash, so that the cookie of a device outlives the process and ends with the password.
   await app.register(cookie, { secret: hash.tag.toString('base64') })
