@@ -13,14 +13,13 @@ import {
   renderDiscoverReport,
   renderSettingsFile,
 } from '../discover/report.ts'
-import { formatMaskedExchange, maskExchanges, toHttpArchive } from '../discover/savedExchanges.ts'
+import { formatMaskedExchange, maskExchanges } from '../discover/savedExchanges.ts'
 import { customerIdOf, recordAndOrderOf } from '../discover/testRecord.ts'
 import { ServiceMismatch } from '../ledger/binding.ts'
 import { CommandRequests } from '../ledger/commandRequests.ts'
 import { escapeControlInLines, pluralize, renderTable } from '../plainText.ts'
 import { textOrDigitsOf } from '../service/readJson.ts'
 import { formatIsoInstant } from '../time.ts'
-import { version } from '../version.ts'
 import { findNearestWord } from '../yaml/nearestWord.ts'
 import { askDiscoverQuestions } from './askDiscoverQuestions.ts'
 import { readTestRecord, type TestRecord } from './readTestRecord.ts'
@@ -55,7 +54,7 @@ export const command = defineCommand({
     ['--rate', 'send requests up to the rate limit, twice; meanwhile other clients with these credentials are refused'],
     ['--size', 'find the largest body that the service accepts'],
     ['--write <file>', 'write the variables into a file such as .env.discovered'],
-    ['--save <dir>', 'save each exchange as text, and all as HAR, without secrets'],
+    ['--save <dir>', 'save each exchange as text, without secrets'],
     ['--no-ledger', 'count requests in memory, if there is no ledger yet'],
     ['--json', 'print JSON'],
     ['--yes', 'do not ask for confirmation; overwrite the file of --write'],
@@ -230,14 +229,9 @@ function writeSettings(
 function save(context: CommandContext, dir: string, masked: readonly Exchange[]): void {
   mkdirSync(dir, { recursive: true })
   chmodSync(dir, 0o700)
-  const saved = (name: string, text: string) => writeFileSync(join(dir, name), text, { mode: 0o600 })
-  for (const [i, exchange] of masked.entries())
-    saved(
-      `${String(i + 1).padStart(3, '0')}-${exchange.purpose.replace(/[^\w-]+/g, '-')}.txt`,
-      formatMaskedExchange(exchange),
-    )
-  saved('discover.har', `${JSON.stringify(toHttpArchive(masked, version), null, 2)}\n`)
-  context.stderr.write(
-    `Saved: ${pluralize(masked.length, 'exchange')} in ${dir}, and all of them in discover.har, without secrets.\n`,
-  )
+  for (const [i, exchange] of masked.entries()) {
+    const name = `${String(i + 1).padStart(3, '0')}-${exchange.purpose.replace(/[^\w-]+/g, '-')}.txt`
+    writeFileSync(join(dir, name), formatMaskedExchange(exchange), { mode: 0o600 })
+  }
+  context.stderr.write(`Saved: ${pluralize(masked.length, 'exchange')} in ${dir}, without secrets.\n`)
 }

@@ -1,55 +1,7 @@
 import { compileSecrets, redactAndBoundText, redactedMark } from '../service/redactSecrets.ts'
 import { accessTokenIn, type Exchange } from './exchange.ts'
 
-/**
- * Makes an HTTP archive (HAR 1.2).
- * @param maskedExchanges from `maskExchanges`
- * @see http://www.softwareishard.com/blog/har-12-spec/
- */
-export function toHttpArchive(maskedExchanges: readonly Exchange[], version: string): unknown {
-  return {
-    log: { version: '1.2', creator: { name: 'outboxd discover', version }, entries: maskedExchanges.map(entryOf) },
-  }
-}
-
-function entryOf({ purpose, method, origin, path, headers, body, startedAtMs, answer }: Exchange): unknown {
-  const time = Math.round(answer.tookMs * 10) / 10
-  const seen = answer.kind === 'response' ? answer : { status: 0, headers: {} as Exchange['headers'], text: '' }
-  const common = { httpVersion: 'HTTP/1.1', cookies: [], headersSize: -1 }
-  return {
-    startedDateTime: new Date(startedAtMs).toISOString(),
-    time,
-    comment: answer.kind === 'response' ? purpose : `${purpose}: ${answer.detail}`,
-    request: {
-      ...common,
-      method,
-      url: origin + path,
-      headers: namesAndValues(headers),
-      queryString: [],
-      ...(body === null ? {} : { postData: { mimeType: headers['content-type'] ?? '', text: body } }),
-      bodySize: Buffer.byteLength(body ?? ''),
-    },
-    response: {
-      ...common,
-      status: seen.status,
-      statusText: '',
-      headers: namesAndValues(seen.headers),
-      content: {
-        size: Buffer.byteLength(seen.text),
-        mimeType: seen.headers['content-type'] ?? 'x-unknown',
-        text: seen.text,
-      },
-      redirectURL: seen.headers.location ?? '',
-      bodySize: Buffer.byteLength(seen.text),
-    },
-    cache: {},
-    timings: { send: 0, wait: time, receive: 0 },
-  }
-}
-
-const namesAndValues = (headers: Exchange['headers']) =>
-  Object.entries(headers).map(([name, value]) => ({ name, value }))
-
+/** @param exchange from `maskExchanges` */
 export function formatMaskedExchange({
   purpose,
   method,

@@ -215,7 +215,7 @@ export async function askField2Limits(parts: QuestionContext): Promise<Finding> 
   const own = textOrDigitsOf(fieldOf(fieldOf(parts.given.record, 'data'), 'field2')) || `outboxd${parts.run}0000`
   const withText = (field2: string) => observeChangedTestRecord(parts, { data: { field2 } })
   const empty = await withText('')
-  const long = await withText(own.repeat(Math.ceil(longLength / own.length)).slice(0, longLength))
+  const long = await withText(repeatToLength(own, longLength))
   const odd = await withText(makeTextOfSpecialCharacters(own.length))
   const limits = [
     empty.isAccepted ? [] : 'not empty',
@@ -244,9 +244,7 @@ async function findLengthSaid(parts: QuestionContext, own: string, refusal: stri
   const said = [...refusal.matchAll(/(?<![\d.])\d{1,3}(?![\d.])/g)].map(([digits]) => Number(digits))
   for (const length of new Set(said)) {
     if (length < own.length) continue
-    const ofLength = (count: number) => ({
-      data: { field2: own.repeat(Math.ceil(count / own.length)).slice(0, count) },
-    })
+    const ofLength = (count: number) => ({ data: { field2: repeatToLength(own, count) } })
     const [fits, tooLong] = [
       await submitTestRecord(parts, ofLength(length)),
       await submitTestRecord(parts, ofLength(length + 1)),
@@ -257,8 +255,9 @@ async function findLengthSaid(parts: QuestionContext, own: string, refusal: stri
 }
 
 /** Returns characters that a service may refuse. */
-export const makeTextOfSpecialCharacters = (length: number): string =>
-  'Ä ;"é'.repeat(Math.ceil(length / 5)).slice(0, length)
+export const makeTextOfSpecialCharacters = (length: number): string => repeatToLength('Ä ;"é', length)
+
+const repeatToLength = (text: string, length: number) => text.repeat(Math.ceil(length / text.length)).slice(0, length)
 
 const largestBytes = 16 * 1_048_576
 const halvings = 2

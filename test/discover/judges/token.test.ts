@@ -15,3 +15,10 @@ test('a token that ends before half of expires_in cannot be renewed in time', ()
     cannot: expect.stringContaining('counts twice'),
   })
 })
+
+test('without an expires_in that is a number, the value to set is one', () => {
+  const ended = { expiresIn: Number.NaN, goodForMs: 200_000, overAfterMs: 210_000 }
+  const { why, set } = judgeTokenLifetime(ended, { expiresInUnitMs: 1_000, tokenRefreshMs: 30_000 })
+  expect(set).toMatchObject([{ variable: 'TOKEN_REFRESH_SECONDS', value: '140' }])
+  expect(why).toMatch(/^the answer has no expires_in that is a number/)
+})
