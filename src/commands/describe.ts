@@ -1,13 +1,11 @@
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { exampleMappingsDir, readDatabaseConfig, readDirForNewMappings } from '../config.ts'
-import { describeCandidate } from '../describe/catalogTable.ts'
-import { PartsRefused } from '../describe/documentParts.ts'
+import { DescribeRefused, describeColumn, parseTableName } from '../describe/catalogTable.ts'
 import { type DescribedTable, proposeFilesForTable } from '../describe/proposeFilesForTable.ts'
-import type { Reference } from '../describe/relatedTables.ts'
-import { loadMappingsOrEmptyIfBroken } from '../mapping/loadMappings.ts'
+import type { RelatedTable } from '../describe/relatedTables.ts'
 import { splitTableName } from '../outbox/outboxTable.ts'
-import { escapeControlInLines, pluralize, quoteForShell } from '../plainText.ts'
+import { escapeControlInLines, pluralize } from '../plainText.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { resourceNames } from '../resources.ts'
 import { findFillInPlaces } from '../yaml/yamlLines.ts'
@@ -35,11 +33,10 @@ export const command = defineCommand({
     ['--write', 'write the files into MAPPINGS_DIR, unless one of them exists'],
     ['--json', 'print JSON'],
   ],
-  help: `Reads the catalog of DATABASE_URL, counts values, and reads the field names of some payloads. It changes nothing.
+  help: `Reads the catalog of DATABASE_URL and counts values. It changes nothing.
 It shows the table's columns, the foreign keys from and to the table, and tables that may be related by their names. It fills
 in what follows from keys and types. What only you can know is marked FILL IN, with the columns that fit: which rows to send,
 what says that a row was sent, and each value. The files load only after you filled that in.
-If something would keep the daemon from reading the table, a warning on stderr says so.
 
 Examples:
   outboxd describe sales_order             look first
@@ -64,45 +61,23 @@ Examples:
         `MAPPINGS_DIR (${mappingsDir}) is inside an installed package, and the next install would delete what is written there. Nothing was written. Set MAPPINGS_DIR to a folder of your own`,
       ])
     if (options.child !== undefined && !options.capture) return printUsageErrors(context, ['--child needs --capture'])
-    const mapped = loadMappingsOrEmptyIfBroken(mappingsDir)
-    const { child: children = [], type, capture: isCaptured = false } = options
-    const command = [
-      ...['outboxd', 'describe', quoteForShell(table), '--capture'],
-      ...(type === undefined ? [] : ['--type', quoteForShell(type)]),
-      ...children.flatMap((each) => ['--child', quoteForShell(each)]),
-    ].join(' ')
-    const capture = isCaptured ? { children, outbox: splitTableName(outboxTable), command } : null
+    const { child: children = [], type = null, capture: isCaptured = false } = options
+    const capture = isCaptured ? { children, outbox: splitTableName(outboxTable) } : null
     const described = await inspectDatabase({
       of: 'outbox',
       url,
-      read: (pool) =>
-        proposeFilesForTable(pool, name, mapped, { endpoint, type: options.type ?? null, capture }).catch(
-          (error: unknown) => {
-            if (error instanceof PartsRefused) return { kind: 'denied' as const, problem: error.message }
-            throw error
-          },
-        ),
+      read: (pool) => proposeFilesForTable(pool, name, { endpoint, type, capture }).catch(asRefusal),
     })
-    if (described.kind === 'denied') {
-      if (options.json) printJson(context, { table: null, denied: described.problem })
-      context.stderr.write(`outboxd: ${described.problem}\n`)
-      return exitCodes.failed
-    }
-    if (described.kind === 'missing') {
-      const { schema, table } = name
-      const hint = described.nearest === null ? '' : `; did you mean "${described.nearest}"?`
-      if (options.json) printJson(context, { table: null, nearest: described.nearest })
-      context.stderr.write(
-        `outboxd: there is no table ${schema === null ? '' : `${schema}.`}${table} in the outbox's database, or this user has no permission to see it${hint}\n`,
-      )
-      return exitCodes.nothing
+    if (described instanceof DescribeRefused) {
+      if (options.json) printJson(context, { table: null, problem: described.message })
+      context.stderr.write(`outboxd: ${described.message}\n`)
+      return described.isMissing ? exitCodes.nothing : exitCodes.failed
     }
     const files = described.files.map(({ name, text }) => ({ file: path.join(mappingsDir, name), text }))
     const present = options.write ? files.filter(({ file }) => existsSync(file)) : []
     const written = options.write && present.length === 0 ? writeFiles(mappingsDir, files) : []
     const places = files.flatMap(({ file, text }) => findFillInPlaces(text).map((place) => ({ file, ...place })))
-    if (options.json)
-      printJson(context, { ...tableForJson(described), files, fillIn: places, warnings: described.warnings, written })
+    if (options.json) printJson(context, { ...described, files, fillIn: places, written })
     else {
       context.stdout.write(
         `${describeTableLines(described)
@@ -125,55 +100,38 @@ Examples:
   },
 })
 
-type Described = Extract<DescribedTable, { kind: 'described' }>
-
-function tableForJson({ table, related: { refersTo, referredBy, guesses } }: Described) {
-  const columns = table.columns.map(({ name, exactType, notNull, sample }) => {
-    const counts = sample && { rows: sample.rows, filled: sample.filled, different: sample.different }
-    return { name, type: exactType, notNull, sample: counts }
-  })
-  return { table: `${table.schema}.${table.name}`, columns, refersTo, referredBy, guesses }
+function asRefusal(error: unknown): DescribeRefused {
+  if (error instanceof DescribeRefused) return error
+  throw error
 }
 
-function describeTableLines({ table, related: { refersTo, referredBy, guesses } }: Described): string[] {
+function describeTableLines({ table, related: { above, below } }: DescribedTable): string[] {
   const rows = table.columns.find(({ sample }) => sample !== null)?.sample?.rows
   const width = Math.max(...table.columns.map(({ name }) => name.length))
   const columns = table.columns.map((column) => {
     const { name, notNull, sample } = column
-    const facts = [describeCandidate(column).slice(name.length + 2, -1)]
+    const facts = [describeColumn(column)]
     if (table.primaryKey.includes(name)) facts.push('primary key')
     else if (notNull) facts.push('not null')
     if (sample !== null && sample.filled > 0)
       facts.push(`${sample.different} different, ${sample.rows - sample.filled} NULL`)
     return `  ${name.padEnd(width)}  ${facts.join(', ')}`
   })
-  const match = ({ columns: from, toColumns }: Reference) => `(${from.join(', ')}) = (${toColumns.join(', ')})`
   return [
     `${table.schema}.${table.name}: ${rows === undefined ? 'no row was read' : `${pluralize(rows, 'row')} read`}`,
     ...columns,
-    ...refersTo.map((each) => `refers to ${each.to}: ${match(each)}`),
-    ...referredBy.map((each) => `${each.from} refers to it: ${match(each)}`),
-    ...guesses.map(
-      (each) =>
-        `a guess by names: ${each.from} ${each.columns.length === 0 ? 'has a similar name' : `may refer to it: ${match(each)}`}`,
+    ...above.map(
+      ({ sql, columns, ownColumns }) => `refers to ${sql}: (${ownColumns.join(', ')}) = (${columns.join(', ')})`,
     ),
+    ...below.map(describeReferring),
   ]
 }
 
-/** Without quotes. */
-interface TableName {
-  readonly schema: string | null
-  readonly table: string
+function describeReferring({ sql, columns, ownColumns, isGuess }: RelatedTable): string {
+  const match = `(${columns.join(', ')}) = (${ownColumns.join(', ')})`
+  if (!isGuess) return `${sql} refers to it: ${match}`
+  return `a guess by names: ${sql} ${columns.length === 0 ? 'has a similar name' : `may refer to it: ${match}`}`
 }
-
-function parseTableName(text: string): TableName | null {
-  const found = /^(?:("(?:[^"]|"")+"|[^".]+)\.)?("(?:[^"]|"")+"|[^".]+)$/.exec(text.trim())
-  if (found === null) return null
-  const [, schema, table = ''] = found
-  return { schema: schema === undefined ? null : unquote(schema), table: unquote(table) }
-}
-
-const unquote = (part: string) => (part.startsWith('"') ? part.slice(1, -1).replaceAll('""', '"') : part)
 
 /** Judges a missing folder by its nearest existing parent. */
 function isInPackage(dir: string): boolean {

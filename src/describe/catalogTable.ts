@@ -1,4 +1,7 @@
 import { baseTypeJoinSql } from '../outbox/columns.ts'
+import { findSchemaPermissionProblem } from '../outbox/outboxGrants.ts'
+import { type OutboxTable, qualifiedNameSql } from '../outbox/outboxTable.ts'
+import { addTableSchemaIfFound, findTableOfSimilarName } from '../outbox/readTableShape.ts'
 import { type Database, quoteLiteral } from '../postgres/database.ts'
 
 export interface CatalogColumn {
@@ -40,34 +43,66 @@ export interface CatalogTable {
   readonly name: string
   /** The name in SQL with its schema, quoted where it must be. */
   readonly sql: string
+  readonly schemaSql: string
   /** pg_class.relkind: r table, p partitioned, v view, m materialized view, f foreign table. */
   readonly kind: string
+  /** True if other tables inherit from it: its indexes do not cover their rows. */
   readonly hasHeirs: boolean
   readonly primaryKey: readonly string[]
   readonly columns: readonly CatalogColumn[]
 }
 
-export const isTime = ({ type }: CatalogColumn) => /^(timestamp with(out)? time zone|date)$/.test(type)
-export const isInteger = ({ type }: CatalogColumn) => /^(smallint|integer|bigint)$/.test(type)
-export const isText = ({ type }: CatalogColumn) => /^(text|character varying|character|citext)$/.test(type)
-
-/** True for a column that may have a JSON document: by its type, or because its texts begin like one. */
-export const mayHoldJson = ({ type, sample }: CatalogColumn): boolean =>
-  /^(jsonb?|bytea)$/.test(type) || (sample !== null && sample.objects > 0 && sample.objects === sample.filled)
-
-const fewMax = 12
-const rowsJudgedMin = 50
-
-/** True for a column that may sort rows into groups, such as a status. */
-export function mayBeStatus(column: CatalogColumn): boolean {
-  const { allowed, sample, isUnique, refersTo } = column
-  if (allowed !== null) return true
-  if (isUnique || refersTo !== null || !(isText(column) || isInteger(column))) return false
-  if (sample === null || sample.rows < rowsJudgedMin) return true
-  return sample.different <= fewMax
+/** Says why nothing is proposed. `isMissing`: our user sees no such table. */
+export class DescribeRefused extends Error {
+  override name = 'DescribeRefused'
+  readonly isMissing: boolean
+  constructor(message: string, { isMissing = false } = {}) {
+    super(message)
+    this.isMissing = isMissing
+  }
 }
 
-/** @param sql the table's name, quoted, with or without a schema */
+export type TableName = Pick<OutboxTable, 'schema' | 'table'>
+
+/** A name as in the catalog, in quotes if it has a dot, a bracket or a comma. */
+export const nameForm = String.raw`(?:\s*"(?:[^"]|"")+"\s*|[^".,()]+)`
+
+/** Reads TABLE or SCHEMA.TABLE, which a user has typed. Null if it is neither. */
+export function parseTableName(text: string): TableName | null {
+  const found = new RegExp(`^(?:(${nameForm})\\.)?(${nameForm})$`).exec(text.trim())
+  if (found === null) return null
+  const [, schema, table = ''] = found
+  return { schema: schema === undefined ? null : parseName(schema), table: parseName(table) }
+}
+
+export function parseName(text: string): string {
+  const name = text.trim()
+  return name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name
+}
+
+/** @throws DescribeRefused */
+export async function readTable(db: Database, named: TableName): Promise<CatalogTable> {
+  const name = await addTableSchemaIfFound(db, named)
+  const denied = await findSchemaPermissionProblem(db, name)
+  if (denied !== null) throw new DescribeRefused(denied)
+  const table = await readCatalogTable(db, qualifiedNameSql(name))
+  if (table === null) {
+    const nearest = await findTableOfSimilarName(db, name)
+    const hint = nearest === null ? '' : `; did you mean "${nearest}"?`
+    const { schema, table } = name
+    throw new DescribeRefused(
+      `there is no table ${schema === null ? '' : `${schema}.`}${table} in the outbox's database, or this user has no permission to see it${hint}`,
+      { isMissing: true },
+    )
+  }
+  if (table.kind !== 'r' && table.kind !== 'p')
+    throw new DescribeRefused(
+      `${table.sql} is not a table: describe the table below it. docs/start/outbox.md says what a view needs`,
+    )
+  return table
+}
+
+/** @param sql the table's name, quoted, with its schema */
 export async function readCatalogTable(db: Database, sql: string): Promise<CatalogTable | null> {
   const { rows } = await db.query<Omit<CatalogTable, 'columns'>>(tableSql, [sql])
   const [table] = rows
@@ -77,7 +112,8 @@ export async function readCatalogTable(db: Database, sql: string): Promise<Catal
 }
 
 const tableSql = `
-  select n.nspname as schema, c.relname as name, format('%I.%I', n.nspname, c.relname) as sql, c.relkind as kind,
+  select n.nspname as schema, c.relname as name, format('%I.%I', n.nspname, c.relname) as sql, quote_ident(n.nspname) as "schemaSql",
+    c.relkind as kind,
     exists (select from pg_inherits h where h.inhparent = c.oid) and c.relkind <> 'p' as "hasHeirs",
     coalesce((select json_agg(a.attname order by k.place)
       from pg_index i cross join unnest(i.indkey) with ordinality k (number, place)
@@ -112,64 +148,71 @@ const rowsReadMax = 2_000
 export async function addSamples(db: Database, table: CatalogTable): Promise<CatalogTable> {
   const readable = table.columns.filter(({ isReadable }) => isReadable)
   if (readable.length === 0) return table
-  const counts = readable.map((each) => {
+  const samples = readable.map((each) => {
     const { sql } = each
     const objects = isText(each) ? `count(*) filter (where left(${sql}, 1) = '{')` : '0'
     // A long value is not read: it is no status, and Postgres stores it elsewhere.
-    return `json_build_array(count(${sql}), count(distinct case when pg_column_size(${sql}) <= 500 then ${sql}::text end), ${objects})`
+    return `json_build_object('rows', count(*), 'filled', count(${sql}), 'objects', ${objects},
+      'different', count(distinct case when pg_column_size(${sql}) <= 500 then ${sql}::text end))`
   })
-  const { rows } = await db.query<{ rows: number; counts: [number, number, number][] }>(
-    `select count(*)::int as rows, array[${counts.join(', ')}] as counts
+  const { rows } = await db.query<{ samples: ColumnSample[] }>(
+    `select array[${samples.join(', ')}] as samples
      from (select ${readable.map(({ sql }) => sql).join(', ')} from ${table.sql} limit $1) part`,
     [rowsReadMax],
   )
-  const columns = table.columns.map((each) => {
-    const [filled, different, objects] = rows[0]?.counts[readable.indexOf(each)] ?? []
-    if (filled === undefined || different === undefined || objects === undefined) return each
-    return { ...each, sample: { rows: rows[0]?.rows ?? 0, filled, different, objects } }
-  })
+  const columns = table.columns.map((each) => ({ ...each, sample: rows[0]?.samples[readable.indexOf(each)] ?? null }))
   return { ...table, columns }
 }
 
-/** The type is null if rows do not show it. */
-export type SamplePayloads = { readonly type: string | null; readonly payloads: readonly string[] }
+export type ColumnKind = 'text' | 'number' | 'time' | 'uuid' | 'array' | 'other'
 
-const typesMax = 12
-const payloadsMax = 20
-
-/** Reads payloads, by type if the table has the columns of migrations/outbox.sql. Their values are never printed. */
-export async function readSamplePayloads(
-  db: Database,
-  table: CatalogTable,
-  { sql }: CatalogColumn,
-  typeSql: 'type' | 'null',
-): Promise<SamplePayloads[]> {
-  const { rows } = await db.query<SamplePayloads>(
-    `select type, (array_agg(payload))[1:$1] as payloads
-     from (select ${typeSql}::text as type, ${sql}::text as payload from ${table.sql}
-       where pg_column_size(${sql}) < 100000 limit $2) part
-     group by type order by type limit $3`,
-    [payloadsMax, rowsReadMax, typesMax],
-  )
-  return rows
+export function kindOfColumn({ type }: CatalogColumn): ColumnKind {
+  if (/^(smallint|integer|bigint|numeric)$/.test(type)) return 'number'
+  if (/^(text|character varying|character|citext)$/.test(type)) return 'text'
+  if (/^(timestamp with(out)? time zone|date)$/.test(type)) return 'time'
+  if (type.endsWith('[]')) return 'array'
+  return type === 'uuid' ? 'uuid' : 'other'
 }
 
-/** Describes a column for a list of candidates: its type, and what is known of its values. */
-export function describeCandidate({ name, exactType, type, allowed, refersTo, sample }: CatalogColumn): string {
-  const facts = [
-    exactType,
-    /^(real|double precision|money)$/.test(type) ? 'not exact' : null,
-    type === 'character' ? 'add trim: true' : null,
-    allowed === null ? null : allowed.map((value) => quoteLiteral(value)).join(' | '),
-    refersTo === null ? null : `an id of ${refersTo}`,
-    sample !== null && sample.rows > 0 && sample.filled === 0 ? 'NULL in each row read' : null,
-  ]
-  return `${name} (${facts.filter((fact) => fact !== null).join(', ')})`
+export const isTime = (column: CatalogColumn) => kindOfColumn(column) === 'time'
+export const isText = (column: CatalogColumn) => kindOfColumn(column) === 'text'
+export const isInteger = ({ type }: CatalogColumn) => /^(smallint|integer|bigint)$/.test(type)
+
+/** True for a column that may have a JSON document: by its type, or because its texts begin like one. */
+export const mayHoldJson = ({ type, sample }: CatalogColumn): boolean =>
+  /^(jsonb?|bytea)$/.test(type) || (sample !== null && sample.objects > 0 && sample.objects === sample.filled)
+
+const fewMax = 12
+const rowsJudgedMin = 50
+
+/** True for a column that may sort rows into groups, such as a status. */
+export function mayBeStatus(column: CatalogColumn): boolean {
+  const { allowed, sample, isUnique, refersTo } = column
+  if (allowed !== null) return true
+  if (isUnique || refersTo !== null || !(isText(column) || isInteger(column))) return false
+  if (sample === null || sample.rows < rowsJudgedMin) return true
+  return sample.different <= fewMax
 }
 
 /** True for a column by which a condition may choose the rows to send. */
 export const mayChooseRows = (column: CatalogColumn): boolean =>
   column.type === 'boolean' || (isTime(column) && !column.notNull) || mayBeStatus(column)
 
-export const listOf = (columns: readonly CatalogColumn[]): string =>
-  columns.length === 0 ? '' : `; one of: ${columns.map(describeCandidate).join(', ')}`
+/** The type of a column, and what is known of its values. */
+export function describeColumn(column: CatalogColumn): string {
+  const { exactType, type, notNull, allowed, refersTo, isReadable, sample } = column
+  const facts = [
+    exactType,
+    /^(real|double precision|money)$/.test(type) ? 'not exact' : null,
+    type === 'character' ? 'add trim: true' : null,
+    type === 'boolean' && !notNull ? 'may be NULL' : null,
+    allowed === null ? null : allowed.map((value) => quoteLiteral(value)).join(' | '),
+    refersTo === null ? null : `an id of ${refersTo}`,
+    isReadable ? null : 'no permission to read it',
+    sample !== null && sample.rows > 0 && sample.filled === 0 ? 'NULL in each row read' : null,
+  ]
+  return facts.filter((fact) => fact !== null).join(', ')
+}
+
+export const labelColumns = (columns: readonly CatalogColumn[]): string[] =>
+  columns.map((column) => `${column.name} (${describeColumn(column)})`)

@@ -1,9 +1,16 @@
 import type pg from 'pg'
-import { qualifiedNameSql } from '../outbox/outboxTable.ts'
-import { addTableSchemaIfFound } from '../outbox/readTableShape.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
-import { type CatalogColumn, type CatalogTable, readCatalogTable } from './catalogTable.ts'
+import {
+  type CatalogColumn,
+  type CatalogTable,
+  DescribeRefused,
+  nameForm,
+  parseName,
+  parseTableName,
+  readTable,
+  type TableName,
+} from './catalogTable.ts'
 import { readForeignKeys } from './relatedTables.ts'
 
 /** A reference from a row of a document to the row above it, up to the document's own table. */
@@ -16,25 +23,24 @@ export interface PartReference {
   readonly condition: string | null
 }
 
-/** A document: one table with a row for each, and the references of the tables below it. */
+/** A document: one table with a row for each, and the tables below it. */
 export interface DocumentParts {
   readonly document: CatalogTable
   /** The columns that identify a document. */
   readonly key: readonly CatalogColumn[]
-  readonly references: readonly PartReference[]
+  /** The first one is the document itself. */
+  readonly paths: readonly [Path, ...Path[]]
 }
 
-/** Says why the tables cannot be captured as one document. */
-export class PartsRefused extends Error {
-  override name = 'PartsRefused'
-}
+/** References of which each leads to the table of the next one. The last one has the document's key. */
+export type Path = readonly [PartReference, ...PartReference[]]
 
 /**
  * Reads the tables below a document.
  *
  * @param children as the user gives them: `sale_line(sale)`, `"Tax"(parent) where parenttype = 'Order'`,
  *   `discount(line) references sale_line(id)`
- * @throws PartsRefused
+ * @throws DescribeRefused
  */
 export async function readDocumentParts(
   pool: pg.Pool,
@@ -43,20 +49,23 @@ export async function readDocumentParts(
 ): Promise<DocumentParts> {
   const key = document.primaryKey.map((name) => columnOf(document, name))
   if (key.length === 0)
-    throw new PartsRefused(`${document.sql} has no primary key, so a row of the outbox cannot name a document: add one`)
+    throw new DescribeRefused(
+      `${document.sql} has no primary key, so a row of the outbox cannot name a document: add one`,
+    )
   assertCapturable(document)
   for (const column of key) {
     if (!column.isDeterministic)
-      throw new PartsRefused(
+      throw new DescribeRefused(
         `${document.sql}.${column.sql} has a collation that takes different texts for equal, so a row of the outbox would not name one document. Give it a deterministic one`,
       )
     if (kindOfKey(column) === null)
-      throw new PartsRefused(
+      throw new DescribeRefused(
         `${document.sql}.${column.sql} has the type ${column.exactType}. A key may have integers, numeric, texts, uuids and dates`,
       )
   }
   const given = children.map(parseChild)
-  const tables = await Promise.all(given.map(({ table }) => readPart(pool, table)))
+  const tables = await Promise.all(given.map(({ table }) => readTable(pool, table)))
+  tables.forEach(assertCapturable)
   const parts = [document, ...tables]
   const references: PartReference[] = []
   for (const [i, child] of given.entries()) {
@@ -67,8 +76,8 @@ export async function readDocumentParts(
     if (child.condition !== null) await assertConditionIsValid(pool, table, child.condition)
     references.push({ table, columns, to, toColumns, condition: child.condition })
   }
-  for (const reference of references) assertLeadsToDocument(reference, document, references)
-  return { document, key, references }
+  const own: PartReference = { table: document, columns: key, to: document, toColumns: key, condition: null }
+  return { document, key, paths: [[own], ...references.map((each) => findPath(each, own, references))] }
 }
 
 /** Plans the condition as the trigger sees it: a wrong one would fail each statement of the ERP. */
@@ -77,60 +86,49 @@ async function assertConditionIsValid(pool: pg.Pool, { sql }: CatalogTable, cond
     openingSql: 'set transaction read only; set local search_path = pg_catalog, pg_temp',
   }).catch((error: unknown) => {
     if (typeof errorCodeOf(error) !== 'string') throw error
-    throw new PartsRefused(`--child: the condition "${condition}" fails: ${(error as Error).message}`)
+    throw new DescribeRefused(`--child: the condition "${condition}" fails: ${(error as Error).message}`)
   })
 }
 
 interface GivenChild {
   readonly text: string
-  readonly table: string
+  readonly table: TableName
   readonly columns: readonly string[]
-  readonly target: { readonly table: string; readonly columns: readonly string[] } | null
+  readonly target: { readonly table: TableName; readonly columns: readonly string[] } | null
   readonly condition: string | null
 }
 
-const name = String.raw`(?:"(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_$]*)`
-const reference = String.raw`(${name}(?:\.${name})?)\s*\(\s*(${name}(?:\s*,\s*${name})*)\s*\)`
-const childForm = new RegExp(
-  String.raw`^\s*${reference}(?:\s+references\s+${reference})?(?:\s+where\s+(.*\S))?\s*$`,
-  'isu',
-)
+const reference = String.raw`(${nameForm}(?:\.${nameForm})?)\(((?:${nameForm},)*${nameForm})\)`
+const childForm = new RegExp(String.raw`^${reference}(?:\s+references\s+${reference})?(?:\s+where\s+(.*))?$`, 'is')
 
 function parseChild(text: string): GivenChild {
-  const found = childForm.exec(text)
-  if (found === null)
-    throw new PartsRefused(
+  const [, from, columns = '', to, toColumns = '', condition = null] = childForm.exec(text.trim()) ?? []
+  const table = parseTableName(from ?? '')
+  const target = to === undefined ? null : parseTableName(to)
+  if (table === null)
+    throw new DescribeRefused(
       `--child "${text}" must be TABLE(COLUMN), such as: --child "sale_line(sale)". After it may follow: references TABLE(COLUMN), and: where CONDITION`,
     )
-  const [, table = '', columns = '', toTable, toColumns = '', condition = null] = found
-  const target = toTable === undefined ? null : { table: toTable, columns: namesIn(toColumns) }
-  return { text, table, columns: namesIn(columns), target, condition }
+  return {
+    ...{ text, table, columns: parseNames(columns), condition },
+    target: target && { table: target, columns: parseNames(toColumns) },
+  }
 }
 
-/** Names as in the catalog: Postgres folds a name without quotes. */
-const namesIn = (list: string): string[] =>
-  [...list.matchAll(new RegExp(name, 'gu'))].map(([part]) =>
-    part.startsWith('"') ? part.slice(1, -1).replaceAll('""', '"') : part.toLowerCase(),
-  )
+const parseNames = (list: string): string[] =>
+  [...list.matchAll(new RegExp(nameForm, 'g'))].map(([name]) => parseName(name))
 
-async function readPart(db: Database, tableName: string): Promise<CatalogTable> {
-  const [last = '', schema = null] = namesIn(tableName).toReversed()
-  const table = await readCatalogTable(db, qualifiedNameSql(await addTableSchemaIfFound(db, { schema, table: last })))
-  if (table === null) throw new PartsRefused(`there is no table ${tableName}, or this user has no permission to see it`)
-  assertCapturable(table)
-  return table
-}
-
-function assertCapturable({ sql, kind, hasHeirs }: CatalogTable): void {
-  if (kind !== 'r' && kind !== 'p') throw new PartsRefused(`${sql} is not a table, so it cannot have the trigger`)
-  if (kind === 'r' && hasHeirs)
-    throw new PartsRefused(`${sql} has inheriting tables, whose rows would not fire its trigger: capture each of them`)
+function assertCapturable({ sql, hasHeirs }: CatalogTable): void {
+  if (hasHeirs)
+    throw new DescribeRefused(
+      `${sql} has inheriting tables, whose rows would not fire its trigger: capture each of them`,
+    )
 }
 
 function columnOf(table: CatalogTable, column: string): CatalogColumn {
   const found = table.columns.find((each) => each.name === column)
   if (found !== undefined) return found
-  throw new PartsRefused(`${table.sql} has no column "${column}"`)
+  throw new DescribeRefused(`${table.sql} has no column "${column}"`)
 }
 
 interface From {
@@ -152,10 +150,12 @@ async function readTarget(
   const ownKeys = foreign.filter((each) => hasSameMembers(each.columns, from))
   const partOf = (sql: string) => parts.find((part) => part.sql === sql)
   if (target !== null) {
-    const named = await readPart(db, target.table)
+    const named = await readTable(db, target.table)
     const to = partOf(named.sql)
     if (to === undefined)
-      throw new PartsRefused(`--child "${text}": ${named.sql} is not a part of the document. Give it with --child, too`)
+      throw new DescribeRefused(
+        `--child "${text}": ${named.sql} is not a part of the document. Give it with --child, too`,
+      )
     return { to, toColumns: target.columns.map((each) => columnOf(to, each)) }
   }
   const leading = ownKeys.find((each) => partOf(each.to) !== undefined)
@@ -166,7 +166,7 @@ async function readTarget(
   }
   const [other] = [...ownKeys, ...foreign.filter((each) => each.columns.some((column) => from.includes(column)))]
   if (other !== undefined)
-    throw new PartsRefused(
+    throw new DescribeRefused(
       `--child "${text}": its foreign key refers to ${other.to}, which is not a part of the document ${document.sql}. If ${other.to} is a part, give it with --child, too`,
     )
   return { to: document, toColumns: key }
@@ -191,25 +191,30 @@ function assertSameKinds(
   const names = (some: readonly CatalogColumn[]) => some.map(({ sql }) => sql).join(', ')
   const from = `${table.sql}(${names(columns)})`
   if (columns.length !== toColumns.length)
-    throw new PartsRefused(`${from} must have as many columns as ${to.sql}(${names(toColumns)})`)
+    throw new DescribeRefused(`${from} must have as many columns as ${to.sql}(${names(toColumns)})`)
   for (const [i, column] of columns.entries()) {
     const other = toColumns[i] as CatalogColumn
     if (kindOfKey(column) === null || kindOfKey(column) !== kindOfKey(other))
-      throw new PartsRefused(
+      throw new DescribeRefused(
         `${table.sql}.${column.sql} is ${column.exactType} and ${to.sql}.${other.sql} is ${other.exactType}: they cannot name one row`,
       )
   }
 }
 
-function assertLeadsToDocument(
-  { table, to }: PartReference,
-  document: CatalogTable,
+function findPath(
+  from: PartReference,
+  own: PartReference,
   references: readonly PartReference[],
-  seen: readonly string[] = [],
-): void {
-  if (to.sql === document.sql) return
-  const next = references.find((each) => each.table.sql === to.sql)
-  if (next === undefined || seen.includes(to.sql))
-    throw new PartsRefused(`${table.sql} refers to ${to.sql}, and no --child leads from there to ${document.sql}`)
-  assertLeadsToDocument(next, document, references, [...seen, to.sql])
+  seen: readonly PartReference[] = [],
+): Path {
+  const hasKey = from.to.sql === own.to.sql && hasSameMembers(from.toColumns.map(nameOf), own.toColumns.map(nameOf))
+  if (hasKey) return [from]
+  const next = from.to.sql === own.to.sql ? own : references.find(({ table }) => table.sql === from.to.sql)
+  if (next === undefined || seen.includes(next))
+    throw new DescribeRefused(
+      `${from.table.sql} refers to ${from.to.sql}, and no --child leads from there to ${own.to.sql}`,
+    )
+  return [from, ...findPath(next, own, references, [...seen, next])]
 }
+
+const nameOf = ({ name }: CatalogColumn) => name

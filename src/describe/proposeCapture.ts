@@ -1,29 +1,33 @@
 import { captureFunctionName } from '../outbox/captureTriggers.ts'
-import { quoteIdentifier, quoteLiteral } from '../postgres/database.ts'
-import { quoteForYaml, withComment, withFillIn } from '../yaml/yamlLines.ts'
-import { type CatalogColumn, type CatalogTable, listOf, mayChooseRows } from './catalogTable.ts'
-import type { DocumentParts, PartReference } from './documentParts.ts'
+import { quoteLiteral } from '../postgres/database.ts'
+import { onOneLine, quoteForYaml, withComment, withFillIn } from '../yaml/yamlLines.ts'
+import { type CatalogColumn, labelColumns, mayChooseRows } from './catalogTable.ts'
+import type { DocumentParts, PartReference, Path } from './documentParts.ts'
+import { whichToSend } from './proposeOutboxFile.ts'
 
 export interface CaptureTarget {
   readonly type: string
   /** Quoted, with its schema. */
   readonly outbox: string
-  /** The command that wrote the file, and the file's name. */
-  readonly command: string
+  /** The name of the file. */
   readonly file: string
+  /** `--child` as the user gave it. */
+  readonly children: readonly string[]
   /** Roles that write to the document's tables and not to the outbox, quoted. */
   readonly writers: readonly string[]
 }
 
 /** Proposes the trigger that writes the keys of changed documents to the outbox, as SQL to read and run. */
-export function proposeCapture(parts: DocumentParts, { type, outbox, command, file, writers }: CaptureTarget): string {
-  const { document, key, references } = parts
+export function proposeCapture(
+  { document, key, paths }: DocumentParts,
+  { type, outbox, file, children, writers }: CaptureTarget,
+): string {
   const name = captureFunctionName(type)
-  const fn = `${schemaPrefix(document)}${name}`
-  const tables = [...Map.groupBy([ownKey(parts), ...references], ({ table }) => table.sql)]
+  const fn = `${document.schemaSql}.${name}`
+  const tables = [...Map.groupBy(paths, ([{ table }]) => table.sql)]
   const branches = tables.flatMap(([table, its], i) => [
     `  ${i === 0 ? 'if' : 'elsif'} tg_argv[0] = ${quoteLiteral(table)} then`,
-    `    keys := ${its.map((reference) => keysSql(reference, parts)).join(' || ')};`,
+    `    keys := ${its.map((path) => keysSql(path, key)).join(' || ')};`,
   ])
   const triggers = tables.flatMap(([table]) => [
     `create trigger ${name} after insert or update or delete on ${table}`,
@@ -35,26 +39,26 @@ export function proposeCapture(parts: DocumentParts, { type, outbox, command, fi
   const keyText = hasOneColumn
     ? `key #>> '{}'`
     : `concat_ws('/', ${key.map((column) => `key ->> ${quoteLiteral(column.name)}`).join(', ')})`
-  const conditions = references.flatMap(({ condition }) => condition ?? [])
-  // A condition may have a column with the name of our variable, or texts between dollars.
-  const directive = conditions.length === 0 ? [] : ['#variable_conflict use_column']
-  const quote = conditions.some((condition) => condition.includes('$$')) ? '$capture$' : '$$'
-  const lines = [
-    `-- Captures the documents of ${document.sql}. Written by: ${command}`,
+  const below = children.length === 0 ? '' : `, with ${children.map((child) => `--child "${child}"`).join(' ')}`
+  const comments = [
+    `-- Captures the documents of ${document.sql}${below}.`,
     `-- Each change of a row writes the key of its document to ${outbox}, once in a transaction. The`,
     '-- daemon reads the document when it takes that row. An error here fails the statement that fired the trigger.',
-    `-- Run it:     psql -1 -v ON_ERROR_STOP=1 -f ${file}`,
+    `-- Run it:     psql "$DATABASE_URL" -1 -v ON_ERROR_STOP=1 -f ${file}`,
     `-- Remove it:  drop function ${fn}() cascade;`,
+  ]
+  const lines = [
+    ...comments.map(onOneLine),
     `drop function if exists ${fn}() cascade;`,
     `create function ${fn}() returns trigger language plpgsql`,
-    `set search_path = pg_catalog, pg_temp as ${quote}`,
-    ...directive,
+    `set search_path = pg_catalog, pg_temp as $capture$`,
+    '#variable_conflict use_column -- so that a condition may have any column',
     'declare',
     '  keys jsonb[]; -- before and after, because a row may move to another document',
     'begin',
     ...branches,
     '  else -- truncate',
-    `    keys := array(select ${keySql('d', key, key)} from ${document.sql} d);`,
+    `    keys := array(select ${keySql('d', paths[0][0], key)} from ${document.sql} d);`,
     '  end if;',
     `  insert into ${outbox} (type, key, payload)`,
     `  select ${quoteLiteral(type)}, ${keyText},`,
@@ -62,88 +66,56 @@ export function proposeCapture(parts: DocumentParts, { type, outbox, command, fi
     `  from unnest(keys) key where ${hasOneColumn ? 'key is not null' : 'key = jsonb_strip_nulls(key)'}`,
     '  on conflict do nothing; -- this transaction has written that key',
     '  return null;',
-    `end ${quote};`,
+    'end $capture$;',
     ...triggers,
     ...writers.map((role) => `grant insert on ${outbox} to ${role};`),
   ]
-  return `${lines.map((line) => (line.startsWith('--') ? onOneLine(line) : line)).join('\n')}\n`
+  return `${lines.join('\n')}\n`
 }
 
-/** Proposes `document` of the mapping file, which says the daemon what a key names. */
-export function proposeDocument({ document, key }: DocumentParts): string[] {
+/**
+ * Proposes `document` of the mapping file, which says the daemon what a key names.
+ *
+ * @param currencies columns with codes of currencies
+ */
+export function proposeDocument({ document, key }: DocumentParts, currencies: readonly string[]): string[] {
   const names = key.map(({ name }) => quoteForYaml(name))
-  const condition = `which documents are sent, in later states, too: a condition in SQL about the row h. For all documents remove this line${listOf(document.columns.filter(mayChooseRows))}`
   return [
     withComment('document:', 'a row of the outbox has the key of a document'),
     `  table: ${quoteForYaml(document.sql)}`,
     `  key: ${names.length === 1 ? names[0] : `[${names.join(', ')}]`}`,
-    `  ${withFillIn('condition: FILL_IN', condition)}`,
+    ...withFillIn(
+      '  condition: FILL_IN',
+      `${whichToSend(currencies)}. It is asked again when the document changes, so name later states, too. Its row is h`,
+      labelColumns(document.columns.filter(mayChooseRows)),
+    ),
   ]
 }
 
-/** The schema as the table's name in SQL has it, with the point. */
-function schemaPrefix({ sql, name }: CatalogTable): string {
-  const last = sql.endsWith(`.${name}`) ? name : quoteIdentifier(name)
-  return sql.slice(0, -last.length)
-}
-
-/** A document names itself. */
-const ownKey = ({ document, key }: DocumentParts): PartReference => ({
-  table: document,
-  columns: key,
-  to: document,
-  toColumns: key,
-  condition: null,
-})
-
 /** The keys of the documents that the old and the new row belong to. */
-function keysSql(reference: PartReference, parts: DocumentParts): string {
-  const { columns, condition } = reference
-  const isDirect = leadsToKey(reference, parts)
-  if (isDirect && condition === null)
-    return `array[${keySql('old', columns, parts.key, reference)}, ${keySql('new', columns, parts.key, reference)}]`
-  const joins: string[] = []
-  let at = reference
-  let alias = 'r'
-  for (let i = 1; !leadsToKey(at, parts); i++) {
-    const upper = `p${i}`
-    joins.push(`join ${at.to.sql} ${upper} on ${matchSql(upper, at.toColumns, alias, at.columns)}`)
-    alias = upper
-    at = at.to.sql === parts.document.sql ? ownKey(parts) : referenceOf(at.to, parts)
-  }
+function keysSql(path: Path, key: readonly CatalogColumn[]): string {
+  const [{ condition }, ...others] = path
+  const last = path.at(-1) as PartReference
+  if (others.length === 0 && condition === null)
+    return `array[${keySql('old', last, key)}, ${keySql('new', last, key)}]`
+  const aliases = path.map((_, i) => (i === 0 ? 'r' : `p${i}`))
+  const joins = others.map(({ table }, i) => {
+    const { columns, toColumns } = path[i] as PartReference
+    const match = columns.map(({ sql }, n) => `${aliases[i + 1]}.${toColumns[n]?.sql} = ${aliases[i]}.${sql}`)
+    return `join ${table.sql} ${aliases[i + 1]} on ${match.join(' and ')}`
+  })
   const rows = '(select old.* union all select new.*) r'
   // Inside, so that the condition's names cannot mean columns of the tables above.
   const from = condition === null ? rows : `(select * from ${rows} where ${condition}) r`
-  return `array(select ${keySql(alias, at.columns, parts.key, at)} from ${[from, ...joins].join('\n      ')})`
+  return `array(select ${keySql(aliases.at(-1) as string, last, key)} from ${[from, ...joins].join('\n      ')})`
 }
 
-const referenceOf = ({ sql }: CatalogTable, { references }: DocumentParts): PartReference =>
-  references.find(({ table }) => table.sql === sql) as PartReference
-
-/** True if the reference's own columns have the document's key. */
-const leadsToKey = ({ to, toColumns }: PartReference, { document, key }: DocumentParts): boolean =>
-  to.sql === document.sql &&
-  toColumns.length === key.length &&
-  toColumns.every(({ name }) => key.some((column) => column.name === name))
-
-const matchSql = (
-  alias: string,
-  columns: readonly CatalogColumn[],
-  other: string,
-  otherColumns: readonly CatalogColumn[],
-): string => columns.map(({ sql }, i) => `${alias}.${sql} = ${other}.${otherColumns[i]?.sql}`).join(' and ')
-
 /**
- * The key in a row as JSON: a value, or an object of several columns.
+ * The document's key as JSON: a value, or an object of several columns.
  *
- * @param columns those of the row that have the key, in the order of `toColumns`
+ * @param row an alias of the reference's table
  */
-function keySql(
-  row: string,
-  columns: readonly CatalogColumn[],
-  key: readonly CatalogColumn[],
-  { toColumns }: Pick<PartReference, 'toColumns'> = { toColumns: key },
-): string {
+function keySql(row: string, { columns, toColumns }: PartReference, key: readonly CatalogColumn[]): string {
   const values = key.map(({ name }) => {
     const column = columns[toColumns.findIndex((each) => each.name === name)] as CatalogColumn
     return { name, sql: comparableSql(`${row}.${column.sql}`, column) }
@@ -158,6 +130,3 @@ export function comparableSql(sql: string, column: CatalogColumn): string {
   if (column.type === 'numeric') return `trim_scale(${sql})`
   return column.type === 'character' ? `${sql}::text` : sql
 }
-
-/** A name may contain a line break, which would end a comment. */
-const onOneLine = (text: string) => text.replace(/[\r\n\u0085\u2028\u2029]+/g, ' ')

@@ -1,7 +1,8 @@
 import { quoteLiteral } from '../postgres/database.ts'
-import { type CatalogColumn, type CatalogTable, describeCandidate } from './catalogTable.ts'
+import { onOneLine } from '../yaml/yamlLines.ts'
+import { type CatalogColumn, type CatalogTable, labelColumns } from './catalogTable.ts'
 import { comparableSql } from './proposeCapture.ts'
-import type { RelatedTables } from './relatedTables.ts'
+import type { RelatedTable, RelatedTables } from './relatedTables.ts'
 
 /**
  * Proposes the query for `source`. The joins follow from keys. The user chooses the lines and what other tables add.
@@ -11,27 +12,30 @@ import type { RelatedTables } from './relatedTables.ts'
 export function proposeSourceQuery(
   table: CatalogTable,
   key: readonly CatalogColumn[],
-  related: RelatedTables,
+  { above, below }: RelatedTables,
   hasItems: boolean,
 ): string[] {
-  const joins = related.refersTo.flatMap(({ to, columns, toColumns }, i) => {
+  const joins = above.flatMap((each, i) => {
     const alias = `r${i + 1}`
-    return [`-- left join ${to} ${alias} on ${matchSql(alias, toColumns, 'h', columns)}`, ...columnLines(related, to)]
+    return [onOneLine(`-- left join ${each.sql} ${alias} on ${matchSql(alias, each)}`), ...columnsComment(each)]
   })
   const selected = selectColumns(table, key)
-  const names = key.map(({ sql }) => sql)
-  const hasSeveral = key.length > 1
   return [
     'select',
     ...selected.map((column, i) => `  ${column}${hasItems || i < selected.length - 1 ? ',' : ''}`),
-    ...(hasItems ? itemsLines(related) : []),
-    hasSeveral ? `from jsonb_populate_recordset(null::${table.sql}, $1) k` : `from ${table.sql} h`,
-    ...(hasSeveral ? [`join ${table.sql} h on ${matchSql('h', names, 'k', names)}`] : []),
+    ...(hasItems ? itemsLines(below) : []),
+    ...fromLines(table, key),
     ...(joins.length === 0
       ? []
       : ['-- To add what these tables have, join them, and select r1.COLUMN as NAME:', ...joins]),
     ...whereLines(key),
-  ].map(keepCommentOnOneLine)
+  ]
+}
+
+function fromLines({ sql }: CatalogTable, key: readonly CatalogColumn[]): string[] {
+  if (key.length < 2) return [`from ${sql} h`]
+  const match = key.map((column) => `h.${column.sql} = k.${column.sql}`).join(' and ')
+  return [`from jsonb_populate_recordset(null::${sql}, $1) k`, `join ${sql} h on ${match}`]
 }
 
 function whereLines([id, ...others]: readonly CatalogColumn[]): string[] {
@@ -49,37 +53,30 @@ function selectColumns({ columns }: CatalogTable, key: readonly CatalogColumn[])
   return [`${idSql} as id`, others.length === columns.length ? 'h.*' : others.join(', ')]
 }
 
-function itemsLines(related: RelatedTables): string[] {
-  const references = [...related.referredBy, ...related.guesses].filter(({ from }) => related.tables.has(from))
+function itemsLines(below: readonly RelatedTable[]): string[] {
   const what =
-    references.length === 0
+    below.length === 0
       ? 'the list of lines. No table refers to this one'
       : 'the list of lines: a query below, with the values to send, and a condition for the lines that count'
   return [
     `  FILL_IN as items -- FILL IN: ${what}`,
-    ...references.flatMap((reference) => {
-      const { from, columns, toColumns } = reference
-      const lines = related.tables.get(from)
-      const keys =
-        lines?.columns.filter(({ name }) => lines.primaryKey.includes(name)).map(({ sql }) => `l.${sql}`) ?? []
-      const order = keys.length === 0 ? '' : ` order by ${keys.join(', ')}`
+    ...below.flatMap((each) => {
+      const keys = each.table?.columns.filter(({ name }) => each.table?.primaryKey.includes(name)) ?? []
+      const order = keys.length === 0 ? '' : ` order by ${keys.map(({ sql }) => `l.${sql}`).join(', ')}`
+      const guess = each.isGuess ? ' -- a guess: no foreign key' : ''
       return [
-        `  -- (select jsonb_agg(jsonb_build_object('NAME', l.FILL_IN)${order}) from ${from} l`,
-        `  --   where ${matchSql('l', columns, 'h', toColumns)} and FILL_IN)${related.guesses.includes(reference) ? ' -- a guess: no foreign key' : ''}`,
-        ...columnLines(related, from).map((line) => `  ${line}`),
-      ]
+        onOneLine(`-- (select jsonb_agg(jsonb_build_object('NAME', l.FILL_IN)${order}) from ${each.sql} l`),
+        onOneLine(`--   where ${matchSql('l', each)} and FILL_IN)${guess}`),
+        ...columnsComment(each),
+      ].map((line) => `  ${line}`)
     }),
   ]
 }
 
-const columnLines = ({ tables }: RelatedTables, name: string): string[] =>
-  tables.has(name) ? [`--     has ${tables.get(name)?.columns.map(describeCandidate).join(', ')}`] : []
+const columnsComment = ({ table }: RelatedTable): string[] =>
+  table === null ? [] : [onOneLine(`--     has ${labelColumns(table.columns).join(', ')}`)]
 
-function matchSql(alias: string, columns: readonly string[], other: string, otherColumns: readonly string[]): string {
-  if (columns.length === 0) return `${alias}.FILL_IN = ${other}.FILL_IN`
-  return columns.map((column, i) => `${alias}.${column} = ${other}.${otherColumns[i]}`).join(' and ')
+function matchSql(alias: string, { columns, ownColumns }: RelatedTable): string {
+  if (columns.length === 0) return `${alias}.FILL_IN = h.FILL_IN`
+  return columns.map((column, i) => `${alias}.${column} = h.${ownColumns[i]}`).join(' and ')
 }
-
-/** A name may contain a line break, which would end a comment. */
-const keepCommentOnOneLine = (line: string) =>
-  line.includes('--') ? line.replace(/[\n\r\u0085\u2028\u2029]+/g, ' ') : line

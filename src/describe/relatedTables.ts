@@ -1,44 +1,59 @@
 import type { Database } from '../postgres/database.ts'
 import { type CatalogTable, readCatalogTable } from './catalogTable.ts'
 
-/** A foreign key, declared or guessed. Names are quoted where SQL needs it, and tables have their schemas. */
-export interface Reference {
-  readonly from: string
-  /** Empty for a table that only has a similar name. */
+/** A table that is related to the described one. */
+export interface RelatedTable {
+  /** Quoted, with its schema. */
+  readonly sql: string
+  /** Quoted, in the order of `ownColumns`. Empty for a table that only has a similar name. */
   readonly columns: readonly string[]
-  readonly to: string
-  readonly toColumns: readonly string[]
+  /** Those of the described table. */
+  readonly ownColumns: readonly string[]
+  /** True without a foreign key: the table's or a column's name resembles the described table's name or key. */
+  readonly isGuess: boolean
+  /** Null for all but the first tables. */
+  readonly table: CatalogTable | null
 }
 
 export interface RelatedTables {
-  readonly refersTo: readonly Reference[]
-  readonly referredBy: readonly Reference[]
-  /** Tables without a foreign key whose name, or whose column's name, resembles this table's name or its key. */
-  readonly guesses: readonly Reference[]
-  /** The first of these other tables, by their quoted names. */
-  readonly tables: ReadonlyMap<string, CatalogTable>
+  /** Those to which the described table refers. */
+  readonly above: readonly RelatedTable[]
+  /** Those that refer to it, and the guesses. */
+  readonly below: readonly RelatedTable[]
 }
 
 const tablesMax = 20
 
 export async function readRelatedTables(db: Database, table: CatalogTable): Promise<RelatedTables> {
-  const declared = await readForeignKeys(db, table)
-  const refersTo = declared.filter(({ from }) => from === table.sql)
-  const referredBy = declared.filter(({ from }) => from !== table.sql)
-  const known = new Set([table.sql, ...declared.flatMap(({ from, to }) => [from, to])])
-  const guesses = await guessReferences(db, table, known)
-  const others = new Set([...refersTo.map(({ to }) => to), ...[...referredBy, ...guesses].map(({ from }) => from)])
-  const tables = new Map<string, CatalogTable>()
-  for (const name of [...others].slice(0, tablesMax)) {
-    const other = await readCatalogTable(db, name)
-    if (other !== null) tables.set(name, other)
+  async function addTables(related: readonly Omit<RelatedTable, 'table'>[]): Promise<RelatedTable[]> {
+    const all: RelatedTable[] = []
+    for (const each of related)
+      all.push({ ...each, table: all.length < tablesMax ? await readCatalogTable(db, each.sql) : null })
+    return all
   }
-  return { refersTo, referredBy, guesses, tables }
+  const keys = await readForeignKeys(db, table)
+  const above = keys
+    .filter(({ from }) => from === table.sql)
+    .map(({ to, columns, toColumns }) => ({ sql: to, columns: toColumns, ownColumns: columns, isGuess: false }))
+  const below = keys
+    .filter(({ from }) => from !== table.sql)
+    .map(({ from, columns, toColumns }) => ({ sql: from, columns, ownColumns: toColumns, isGuess: false }))
+  const known = new Set([table.sql, ...keys.flatMap(({ from, to }) => [from, to])])
+  const guesses = await guessRelatedTables(db, table, known)
+  return { above: await addTables(above), below: await addTables([...below, ...guesses]) }
+}
+
+/** Names are quoted where SQL needs it, and tables have their schemas. */
+export interface ForeignKey {
+  readonly from: string
+  readonly columns: readonly string[]
+  readonly to: string
+  readonly toColumns: readonly string[]
 }
 
 /** Reads the foreign keys from and to a table. */
-export async function readForeignKeys(db: Database, { sql }: Pick<CatalogTable, 'sql'>): Promise<Reference[]> {
-  return (await db.query<Reference>(foreignKeysSql, [sql])).rows
+export async function readForeignKeys(db: Database, { sql }: Pick<CatalogTable, 'sql'>): Promise<ForeignKey[]> {
+  return (await db.query<ForeignKey>(foreignKeysSql, [sql])).rows
 }
 
 /** Leaves out keys that Postgres copies for partitions. */
@@ -57,24 +72,24 @@ const foreignKeysSql = `
 
 const guessesMax = 10
 
-async function guessReferences(
+async function guessRelatedTables(
   db: Database,
-  { schema, name, sql, primaryKey, columns }: CatalogTable,
+  { schema, name, primaryKey, columns }: CatalogTable,
   known: ReadonlySet<string>,
-): Promise<Reference[]> {
+): Promise<Omit<RelatedTable, 'table'>[]> {
   const table = normalizeName(name)
   const stem = table.replace(/s$/, '')
   const [key = ''] = primaryKey.length === 1 ? primaryKey.map(normalizeName) : []
   // A key such as id or no has the same name in most tables.
   const names = [table, stem, table + key, stem + key, ...(key.length > 3 ? [key] : [])]
   const { rows } = await db.query<{ from: string; column: string | null }>(guessesSql, [schema, table, names])
-  const to = columns.find((each) => each.name === primaryKey[0])?.sql
+  const own = key === '' ? undefined : columns.find((each) => each.name === primaryKey[0])?.sql
   return rows
     .filter(({ from }) => !known.has(from))
     .slice(0, guessesMax)
     .map(({ from, column }) => {
-      const isJoined = column !== null && key !== '' && to !== undefined
-      return { from, columns: isJoined ? [column] : [], to: sql, toColumns: isJoined ? [to] : [] }
+      if (column === null || own === undefined) return { sql: from, columns: [], ownColumns: [], isGuess: true }
+      return { sql: from, columns: [column], ownColumns: [own], isGuess: true }
     })
 }
 

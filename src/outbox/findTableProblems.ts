@@ -28,7 +28,7 @@ export async function findDescriptionMismatchClauses(pool: Database, inspected: 
   ]
 }
 
-export async function findTablesOfView(db: Database, qualifiedName: string): Promise<string[]> {
+async function findTablesOfView(db: Database, qualifiedName: string): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
     `select distinct pg_catalog.format('%I.%I', n.nspname, c.relname) as name
      from pg_rewrite r
@@ -41,20 +41,20 @@ export async function findTablesOfView(db: Database, qualifiedName: string): Pro
   return rows.map(({ name }) => name)
 }
 
-export function useTableInsteadClause(relkind: string, tablesBelow: readonly string[]): string {
+function useTableInsteadClause(relkind: string, tablesBelow: readonly string[]): string {
   if (relkind === 'f') return 'let DATABASE_URL lead to the database where the table itself is'
   if (tablesBelow.length === 0) return 'describe the table below it'
   return `describe the table below it (${tablesBelow.map((name) => `outboxd describe '${name}'`).join(', or ')})`
 }
 
 /** Kinds of relations that have no rows of their own: names by pg_class.relkind. */
-export const kindNamesOfForeignRows: Readonly<Record<string, string>> = {
+const kindNamesOfForeignRows: Readonly<Record<string, string>> = {
   v: 'a view',
   m: 'a materialized view',
   f: 'a foreign table',
 }
 
-export const hasForeignRows = (relkind: string): boolean => kindNamesOfForeignRows[relkind] !== undefined
+const hasForeignRows = (relkind: string): boolean => kindNamesOfForeignRows[relkind] !== undefined
 
 /** The sessions that write a view or a foreign table are not seen, so a row that commits late would be missed. */
 async function findRelationKindProblem(

@@ -193,7 +193,7 @@ type Content =
 
 const unreadable = (why: string): Content => ({ kind: 'unreadable', why })
 const noIdMessage = (source: Pick<Mapping, 'document'>) =>
-  `the payload has no "id" (${hasKeyOfSeveralColumns(source) ? 'an object with the columns of the key' : 'a text or a number'}). The query of the mapping file needs it to read the rest`
+  `the payload has no "id" (${hasKeyOfSeveralColumns(source) ? 'an object with the columns of the key' : 'a text or a number'}). The query of the mapping file needs it to read the rest. Without \`payload\` in outbox.yaml it is the row's id`
 
 /** If a query fails for this number of parts of the list and succeeds for none, it fails for all records. */
 const failedPartsMax = 64

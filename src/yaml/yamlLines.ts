@@ -1,11 +1,23 @@
 const commentColumn = 44
 
-/** A line with a comment. A name from the Postgres catalog may contain a line break, which would end the comment. */
+/** A line with a comment. */
 export const withComment = (text: string, comment: string): string =>
-  `${text.padEnd(commentColumn)} # ${comment.replace(/[\s\p{Cc}]+/gu, ' ')}`
+  `${text.padEnd(commentColumn)} # ${onOneLine(comment)}`
 
-/** A line with the word FILL_IN in place of what the user has to put there. A file with such a line does not load. */
-export const withFillIn = (text: string, what: string): string => withComment(text, `FILL IN: ${what}`)
+/** A name or value of the database may contain a line break, which would end a comment. */
+export const onOneLine = (text: string): string => text.replace(/\s*[\p{Cc}\u2028\u2029]+\s*/gu, ' ')
+
+/**
+ * A line with the word FILL_IN in place of what the user has to put there, and a comment with the candidates. A file with
+ * such a line does not load.
+ */
+export const withFillIn = (text: string, what: string, candidates: readonly string[] = []): string[] => [
+  withComment(text, `FILL IN: ${what}`),
+  ...listCandidates(candidates),
+]
+
+export const listCandidates = (candidates: readonly string[]): string[] =>
+  candidates.length === 0 ? [] : [`#   one of: ${onOneLine(candidates.join(', '))}`]
 
 export interface FillInPlace {
   /** Both count from 1. */

@@ -31,6 +31,7 @@ const tables: fc.Arbitrary<CatalogTable> = fc.record({
   schema: fc.constantFrom('public', 'Erp 1', 'no'),
   name: fc.constantFrom(...names),
   sql: fc.constant('public.t'),
+  schemaSql: fc.constant('public'),
   kind: fc.constantFrom('r', 'p'),
   hasHeirs: fc.boolean(),
   primaryKey: fc.subarray(['id', 'key', 'status'] as string[]),
@@ -42,7 +43,6 @@ const tables: fc.Arbitrary<CatalogTable> = fc.record({
 })
 const sources = fc.record({
   type: fc.constantFrom(null, 'sale', 'a: b'),
-  hasQuery: fc.boolean(),
   currencies: fc.subarray(['cur', 'a\nb']),
 })
 
@@ -95,8 +95,7 @@ test('what decides about content is never filled in: the filter, the state, a do
       expect(keys).toContain('filter: FILL_IN')
       expect(keys).toContain('state: FILL_IN')
       expect(keys.filter((text) => /^(key|write|cursor|sequence):/.test(text))).toEqual([])
-      const hasDocument = table.columns.some(({ type }) => /^(jsonb|bytea)$/.test(type))
-      if (hasDocument && !source.hasQuery) expect(keys).toContain('payload: FILL_IN')
+      expect(keys.includes('payload: FILL_IN')).toBe(source.type === null)
     }),
   )
 })
@@ -108,11 +107,19 @@ const time = {
 }
 const id = { ...time, name: 'id', type: 'bigint', exactType: 'bigint', isUnique: true, default: null }
 const tableOf = (...columns: CatalogColumn[]): CatalogTable => ({
-  ...{ schema: 'public', name: 't', sql: 'public.t', kind: 'r', hasHeirs: false, primaryKey: ['id'] },
+  ...{
+    schema: 'public',
+    name: 't',
+    sql: 'public.t',
+    schemaSql: 'public',
+    kind: 'r',
+    hasHeirs: false,
+    primaryKey: ['id'],
+  },
   columns: [id, ...columns],
 })
 const createdAtOf = (...columns: CatalogColumn[]) =>
-  linesOf(proposeOutboxFile(tableOf(...columns), { type: 't', hasQuery: false, currencies: [] })).find((line) =>
+  linesOf(proposeOutboxFile(tableOf(...columns), { type: 't', currencies: [] })).find((line) =>
     line.startsWith('created_at'),
   )
 
@@ -133,7 +140,7 @@ test.each([
   [false, 'new: [false, null]'],
 ])('a flag that is not null (%s) waits at %s', (notNull, form) => {
   const flag = { ...time, name: 'done', type: 'boolean', exactType: 'boolean', notNull, default: null }
-  const text = proposeOutboxFile(tableOf(flag), { type: 't', hasQuery: false, currencies: [] })
+  const text = proposeOutboxFile(tableOf(flag), { type: 't', currencies: [] })
   expect(text).toContain(`# state: { flag: COLUMN, ${form}, done: true, set: [queued] }`)
 })
 

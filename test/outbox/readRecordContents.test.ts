@@ -75,7 +75,7 @@ test('ids are compared by the type that the query uses, in any notation', async 
     sourcesOf('select t.id, t.n from thing t where t.id = any($1) -- a comment'),
     await readWaitingRows(outbox, 10),
   )
-  const noId = 'the payload has no "id" (a text or a number). The query of the mapping file needs it to read the rest'
+  const noId = `the payload has no "id" (a text or a number). The query of the mapping file needs it to read the rest. Without \`payload\` in outbox.yaml it is the row's id`
   const thing = '{"id":"aaaaaaaa-0000-4000-8000-000000000001","n":1}'
   expect(shown(read)).toEqual([thing, noId, noId, thing])
 })

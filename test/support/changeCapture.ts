@@ -9,11 +9,10 @@ export async function captureDocuments(
 ): Promise<string> {
   const [first = '', second] = table.split('.')
   const named = second === undefined ? { schema: null, table: first } : { schema: first, table: second }
-  const outbox = { schema: null, table: 'outbox' }
-  const capture = { children, outbox, command: 'outboxd describe' }
-  const described = await proposeFilesForTable(pool, named, new Map(), { endpoint: 'orders', type, capture })
-  const file = described.kind === 'described' ? described.files.find(({ name }) => name.endsWith('.sql')) : undefined
-  if (file === undefined) throw new Error(JSON.stringify(described))
+  const capture = { children, outbox: { schema: null, table: 'outbox' } }
+  const { files } = await proposeFilesForTable(pool, named, { endpoint: 'orders', type, capture })
+  const file = files.find(({ name }) => name.endsWith('.sql'))
+  if (file === undefined) throw new Error('no trigger is proposed')
   await pool.query(`begin; ${file.text} commit`)
   return file.text
 }
