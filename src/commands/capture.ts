@@ -1,6 +1,9 @@
 import { captureRowsNow } from '../ledger/capture.ts'
+import { assertNoDataLost } from '../ledger/history/history.ts'
 import { logOperatorAct } from '../ledger/operator/operator.ts'
+import { lockSettings } from '../ledger/settings.ts'
 import { withOutbox } from '../operations/databases.ts'
+import { assertOutboxFileIsLedgers } from '../operations/ledgerFiles.ts'
 import { TableSurvey } from '../outbox/survey.ts'
 import { pluralize } from '../plainText.ts'
 import { inTransaction } from '../postgres/database.ts'
@@ -29,6 +32,8 @@ Examples:
   outboxd capture --reason "partition of May attached"`,
   async action(context, options): Promise<number> {
     return withOperator(context, options, [], async (databases, operator) => {
+      await assertNoDataLost(databases.ledger)
+      await assertOutboxFileIsLedgers(databases)
       const goOn = () => !context.signal.aborted
       const { idsBehind } = await withOutbox(databases, (outbox) => new TableSurvey(outbox).read(goOn))
       const outboxIds = (idsBehind ?? []).slice(0, rowsMax)
@@ -42,6 +47,8 @@ Examples:
       if (!options.yes && !(await askForConfirmation(context, `Send ${pluralize(outboxIds.length, 'row')}?`)))
         return exitCodes.unconfirmed
       await inTransaction(databases.ledger, async (db) => {
+        await lockSettings(db)
+        await assertOutboxFileIsLedgers(databases, db)
         await captureRowsNow(db, outboxIds)
         await logOperatorAct(db, operator.actor, 'capture', { rows: outboxIds.length })
       })

@@ -12,7 +12,7 @@ import { PollQueue } from '../ledger/queue.ts'
 import { describeDifferences, hasSettings, readOrSetSettings, type Settings } from '../ledger/settings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { createPauseBackoff } from '../model/breaker.ts'
-import { digestFiles } from '../outbox/digestFiles.ts'
+import { readFileSettings } from '../outbox/digestFiles.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { createPool, type Database, withConnectionErrorsExplained } from '../postgres/database.ts'
@@ -32,6 +32,7 @@ export interface InstanceDatabases extends InstanceLedger {
   outbox: Outbox
   /** Null if the outbox's table notifies nobody. */
   listener: Listener | null
+  /** What this daemon was given and shares with the others. */
   ownSettings: Settings
   /** Null if the ledger has none yet, and another daemon captures or writes back. */
   ledgerSettings: Settings | null
@@ -91,7 +92,8 @@ async function connect(
   const readTable = () => outbox.readQualifiedName()
   await raiseForeign(ledger, () => outbox.bindLedger(instance.who))
   for (const kind of ['foreign_outbox', 'foreign_service'] as const) await clearProblems(ledger, kind, null)
-  const ownSettings = settingsOf(options)
+  const { config: given, mappings } = options
+  const ownSettings = { ...given.shared, ...(await readFileSettings(erp, outboxTable, mappings)) }
   const ledgerSettings = await readOrSetSettings(ledger, { ...instance, settings: ownSettings })
   const config = withLedgerSettings(options.config, ledgerSettings ?? ownSettings)
   const differences = describeDifferences(ownSettings, ledgerSettings ?? ownSettings)
@@ -118,12 +120,6 @@ async function connect(
     },
   }
 }
-
-/** What a daemon was given and shares with the others. */
-const settingsOf = ({ config, mappings, outboxTable }: InstanceDatabasesOptions): Settings => ({
-  ...config.shared,
-  ...digestFiles(outboxTable, mappings),
-})
 
 async function openLedger({ config, instance }: InstanceDatabasesOptions, ledger: Pool): Promise<PollQueue> {
   return withConnectionErrorsExplained(config.databaseUrl, async () => {

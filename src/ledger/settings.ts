@@ -6,8 +6,8 @@ import { type Instance, isInstanceAliveSql } from './instances.ts'
 import { tryLockWriteBack } from './reports.ts'
 
 /**
- * The settings that all daemons of a ledger share: the values of variables as texts, by name, and the digests of
- * outbox.yaml and of the mapping files.
+ * The settings that all daemons of a ledger share: the values of variables as texts, by name, the digests of
+ * outbox.yaml and of the mapping files, and the search path of the role if these files contain SQL.
  */
 export type Settings = Readonly<Record<string, string>>
 
@@ -62,10 +62,10 @@ async function tryLockSettingsToChange(db: Database): Promise<boolean> {
 }
 
 /**
- * Takes the locks of capture, write-back and replays, so that nothing is committed that was done with other files. Writes the
+ * Takes the locks of capture, write-back and commands, so that nothing is committed that was done with other files. Writes the
  * instance's first heartbeat, too, because until then other daemons would not know that it has these settings.
  *
- * @returns false if another daemon captures or writes back, a command replays, or a daemon has the ledger's settings
+ * @returns false if another daemon captures or writes back, a command writes, or a daemon has the ledger's settings
  *   after all
  */
 async function setSettings(db: Database, { id, host, version, settings }: Instance): Promise<boolean> {
@@ -118,10 +118,10 @@ export function describeDifferences(own: Settings, ledger: Settings): string {
 function describeDifference(name: string, own: string | undefined, ledger: string | undefined): string {
   if (own === undefined) return `${name} is missing`
   if (ledger === undefined) return `${name} is not in the ledger`
-  return isVariable(name) ? `${name} is ${own}, not ${ledger}` : `${name} differs`
+  return isDigestOfFile(name) ? `${name} differs` : `${name} is ${own}, not ${ledger}`
 }
 
-const isVariable = (name: string) => /^[A-Z_]+$/.test(name)
+export const isDigestOfFile = (name: string): boolean => name === 'outbox.yaml' || name.startsWith('mapping of ')
 
 /** How long after its claim a request may still arrive, whichever daemon made it. */
 export async function readRequestOverAfterMs(db: Database): Promise<number> {

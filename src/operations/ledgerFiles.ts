@@ -1,15 +1,15 @@
-import { describeDifferences, readSettings, type Settings } from '../ledger/settings.ts'
+import { describeDifferences, isDigestOfFile, readSettings, type Settings } from '../ledger/settings.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
-import { digestFiles } from '../outbox/digestFiles.ts'
+import { readFileSettings, searchPathName } from '../outbox/digestFiles.ts'
 import type { Database } from '../postgres/database.ts'
-import type { Databases } from './databases.ts'
+import { type Databases, withOutbox } from './databases.ts'
 
-/** The mapping files or outbox.yaml of this host are not those that the daemons use. */
+/** The mapping files or outbox.yaml of this host, or the role's search path, are not those of the daemons. */
 export class FilesDiffer extends Error {
   override name = 'FilesDiffer'
   constructor(differences: string, mappingsDir: string) {
     super(
-      `the files in ${mappingsDir} are not those that the daemons use: ${differences}. No record was changed. Run the command where a daemon runs, or set MAPPINGS_DIR to a folder with the daemons’ files. If the files here are newer, restart the daemons with them first. After that or a restore, wait until \`outboxd status\` says no more that a daemon has other files`,
+      `the files in ${mappingsDir} or the role of DATABASE_URL are not those that the daemons use: ${differences}. No record was changed. Run the command where a daemon runs, with its DATABASE_URL, or set MAPPINGS_DIR to a folder with the daemons’ files. If the files here are newer, restart the daemons with them first. After that or a restore, wait until \`outboxd status\` says no more that a daemon has other files`,
     )
   }
 }
@@ -29,31 +29,28 @@ export async function loadLedgerMappings(databases: Databases): Promise<Mappings
  * @param db a transaction in which the settings cannot change
  * @throws FilesDiffer
  */
-export function assertMappingsAreLedgers(
+export async function assertMappingsAreLedgers(
   databases: Databases,
   mappings: Mappings,
   db: Database = databases.ledger,
 ): Promise<void> {
-  const own = digestFiles(databases.outboxTable().described, mappings)
-  return assertFilesAreLedgers(
-    { ...databases, ledger: db },
-    own,
-    (name) => name === 'outbox.yaml' || name.startsWith('mapping of '),
-  )
+  const own = await withOutbox(databases, ({ pool, described }) => readFileSettings(pool, described, mappings))
+  await assertFilesAreLedgers(databases, db, own, (name) => isDigestOfFile(name) || name === searchPathName)
 }
 
 /** For a change that asks which rows wait. @throws FilesInvalid or FilesDiffer */
-export function assertOutboxFileIsLedgers(databases: Databases): Promise<void> {
-  const own = digestFiles(databases.outboxTable().described, new Map())
-  return assertFilesAreLedgers(databases, own, (name) => name === 'outbox.yaml')
+export async function assertOutboxFileIsLedgers(databases: Databases, db: Database = databases.ledger): Promise<void> {
+  const own = await withOutbox(databases, ({ pool, described }) => readFileSettings(pool, described, new Map()))
+  await assertFilesAreLedgers(databases, db, own, (name) => name in own)
 }
 
 async function assertFilesAreLedgers(
-  { config, ledger }: Pick<Databases, 'config'> & { ledger: Database },
+  { config }: Databases,
+  db: Database,
   own: Settings,
   isCompared: (name: string) => boolean,
 ): Promise<void> {
-  const settings = await readSettings(ledger)
+  const settings = await readSettings(db)
   const daemons = Object.entries(settings ?? {}).filter(([name]) => isCompared(name))
   // Until a daemon has run, no record was mapped by other files.
   if (daemons.length === 0) return

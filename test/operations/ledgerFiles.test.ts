@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { command as capture } from '../../src/commands/capture.ts'
 import { command as prune } from '../../src/commands/prune.ts'
 import { command as recover } from '../../src/commands/recover.ts'
 import { command as replay } from '../../src/commands/replay.ts'
@@ -6,9 +7,10 @@ import { readStandingPauses } from '../../src/ledger/pauses.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { explainError } from '../../src/operations/explainError.ts'
 import { FilesDiffer } from '../../src/operations/ledgerFiles.ts'
-import { digestFiles } from '../../src/outbox/digestFiles.ts'
+import { digestFiles, readFileSettings } from '../../src/outbox/digestFiles.ts'
 import { dataFile, type Fixture, failedE003, mappingFiles, openFixture, payloadOf } from '../commands/fixture.ts'
 import { openConsole } from '../console/openConsole.ts'
+import type { TestContext } from '../support/context.ts'
 import { setSettings } from '../support/ledger.ts'
 import { completeAgo } from '../support/retention.ts'
 import { until } from '../support/until.ts'
@@ -46,7 +48,7 @@ test('the refusal says in what the files differ and what to do, and exits with 2
   const { message, exitCode } = explainError(refused)
   expect(exitCode).toBe(2)
   expect(message).toMatch(
-    /^the files in .* are not those that the daemons use: mapping of data differs\. No record was changed\. Run the command where a daemon runs/,
+    /^the files in .* or the role of DATABASE_URL are not those that the daemons use: mapping of data differs\. No record was changed\. Run the command where a daemon runs/,
   )
 })
 
@@ -78,6 +80,12 @@ describe('is refused, and changes nothing', () => {
     await expect(prune.action(contextIn(otherTableDir), {})).rejects.toThrow('outbox.yaml differs')
     expect(await stateOf(id)).toBe('completed')
     expect(await prune.action(contextIn(otherDir), {})).toBe(0)
+  })
+
+  test('capture, if outbox.yaml differs', async () => {
+    await expect(capture.action(contextIn(otherTableDir), { yes: true })).rejects.toThrow('outbox.yaml differs')
+    expect((await fixture.ledger.pool.query('select from outboxd.skipped_row')).rowCount).toBe(0)
+    expect(await capture.action(contextIn(daemonsDir), { yes: true })).toBe(3)
   })
 
   test('replay, if the daemons get other files while it asks', async () => {
@@ -117,6 +125,36 @@ describe('is refused, and changes nothing', () => {
     const page = await served.post('/records/choose', { do: 'replay', id })
     expect(page).toMatchObject({ status: 409, text: expect.stringContaining('mapping of data differs') })
     expect(await stateOf(id)).toBe('failed')
+  })
+})
+
+describe('a role that finds other tables by the names in a query', () => {
+  const queryDir = mappingFiles({ 'data.yaml': `${dataFile}source: select id, note from sale where id = any($1)\n` })
+  const roleIn = (dir: string, path: string) => {
+    const url = new URL(fixture.ledger.url)
+    url.searchParams.set('options', `-c search_path=${path}`)
+    return fixture.context(null, { MAPPINGS_DIR: dir, DATABASE_URL: url.href })
+  }
+  const asDaemon = async (dir: string) =>
+    setSettings(fixture.ledger.pool, await readFileSettings(fixture.ledger.pool, 'outbox', loadMappings(dir)))
+  const replayAs = (context: TestContext) => replay.action(context, [], { dryRun: true })
+
+  beforeAll(() => fixture.ledger.pool.query('create schema archive'))
+  beforeEach(() => fixture.end(failedE003))
+
+  test('cannot replay', async () => {
+    await asDaemon(queryDir)
+    await expect(replayAs(roleIn(queryDir, 'archive,public'))).rejects.toThrow(
+      'search_path of the role is archive, public, not public',
+    )
+    expect(await replayAs(roleIn(queryDir, 'public'))).toBeDefined()
+    // No such schemas exist.
+    expect(await replayAs(roleIn(queryDir, '"$user",elsewhere,public'))).toBeDefined()
+  })
+
+  test('can replay if the files contain no SQL', async () => {
+    await asDaemon(daemonsDir)
+    expect(await replayAs(roleIn(daemonsDir, 'archive,public'))).toBeDefined()
   })
 })
 

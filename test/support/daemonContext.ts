@@ -3,6 +3,7 @@ import { readConfig } from '../../src/config.ts'
 import type { DaemonContext } from '../../src/daemon/context.ts'
 import { type InstanceDatabases, openAndBindInstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
 import { createWakeup } from '../../src/daemon/loop.ts'
+import type { Mappings } from '../../src/mapping/loadMappings.ts'
 import { loopNames } from '../../src/observe/metricRows.ts'
 import { createFixedDatabaseAddress } from '../../src/postgres/databaseAddress.ts'
 import { daemonEnvironment } from './daemon.ts'
@@ -16,11 +17,15 @@ type Context = Pick<
 >
 
 /** Opens the databases of an instance on this database, with an outbox beside the ledger. Must be closed. */
-export function openInstance(url: string, variables: Record<string, string> = {}): Promise<InstanceDatabases> {
+export function openInstance(
+  url: string,
+  variables: Record<string, string> = {},
+  mappings: Mappings = new Map(),
+): Promise<InstanceDatabases> {
   const id = randomUUID()
   const env = daemonEnvironment(url, 'http://localhost:1', variables)
   return openAndBindInstanceDatabases({
-    ...{ config: readConfig(env), mappings: new Map() },
+    ...{ config: readConfig(env), mappings },
     address: createFixedDatabaseAddress(url),
     outboxTable: 'outbox',
     instance: { id, who: `daemon ${id.slice(0, 8)}`, version: 'test', host: 'test' },
