@@ -1,4 +1,5 @@
-import type { Amounts, OutboxRecord } from '../model/outbox.ts'
+import { randomUUID, randomUUIDv7 } from 'node:crypto'
+import type { Amounts, CapturedRecord, OutboxRecord } from '../model/outbox.ts'
 import type { Resource } from '../resources.ts'
 import {
   type Invalid,
@@ -146,3 +147,35 @@ function refused(mapping: Mapping | null, reason: string, kind: ValueFault = 'in
     errors: [{ field: 'payload', from: '', kind, message: reason }],
   }
 }
+
+/** Maps a row that enters the ledger. */
+export function toCapturedRecord(mappings: Mappings, row: OutboxRecord): CapturedRecord {
+  const id = randomUUIDv7()
+  const { unreadable: _, noRecord = null, ...record } = row
+  const kept = { ...record, id, idempotencyKey: randomUUID() }
+  const unmapped = { ...kept, body: null, tracked: true, sendsOwnId: false }
+  // Without a payload, a replay has to read the document again.
+  if (noRecord !== null) return { ...unmapped, payload: null, resource: null, error: null, discarded: noRecord }
+  const mapped = mapOutboxRecord(mappings, row, id)
+  if (mapped.kind === 'refused')
+    return { ...unmapped, resource: mapped.resource, error: mapped.reason, fieldErrors: mapped.errors }
+  const { resource, tracked, sendsOwnId, body, amounts } = mapped
+  return { ...kept, resource, tracked, sendsOwnId, body, amounts, error: null }
+}
+
+/** For a row that cannot be read. */
+export const toRejectedRecord = (outboxId: string, error: string): CapturedRecord => ({
+  id: randomUUIDv7(),
+  outboxId,
+  type: '',
+  key: null,
+  resource: null,
+  payload: null,
+  body: null,
+  tracked: true,
+  sendsOwnId: false,
+  idempotencyKey: randomUUID(),
+  createdAt: null,
+  created: null,
+  error,
+})

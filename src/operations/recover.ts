@@ -1,4 +1,3 @@
-import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { lockCapture } from '../ledger/capture.ts'
 import { pauseForHistory } from '../ledger/history/history.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
@@ -17,7 +16,7 @@ import {
 } from '../ledger/operator/recover.ts'
 import type { PollQueue } from '../ledger/queue.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
-import { mapOutboxRecord } from '../mapping/mapRecord.ts'
+import { toCapturedRecord, toRejectedRecord } from '../mapping/mapRecord.ts'
 import type { CapturedRecord, OutboxRecord } from '../model/outbox.ts'
 import { canBeCausedByRow } from '../outbox/failingRows.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
@@ -157,27 +156,18 @@ function readRecord(databases: Databases, mappings: Mappings, outboxId: string):
 
 /** Without a record, the row would be captured and sent once it can be read again. */
 const unreadableRecord = ({ outboxId }: RowWithoutRecord): CapturedRecord => ({
-  ...{ outboxId, type: '', key: null, payload: null, createdAt: null, created: null },
-  ...{ id: randomUUIDv7(), idempotencyKey: randomUUID(), resource: null, body: null, tracked: true, sendsOwnId: false },
-  error: 'the row cannot be read. The record may have arrived',
+  ...toRejectedRecord(outboxId, 'the row cannot be read. The record may have arrived'),
   doubt: 'the ledger did not know this row, which cannot be read. The record may have arrived',
 })
 
-/** If the row cannot be mapped, the record becomes rejected, and may have arrived. */
+/** If the row cannot be mapped, the record becomes rejected, and may have arrived: also if its document is gone. */
 function toRecordInDoubt(
-  { unreadable, ...record }: OutboxRecord,
+  record: OutboxRecord,
   { isMarked, transactionId }: RowWithoutRecord,
   mappings: Mappings,
 ): CapturedRecord {
-  const id = randomUUIDv7()
   const named = transactionId === null ? '' : ` and names transaction ${transactionId}`
   const doubt = `the ledger did not know this row, which ${isMarked ? 'is marked as captured' : 'waits'}${named}. The record may have arrived`
-  const kept = { ...record, id, idempotencyKey: randomUUID(), doubt }
-  const mapped = mapOutboxRecord(mappings, { ...record, unreadable }, id)
-  if (mapped.kind === 'refused') {
-    const { resource, reason } = mapped
-    return { ...kept, resource, body: null, tracked: true, sendsOwnId: false, error: `${reason}; ${doubt}` }
-  }
-  const { resource, body, amounts, tracked, sendsOwnId } = mapped
-  return { ...kept, resource, body, amounts, tracked, sendsOwnId, error: null }
+  const { error, ...captured } = toCapturedRecord(mappings, { ...record, noRecord: null })
+  return { ...captured, doubt, error: error === null ? null : `${error}; ${doubt}` }
 }

@@ -1,4 +1,3 @@
-import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { boundText, textCharsMax } from '../../boundText.ts'
 import {
   type CaptureSession,
@@ -10,7 +9,7 @@ import {
   withCaptureLock,
 } from '../../ledger/capture.ts'
 import { makeReportsDueAgain } from '../../ledger/reports.ts'
-import { mapOutboxRecord } from '../../mapping/mapRecord.ts'
+import { toCapturedRecord, toRejectedRecord } from '../../mapping/mapRecord.ts'
 import type { CapturedRecord, OutboxRecord, RowStatus } from '../../model/outbox.ts'
 import { redactError } from '../../observe/redact.ts'
 import {
@@ -285,7 +284,7 @@ export class Capture implements LoopPart {
         key = keyOf(row.key)
         return row
       },
-      read: async () => [toRejectedRecord(outboxId, key, why)],
+      read: async () => [{ ...toRejectedRecord(outboxId, `the row cannot be captured: ${why}`), key }],
     })
   }
 
@@ -405,38 +404,6 @@ const withIgnoredMark = (outboxId: string) => ({
 })
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-
-function toCapturedRecord(mappings: CaptureContext['mappings'], row: OutboxRecord): CapturedRecord {
-  const id = randomUUIDv7()
-  const { unreadable: _, noRecord = null, ...record } = row
-  const kept = { ...record, id, idempotencyKey: randomUUID() }
-  const unmapped = { ...kept, body: null, tracked: true, sendsOwnId: false }
-  // Without a payload, a replay has to read the document again.
-  if (noRecord !== null) return { ...unmapped, payload: null, resource: null, error: null, discarded: noRecord }
-  const mapped = mapOutboxRecord(mappings, row, id)
-  if (mapped.kind === 'refused')
-    return { ...unmapped, resource: mapped.resource, error: mapped.reason, fieldErrors: mapped.errors }
-  const { resource, tracked, sendsOwnId, body, amounts } = mapped
-  return { ...kept, resource, tracked, sendsOwnId, body, amounts, error: null }
-}
-
-function toRejectedRecord(outboxId: string, key: string | null, why: string): CapturedRecord {
-  return {
-    id: randomUUIDv7(),
-    outboxId,
-    type: '',
-    key,
-    resource: null,
-    payload: null,
-    body: null,
-    tracked: true,
-    sendsOwnId: false,
-    idempotencyKey: randomUUID(),
-    createdAt: null,
-    created: null,
-    error: `the row cannot be captured: ${why}`,
-  }
-}
 
 /** If the ledger had the record before, the report corrects the mark. */
 const toMarks = (records: readonly CapturedRecord[]): RowStatus[] =>
