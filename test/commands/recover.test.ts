@@ -222,6 +222,24 @@ describe('what becomes of rows that the ledger does not know', () => {
     expect(showing.printed()).toContain('if it arrived: outboxd cannot track it, because it cannot be mapped')
   })
 
+  test('a row whose document was deleted is rejected and may have arrived, because a version may have been sent', async () => {
+    const outboxId = await fixture.row('{ "id": 999999 }')
+    await query(`update outbox set status = 'accepted' where id = $1`, [outboxId])
+    await lose()
+    const mapping = `type: data
+endpoint: data
+document: { table: public.outbox, key: id }
+source: select id, 'x' as f from outbox where id = any($1)
+fields:
+  f: { from: f, type: string, required: true }
+body:
+  f: \${f}
+`
+    const context = fixture.context(null, { MAPPINGS_DIR: mappingFiles({ 'data.yaml': mapping }) })
+    expect(await recover.action(context, erin)).toBe(0)
+    expect(await recordOf(outboxId)).toMatchObject({ state: 'rejected', may_have_arrived: true })
+  })
+
   test('of a table that shows only the end, rows without an end become uncertain', async () => {
     const outboxId = await lost(`status = 'new'`)
     await lose()
