@@ -19,14 +19,11 @@ export function anchorOf(heading: string): string {
 export function keepLinksInside(md: MarkdownRenderer): void {
   md.core.ruler.push('keep-links-inside', ({ tokens, env }) => {
     for (const block of tokens) {
-      // README's pictures: their addresses begin in the root.
-      if (block.type === 'html_block')
-        block.content = block.content
-          .replaceAll('"docs/pictures/', '"./pictures/')
-          .replaceAll('"assets/', '"../assets/')
+      if (block.type === 'html_block') block.content = pictureAddressesOnSite(block.content)
       const { children } = block
       const open = [] as boolean[]
       for (const token of children ?? []) {
+        if (token.type === 'html_inline') token.content = pictureAddressesOnSite(token.content)
         if (token.type === 'link_open') {
           const href = addressOnSite(env.relativePath, token.attrGet('href') ?? '')
           open.push(href !== null)
@@ -41,6 +38,10 @@ export function keepLinksInside(md: MarkdownRenderer): void {
     }
   })
 }
+
+/** README's pictures: their addresses begin in the root. */
+const pictureAddressesOnSite = (html: string) =>
+  html.replaceAll('"docs/pictures/', '"./pictures/').replaceAll('"assets/', '"../assets/')
 
 /** Null: the file is in the repository and not on the site. */
 function addressOnSite(page: string, href: string): string | null {
