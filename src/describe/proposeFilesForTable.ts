@@ -103,7 +103,7 @@ async function proposeCaptureFile(
   { outbox: named, children }: CaptureOptions,
   type: string,
 ): Promise<ProposedFile> {
-  const outbox = await readTable(pool, named).catch(() => null)
+  const outbox = await readTable(pool, named).catch(nullIfMissing)
   if (outbox === null || !isOurTable(outbox) || !(await hasIndexOfCapture(pool, outbox.sql)))
     throw new DescribeRefused(
       'the trigger writes to the table that `outboxd migrate --outbox` creates, with its indexes: run that first',
@@ -114,11 +114,16 @@ async function proposeCaptureFile(
   return { name: file, text: proposeCapture(parts, { type, outbox: outbox.sql, file, children, writers }) }
 }
 
+function nullIfMissing(error: unknown): null {
+  if (error instanceof DescribeRefused && error.isMissing) return null
+  throw error
+}
+
 /** True for a table with exactly the columns of migrations/outbox.sql, which needs no outbox.yaml. */
 const isOurTable = ({ columns }: CatalogTable): boolean =>
   columns.length === ourColumns.length && columns.every(({ name }) => ourColumns.includes(name))
 
-const toPlainName = (text: string) => text.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+(?=.)/, '') || 'record'
+const toPlainName = (text: string) => text.replace(/[^\p{L}\p{N}_-]+/gu, '_').replace(/^_+(?=.)/, '') || 'record'
 
 /** Names a file other than outbox.yaml. */
 function nameFile(type: string): string {

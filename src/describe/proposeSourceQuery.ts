@@ -61,7 +61,9 @@ function itemsLines(below: readonly RelatedTable[]): string[] {
   return [
     `  FILL_IN as items -- FILL IN: ${what}`,
     ...below.flatMap((each) => {
-      const keys = each.table?.columns.filter(({ name }) => each.table?.primaryKey.includes(name)) ?? []
+      if (each.table === null) return []
+      const { columns, primaryKey } = each.table
+      const keys = columns.filter(({ name }) => primaryKey.includes(name))
       const order = keys.length === 0 ? '' : ` order by ${keys.map(({ sql }) => `l.${sql}`).join(', ')}`
       const guess = each.isGuess ? ' -- a guess: no foreign key' : ''
       return [

@@ -248,6 +248,22 @@ test('the condition of captured documents names the currencies, and only capture
   expect(mapping).not.toContain('sale_text')
 })
 
+test('a type, and the files, are named after a table with umlauts', async () => {
+  const { run } = await erp('create table "Aufträge 2" (nr int primary key)')
+  const { mapping, mappingsDir, capture } = await run('Aufträge 2', { capture: true })
+  expect(mapping).toMatch(/^type: "?Aufträge_2"? /m)
+  expect(readdirSync(mappingsDir)).toContain('Aufträge_2.capture.sql')
+  expect(capture).toContain(`select 'Aufträge_2', `)
+})
+
+test('of many tables that refer to one, the query proposes the first twenty', async () => {
+  const lines = Array.from({ length: 30 }, (_, i) => `create table l${i} (head int references head);`)
+  const { run } = await erp(`create table head (id int primary key); ${lines.join('')}`)
+  const { mapping, printed } = await run('head')
+  expect(printed.match(/ refers to it: /g)).toHaveLength(30)
+  expect(mapping.match(/ from public\.l\d+ l$/gm)).toHaveLength(20)
+})
+
 test('a table of another schema is suggested for --child, too', async () => {
   const { pool } = await erp(
     'create schema vk; create table vk.kopf (nr int primary key); create table vk.pos (kopf int)',
