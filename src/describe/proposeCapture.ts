@@ -86,7 +86,7 @@ export function proposeDocument({ document, key }: DocumentParts, currencies: re
     `  key: ${names.length === 1 ? names[0] : `[${names.join(', ')}]`}`,
     ...withFillIn(
       '  condition: FILL_IN',
-      `${whichToSend(currencies)}. It is asked again when the document changes, so name later states, too. Its row is h`,
+      `${whichToSend(currencies)}. It is asked again when the document changes, so name later states, too. Write h.COLUMN`,
       labelColumns(document.columns.filter(mayChooseRows)),
     ),
   ]

@@ -31,7 +31,7 @@ export function proposeMapping({ type, endpoint, sql, document, columns }: Mappi
         : withFillIn(
             `  ${name}: { from: FILL_IN, required: true, ${options} }`,
             what,
-            labelColumns(columns.filter((column) => kinds.includes(kindOfColumn(column)))),
+            labelColumns(kinds.flatMap((kind) => columns.filter((column) => kindOfColumn(column) === kind))),
           ),
     ),
     withComment('body:', 'the request; ${name} puts a mapped value, with its type'),
@@ -43,7 +43,7 @@ export function proposeMapping({ type, endpoint, sql, document, columns }: Mappi
 interface FieldProposal {
   readonly name: string
   readonly options: string
-  /** The kinds of values that fit. */
+  /** The kinds of values that fit, the likeliest first. */
   readonly kinds: readonly ColumnKind[]
   /** What the user has to find out (docs/reference/interface.md, 2). */
   readonly what: string
