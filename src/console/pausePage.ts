@@ -58,9 +58,11 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
 
   app.get('/resume', async ({ viewer, query }, reply) => {
     const terms = resumeTerms(query)
-    const would = await previewResume((await databases()).ledger, terms)
+    const { ledger } = await databases()
+    const would = await previewResume(ledger, terms)
     return sendPage(reply, { title: 'Resume' }, [
       resumeMessages(would, { ...terms, dryRun: true, nowMs: clock.nowMs() }).map(untrustedLinesHtml),
+      untrustedLinesHtml(await readReachMessage(ledger)),
       confirmFormHtml({ action: '/resume', viewer, back: '/' }, [
         terms.all ? hiddenField('all', 'on') : alsoSendOne,
         reasonField,

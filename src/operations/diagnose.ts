@@ -48,6 +48,7 @@ const healthConditionChecks = {
       standing.filter((problem) => !isOfHistory(problem) && (instances.length > 0 || !namesSession(problem))),
       problems,
     ),
+  'waiting rows are counted as the daemons see them': (status) => some(countedOtherwise(status)),
   'due records are claimed': (status) => some(unclaimed(status)),
   'due polls are made': (status) => some(unpolled(status)),
   'no other client spends from the budget': (status) => some(budgetShared(status)),
@@ -144,6 +145,12 @@ function outboxAway({ outbox }: CombinedStatus): string | null {
     default:
       return outbox satisfies never
   }
+}
+
+/** Without a living daemon, the files here may be those that the next one gets. */
+function countedOtherwise({ outbox, instances }: CombinedStatus): string | null {
+  if (outbox.kind !== 'read' || outbox.differences === '' || instances.length === 0) return null
+  return `The number of waiting rows may be wrong, because the files here are not those of the daemons (${outbox.differences}). Run the command where a daemon runs, or set MAPPINGS_DIR to a folder with the daemons’ files.`
 }
 
 const sentence = (message: string) => `${capitalize(message)}.`

@@ -35,25 +35,28 @@ export async function assertMappingsAreLedgers(
   db: Database = databases.ledger,
 ): Promise<void> {
   const own = await withOutbox(databases, ({ pool, described }) => readFileSettings(pool, described, mappings))
-  await assertFilesAreLedgers(databases, db, own, (name) => isDigestOfFile(name) || name === searchPathName)
+  const differences = await findDifferences(db, own, (name) => isDigestOfFile(name) || name === searchPathName)
+  if (differences !== '') throw new FilesDiffer(differences, databases.config.mappingsDir)
 }
 
 /** For a change that asks which rows wait. @throws FilesInvalid or FilesDiffer */
 export async function assertOutboxFileIsLedgers(databases: Databases, db: Database = databases.ledger): Promise<void> {
-  const own = await withOutbox(databases, ({ pool, described }) => readFileSettings(pool, described, new Map()))
-  await assertFilesAreLedgers(databases, db, own, (name) => name in own)
+  const differences = await findOutboxFileDifferences(databases, db)
+  if (differences !== '') throw new FilesDiffer(differences, databases.config.mappingsDir)
 }
 
-async function assertFilesAreLedgers(
-  { config }: Databases,
-  db: Database,
-  own: Settings,
-  isCompared: (name: string) => boolean,
-): Promise<void> {
+/** Says in what outbox.yaml differs from that of the daemons; '' if in nothing. @throws FilesInvalid */
+export async function findOutboxFileDifferences(
+  databases: Databases,
+  db: Database = databases.ledger,
+): Promise<string> {
+  const own = await withOutbox(databases, ({ pool, described }) => readFileSettings(pool, described, new Map()))
+  return findDifferences(db, own, (name) => name in own)
+}
+
+async function findDifferences(db: Database, own: Settings, isCompared: (name: string) => boolean): Promise<string> {
   const settings = await readSettings(db)
   const daemons = Object.entries(settings ?? {}).filter(([name]) => isCompared(name))
   // Until a daemon has run, no record was mapped by other files.
-  if (daemons.length === 0) return
-  const differences = describeDifferences(own, Object.fromEntries(daemons))
-  if (differences !== '') throw new FilesDiffer(differences, config.mappingsDir)
+  return daemons.length === 0 ? '' : describeDifferences(own, Object.fromEntries(daemons))
 }

@@ -15,6 +15,7 @@ import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
 import { type Databases, readSessionsBlockingOutboxReads, withOutbox } from './databases.ts'
 import { explainError } from './explainError.ts'
+import { findOutboxFileDifferences } from './ledgerFiles.ts'
 
 export interface LedgerStatus extends LedgerSnapshot, DaemonActivity {
   /** The name of the installation; '' if it has none. */
@@ -33,6 +34,8 @@ export type OutboxStatus =
       kind: 'read'
       outbox: OutboxBacklog
       rowsBeforeStart: RowsBeforeStart | null
+      /** In what outbox.yaml differs from that of the daemons; '' if in nothing. */
+      differences: string
     }
   | { kind: 'unreadable'; problem: string }
   | { kind: 'locked'; by: LockingSession[] }
@@ -86,11 +89,12 @@ export async function readOutboxStatus(databases: Databases): Promise<OutboxStat
 /** @param patient tries once more after a lock timeout, so that `untilLocked` has time to find the lock's holder */
 async function askOutbox(databases: Databases, patient = true): Promise<OutboxStatus> {
   try {
-    const [outbox, rowsBeforeStart] = await Promise.all([
+    const [outbox, rowsBeforeStart, differences] = await Promise.all([
       withOutbox(databases, readBacklog),
       withOutbox(databases, countRowsBeforeStart).catch(() => null),
+      findOutboxFileDifferences(databases),
     ])
-    return { kind: 'read', outbox, rowsBeforeStart }
+    return { kind: 'read', outbox, rowsBeforeStart, differences }
   } catch (error) {
     if (patient && error instanceof Error && isLockTimeout(error.cause)) return askOutbox(databases, false)
     return { kind: 'unreadable', problem: explainError(error).message }

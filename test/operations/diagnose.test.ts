@@ -49,6 +49,7 @@ interface SystemStatus
   pauses: { reason: PauseReason; sinceMs: number; untilMs?: number | null; detail: string }[]
   problems: Problem[]
   rowsBeforeStart: RowsBeforeStart | null
+  fileDifferences: string
   oldestUnsentMs: number | null
   oldestWaitingMs: number | null
   oldestAcceptedMs: number | null
@@ -69,7 +70,7 @@ function factsOf(given: SystemStatus): CombinedStatus {
   const away = by.length > 0 ? { kind: 'locked', by } : { kind: given.isOutboxAwaited ? 'awaited' : 'unreadable' }
   const outbox = { waiting, oldestMs: given.oldestWaitingMs }
   const counted = { submit: lastHour, status: { requests: 0, failed: 0, answered: 0, slow: 0 } }
-  const read = { kind: 'read', outbox, rowsBeforeStart }
+  const read = { kind: 'read', outbox, rowsBeforeStart, differences: given.fileDifferences }
   return {
     ...same,
     outbox: waiting === null ? away : read,
@@ -100,6 +101,7 @@ const calm: SystemStatus = {
   pauses: [],
   problems: [],
   rowsBeforeStart: null,
+  fileDifferences: '',
   oldestUnsentMs: null,
   oldestWaitingMs: null,
   rateCapacity: 100,
@@ -217,6 +219,7 @@ const onlyFalse: Record<HealthCondition, readonly Partial<SystemStatus>[]> = {
   'no other problem is open': problemKinds
     .filter((kind) => kind !== 'ledger_history')
     .map((kind) => ({ problems: [openProblem(kind)] })),
+  'waiting rows are counted as the daemons see them': [{ fileDifferences: 'outbox.yaml differs' }],
   'no other client spends from the budget': [{ rateHeldBack: 71 }],
   'no record needs attention': (['uncertain', 'failed', 'rejected'] as const).map((state) => ({
     submissions: { ...none, [state]: 1 },

@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { command as capture } from '../../src/commands/capture.ts'
 import { command as prune } from '../../src/commands/prune.ts'
 import { command as recover } from '../../src/commands/recover.ts'
 import { command as replay } from '../../src/commands/replay.ts'
+import { command as status } from '../../src/commands/status.ts'
+import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { readStandingPauses } from '../../src/ledger/pauses.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { explainError } from '../../src/operations/explainError.ts'
@@ -126,6 +129,24 @@ describe('is refused, and changes nothing', () => {
     expect(page).toMatchObject({ status: 409, text: expect.stringContaining('mapping of data differs') })
     expect(await stateOf(id)).toBe('failed')
   })
+})
+
+const filteredDir = mappingFiles({
+  'data.yaml': dataFile,
+  'outbox.yaml':
+    'table: outbox\nid: id\ntype: type\npayload: payload\nstate: { status: status, new: new, completed: done }\nfilter: id > 5\n',
+})
+
+test('status says that it counts waiting rows otherwise than the daemons', async () => {
+  const { pool } = fixture.ledger
+  await writeHeartbeat(pool, { id: randomUUID(), version: '1', host: 'erp-1', settings: {} })
+  const headline = async (dir: string) => {
+    const context = contextIn(dir)
+    await status.action(context, {})
+    return context.printed().split('\n')[0]
+  }
+  expect(await headline(otherDir)).toBe('All is well: everything is sent.')
+  expect(await headline(filteredDir)).toContain('waiting rows may be wrong')
 })
 
 describe('a role that finds other tables by the names in a query', () => {

@@ -108,6 +108,7 @@ test('a pause shows at once with its operator, and in another console within 1.5
   expect(performance.now() - pausedMs).toBeLessThan(1_500) // an open page asks every 0.5 s
   const resumed = await served.get('/resume')
   expect(resumed.text).toContain('Would resume; the pause is: closing')
+  expect(resumed.text).toContain('no daemon runs with this database')
   await served.post('/resume')
   expect((await served.get('/')).text).not.toContain('Paused: operator')
 })

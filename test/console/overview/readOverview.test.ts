@@ -36,6 +36,7 @@ test('the page does not wait for a slow outbox: it says so, and shows the answer
     kind: 'read',
     outbox: { waiting: 3, oldestMs: null } as never,
     rowsBeforeStart: null,
+    differences: '',
   }
   clock.elapsedMs = 500
   answer.resolve(readOutbox)
