@@ -205,11 +205,12 @@ function paused(
 }
 
 function withoutId({ json, code }: Answer & { kind: 'response' }, summary: string): SubmitVerdict {
-  const [breach, what] =
-    json === undefined
-      ? (['unreadable_answer', 'cannot be read'] as const)
-      : (['missing_id', 'has no usable id'] as const)
-  return { kind: 'uncertain', code, reason: `the service took the record, but the answer ${what}: ${summary}`, breach }
+  if (json === undefined) {
+    const reason = `the answer cannot be read, so the record may have arrived: ${summary}`
+    return { kind: 'uncertain', code, reason, breach: 'unreadable_answer' }
+  }
+  const reason = `the service took the record, but the answer has no usable id: ${summary}`
+  return { kind: 'uncertain', code, reason, breach: 'missing_id' }
 }
 
 function serverError(
