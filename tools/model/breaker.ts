@@ -62,11 +62,9 @@ export class Breaker extends Model<State> {
       this.enqueue(next, absent)
       next.records[absent].pauses = breaker === 'open' ? 1 : 0
     }
+    const underWay = daemons.flatMap(({ requests }) => requests.map(({ record }) => record))
     for (const r of this.records)
-      if (
-        records[r].state === 'accepted' &&
-        !daemons.some(({ requests }) => requests.some(({ record }) => record === r))
-      )
+      if (records[r].state === 'accepted' && !underWay.includes(r))
         this.step(`the poll of record ${r} is due`).records[r].isDue = true
     if (breaker === 'open' && !this.waitsForPerson(state)) {
       const next = this.step('the pause ends: half-open')

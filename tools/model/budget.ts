@@ -56,7 +56,6 @@ export class Budget extends Model<State> {
     move(next, null, LOST)
     for (let i = this.is('recover counts nothing') ? this.size.limit : 0; i < this.size.limit; i++)
       next.requests.push({ ...left, arrivesIn: -1, overIn, isAfterChange: next.isChanged })
-    tidy(next)
   }
 
   tick(next: State): void {
@@ -71,7 +70,6 @@ export class Budget extends Model<State> {
     }
     for (const arrival of next.arrivals) arrival.age++
     next.arrivals = next.arrivals.filter(({ age }) => age < WINDOW)
-    tidy(next)
   }
 
   process(state: State, d: Index): void {
@@ -93,7 +91,6 @@ export class Budget extends Model<State> {
     next.daemons[d].process = 'dead'
     rollBack(next, d)
     for (const request of next.requests) if (request.daemon === d) set(request, left)
-    tidy(next)
   }
 
   /** Locks the row of the ledger; counts and inserts; commits. */
@@ -111,7 +108,6 @@ export class Budget extends Model<State> {
       const overIn = DEADLINE + (this.is('the timeout is not counted') ? 0 : timeout)
       if ((isOneStatement ? claim : this.count(requests, isChanged)) >= limit) next.daemons[d].claim = null
       else next.requests.push({ daemon: d, at: 'uncommitted', age: 0, arrivesIn: -1, overIn, isAfterChange: isChanged })
-      tidy(next)
     }
     if (!requests.some(({ daemon, at }) => daemon === d && at === 'uncommitted')) return
     const next = this.step(`the commit of daemon ${d} returns`)
@@ -119,16 +115,13 @@ export class Budget extends Model<State> {
     for (const request of next.requests)
       if (request.at === 'uncommitted')
         set(request, { at: 'claimed', age: this.is('the deadline begins with the commit') ? 0 : request.age })
-    tidy(next)
   }
 
   request({ daemons }: State, k: number, { daemon: d, at, age, arrivesIn, overIn }: Request): void {
     const free = overIn === LOST ? LOST : -WINDOW
     const change = (next: State, fields: Partial<Request>) => {
-      const request = next.requests[k]
-      if (request) set(request, fields)
-      if (request && fields.arrivesIn === -1) this.arrive(next, request)
-      tidy(next)
+      const request = set(next.requests[k] as Request, fields)
+      if (fields.arrivesIn === -1) this.arrive(next, request)
     }
     if (arrivesIn >= 0)
       change(this.step(`a request of daemon ${d} arrives`), { arrivesIn: -1, at: at === 'sent' ? 'answered' : at })
@@ -165,6 +158,14 @@ export class Budget extends Model<State> {
     ).length
   }
 
+  override tidy(state: State): void {
+    state.requests = state.requests.filter(
+      ({ at, arrivesIn, overIn }) => at !== 'left' || arrivesIn >= 0 || overIn > -WINDOW,
+    )
+    for (const values of [state.requests, state.arrivals])
+      values.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+  }
+
   isEnd({ requests, isChanged, daemons }: State): boolean {
     return this.count(requests, isChanged) === 0 && daemons.every(({ claim }) => claim === null)
   }
@@ -178,13 +179,4 @@ function move({ requests }: State, from: number | null, to: number): void {
 function rollBack(next: State, d: Index): void {
   next.daemons[d].claim = null
   next.requests = next.requests.filter(({ daemon, at }) => daemon !== d || at !== 'uncommitted')
-}
-
-/** Forgets what can matter no longer, and sorts: states that differ only in the order of requests are one. */
-function tidy(next: State): void {
-  next.requests = next.requests.filter(
-    ({ at, arrivesIn, overIn }) => at !== 'left' || arrivesIn >= 0 || overIn > -WINDOW,
-  )
-  for (const values of [next.requests, next.arrivals])
-    values.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
 }

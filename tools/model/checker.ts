@@ -33,6 +33,8 @@ export abstract class Model<S extends { faults: number }> {
   abstract steps(state: S): void
   /** True if nothing is left to do, or only a person can go on. */
   abstract isEnd(state: S): boolean
+  /** Drops what can matter no longer, and sorts what has no order, so that equal states are one. */
+  tidy(_state: S): void {}
 
   is(word: string): boolean {
     this.unusedWords.delete(word)
@@ -93,6 +95,7 @@ export function check<S extends { faults: number }>(model: Model<S>): Finding {
     }
     targets[current] = []
     for (const { next, label, isChance } of model.offered) {
+      model.tidy(next)
       const nextText = JSON.stringify(next)
       const number = numbers.get(nextText) ?? texts.push(nextText) - 1
       if (!isChance) targets[current].push(number)
