@@ -174,6 +174,9 @@ async function renderPreview(
   return { title: `${words}?`, main }
 }
 
+/** A longer preview would be large. The list has all that a filter chooses. */
+const unfoldedMax = 200
+
 const chosenRecords = (submissions: readonly ListedSubmission[], cost: string, nowMs: number): HtmlValue => [
   cost === '' ? '' : html`<p>${cost}</p>`,
   table(
@@ -189,7 +192,15 @@ const chosenRecords = (submissions: readonly ListedSubmission[], cost: string, n
   ),
   html`<h2>${submissions.length > previewedRecordsMax ? `The first ${previewedRecordsMax} of ${submissions.length}` : 'All of them'}</h2>`,
   recordTable('The first records', submissions.slice(0, previewedRecordsMax), nowMs),
+  submissions.length > previewedRecordsMax ? otherRecords(submissions.slice(previewedRecordsMax), nowMs) : '',
 ]
+
+function otherRecords(others: readonly ListedSubmission[], nowMs: number): HtmlPart {
+  const isCut = others.length > unfoldedMax
+  return html`<details><summary>The other ${others.length}</summary>
+${recordTable('The other records', others.slice(0, unfoldedMax), nowMs)}
+${isCut ? html`<p class="quiet">These are ${unfoldedMax} of them. The list has all.</p>` : ''}</details>`
+}
 
 function replayOptions({ refresh, evenIfArrived, newKey }: ReplayTerms, areNeeded: boolean): HtmlPart {
   const isOpen = areNeeded || refresh || evenIfArrived || newKey
