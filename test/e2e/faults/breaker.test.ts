@@ -143,18 +143,19 @@ test.concurrent('a daemon is killed in the middle of half-open: another begins a
 })
 
 test.concurrent.for([
-  { name: '503', fault: { status: 503, code: 'E003' } },
-  { name: '403', fault: { status: 403 } },
+  { name: '503', fault: { kind: 'answer', status: 503, code: 'E003' }, env: {}, end: 'rejected' },
+  { name: '403', fault: { kind: 'answer', status: 403 }, env: {}, end: 'rejected' },
+  { name: 'a timeout', fault: { kind: 'delay', delayMs: 60_000 }, env: shortTimeout, end: 'uncertain' },
 ])(
-  'one record always gets 503 or 403 ($name): no other waits for more than one pause, and it ends within five',
+  'one record always gets $name: no other waits for more than one pause, and it ends within five',
   {
     timeout: 120_000,
   },
-  async ({ fault }, context) => {
-    const harness = await started(context, onePause)
-    await harness.fault({ kind: 'answer', endpoint: 'submit', bodyContains: 'poison-', ...fault })
+  async ({ fault, env, end }, context) => {
+    const harness = await started(context, { ...onePause, ...env })
+    await harness.fault({ endpoint: 'submit', bodyContains: 'poison-', ...fault })
     await harness.insert('poison-')
-    expect(await insertUntilEnd(harness)).toBe('rejected')
+    expect(await insertUntilEnd(harness)).toBe(end)
     expect(await openings(harness)).toBeLessThanOrEqual(5)
     await until(harness.pauses, (reasons) => reasons.length === 0)
     const { rows: late } = await harness.pool.query(
