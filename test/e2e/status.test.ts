@@ -64,6 +64,32 @@ test('if the ledger’s disk is full, status says that the daemon has no heartbe
   await until(said, (text) => text.startsWith('All is well'))
 })
 
+test('if the disk is full and only heartbeats get through, status says so, and nothing any more once it is over', async () => {
+  const { pool } = harness
+  await pool.query(`create function disk_full() returns trigger language plpgsql as $$
+    begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$;
+    do $$
+      declare name text;
+      begin
+        for name in select format('outboxd.%I', relname) from pg_class
+          where relnamespace = 'outboxd'::regnamespace and relkind = 'r' and relname <> 'instance'
+        loop
+          execute format('create trigger disk_full before insert on %s for each row execute function disk_full()', name);
+        end loop;
+      end $$`)
+  const beats = async () => (await pool.query(`select beats from outboxd.instance`)).rows[0].beats
+  await harness.insert('no-room-')
+  const printed = await until(said, (text) => text.includes('53100'))
+  expect(printed).toMatch(/^A part of the daemon keeps failing/)
+  const beatsBefore = await beats()
+  await until(beats, (now) => now !== beatsBefore)
+  expect(await harness.outcome('no-room-')).toMatchObject({ state: null, posts: [] })
+  expect(await said()).toContain('No space left on device (53100)')
+  await pool.query('drop function disk_full cascade')
+  await harness.becomes('no-room-', 'completed')
+  await until(said, (text) => text.startsWith('All is well'))
+})
+
 test('after a daemon has stopped, status says at once that no daemon runs', async () => {
   await daemon.stop()
   const printed = await said()
