@@ -145,9 +145,9 @@ test.concurrent('a daemon is killed in the middle of half-open: another begins a
 test.concurrent.for([
   { name: '503', fault: { kind: 'answer', status: 503, code: 'E003' }, env: {}, end: 'rejected' },
   { name: '403', fault: { kind: 'answer', status: 403 }, env: {}, end: 'rejected' },
-  { name: 'a timeout', fault: { kind: 'delay', delayMs: 60_000 }, env: shortTimeout, end: 'uncertain' },
+  { name: 'timeout', fault: { kind: 'delay', delayMs: 60_000 }, env: shortTimeout, end: 'uncertain' },
 ])(
-  'one record always gets $name: no other waits for more than one pause, and it ends within five',
+  'one record always gets 503, 403 or a timeout ($name): no other waits for more than one pause, and it ends within five',
   {
     timeout: 120_000,
   },
