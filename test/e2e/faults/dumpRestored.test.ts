@@ -198,9 +198,9 @@ const kinds: Kind[] = [
   },
 ]
 
-test.concurrent.skipIf(!isThere).for(kinds)(
+test.skipIf(!isThere).for(kinds)(
   'a restore, a copy or a dropped ledger ($name, daemons $daemons): nothing is sent until `recover`, and nothing twice',
-  { timeout: 180_000 },
+  { timeout: 180_000, concurrent: true },
   async (kind, context) => {
     const url = await newDatabase(migrated)
     const harness = await open(url, context)
@@ -251,8 +251,9 @@ test.concurrent.skipIf(!isThere).for(kinds)(
   },
 )
 
-test.concurrent.skipIf(!isThere)(
+test.skipIf(!isThere)(
   'only the outbox is restored: nothing is sent twice',
+  { timeout: 120_000, concurrent: true },
   async (context) => {
     const url = await newDatabase(migrated)
     const harness = await open(url, context)
@@ -285,5 +286,4 @@ test.concurrent.skipIf(!isThere)(
     for (const marker of ['accepted-', 'waiting-', 'again-'])
       expect(await harness.outcome(marker)).toMatchObject({ effects: 1 })
   },
-  120_000,
 )
