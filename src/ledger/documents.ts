@@ -93,9 +93,11 @@ export async function readNewestWaitingVersions(
  * key has changed, or there is none, the key does not hold it back.
  */
 export const isBehindOwnVersionSql = (alias: string): string =>
-  `(${alias}.document is not null and exists (select from outboxd.submission earlier
-      where earlier.document = ${alias}.document and earlier.seq < ${alias}.seq
-        and earlier.state in ('queued', 'sending')))`
+  `(${alias}.document is not null and exists (
+      select from outboxd.submission earlier where ${isEarlierVersionUnderWaySql('earlier', alias)}))`
+
+export const isEarlierVersionUnderWaySql = (earlier: string, later: string): string =>
+  `(${earlier}.document = ${later}.document and ${earlier}.seq < ${later}.seq and ${earlier}.state in ('queued', 'sending'))`
 
 /** Locks the documents of these rows until the end of the transaction. */
 export async function lockDocuments(db: Database, rows: readonly DocumentRow[]): Promise<void> {

@@ -5,6 +5,7 @@ import { type Database, epochMsSql, queryOne } from '../postgres/database.ts'
 import { sessionNamesOfLedgerSql } from '../postgres/ledgerSchema.ts'
 import { daemonSessionNames } from '../postgres/sessionSettings.ts'
 import { type Resource, resourceNames } from '../resources.ts'
+import { isBehindOwnVersionSql } from './documents.ts'
 import { heartbeatSilenceMaxMs, isInstanceAliveSql } from './instances.ts'
 import { blocksKeySql } from './keyOrder.ts'
 
@@ -177,7 +178,7 @@ export interface DaemonActivity {
   pollsPerRecord: number | null
   /** Records that wait behind a record of the same key that needs attention. */
   heldForPerson: number
-  /** Earliest and latest due time of the queued records that are not held. */
+  /** Earliest and latest due time of the queued records that wait for no other. */
   firstDueMs: number | null
   lastDueMs: number | null
   firstPollDueMs: number | null
@@ -230,10 +231,10 @@ export async function readDaemonActivity(db: Database): Promise<DaemonActivity> 
           select count(*) as n from outboxd.submission s
           where s.key = stop.key and s.seq > stop.seq and s.state = 'queued' and s.held
         ) behind) as "heldForPerson",
-       (select extract(epoch from min(due_at))::float8 * 1000 from outboxd.submission
-          where state = 'queued' and not held) as "firstDueMs",
-       (select extract(epoch from max(due_at))::float8 * 1000 from outboxd.submission
-          where state = 'queued' and not held) as "lastDueMs",
+       (select extract(epoch from min(due_at))::float8 * 1000 from outboxd.submission q
+          where state = 'queued' and not held and not ${isBehindOwnVersionSql('q')}) as "firstDueMs",
+       (select extract(epoch from max(due_at))::float8 * 1000 from outboxd.submission q
+          where state = 'queued' and not held and not ${isBehindOwnVersionSql('q')}) as "lastDueMs",
        (select extract(epoch from min(due_at))::float8 * 1000 from outboxd.poll where not is_rare) as "firstPollDueMs",
        ${idleSinceSql(lastEventSql("to_state in ('queued', 'sending')"))} as "idleSinceMs",
        ${idleSinceSql(lastEventSql("to_state = 'sending'"))} as "unclaimedSinceMs",

@@ -66,13 +66,13 @@ const explained: Record<State, (detail: SubmissionDetail) => Explained> = {
 }
 
 function queued(detail: SubmissionDetail): Explained {
-  const { held, blocker, dueMs, nowMs, pauses, free } = detail
+  const { blocker, dueMs, nowMs, pauses, free } = detail
   const explain = (why: string, next: string): Explained => ({ why, next: [advise(next)] })
-  if (held && blocker) {
+  if (blocker !== null) {
     const front = `outbox:${blocker.outboxId}`
     const endsByItself = blocker.state === 'queued' || blocker.state === 'sending'
     return explain(
-      `held behind ${front}, which is ${blocker.state} and has the same key`,
+      `held behind ${front}, which is ${blocker.state} and ${blocker.isOwnVersion ? 'an earlier version of the document' : 'has the same key'}`,
       endsByItself
         ? `sent when ${front} is accepted or has ended`
         : `settle that record first: \`outboxd show ${quoteForShell(front)}\` says how`,

@@ -292,7 +292,7 @@ const newKeyAfterLoss =
   'an idempotency key that the service has never seen, because the ledger lost data. The service cannot recognise an earlier attempt'
 
 const keptKey =
-  'the same idempotency key. If the service answers that it has this key (E002) but does not have the record, repeat the command and add --new-key'
+  'the same idempotency key. If the service does not have the record, but answers that it has this key (E002) or repeats a failure (E003), repeat the command and add --new-key'
 
 const nameOf = ({ outboxId }: Pick<ListedSubmission, 'outboxId'>) => `outbox:${outboxId}`
 

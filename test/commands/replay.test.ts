@@ -316,12 +316,8 @@ describe('a record that may have arrived', () => {
     expect(after.idempotency_key).not.toBe(before.idempotency_key)
   })
 
-  test.each([
-    ['has failed the transaction of its former key', { transactionId: 'tx-1', errorCode: 'E001', doneMs: 900 }],
-    ['would only repeat E003 for its former key', { errorCode: 'E003', doneMs: null }],
-    ['has another record under its former key', { errorCode: 'E002', doneMs: null }],
-  ])('gets a new key if the service %s', async (_, end) => {
-    const id = await fixture.end({ ...servedBadly, ...end })
+  test('gets a new key if the service has failed the transaction of its former key', async () => {
+    const id = await fixture.end({ ...servedBadly, transactionId: 'tx-1', errorCode: 'E001', doneMs: 900 })
     const before = await fixture.ledger.row(id)
     await run([id])
     const after = await fixture.ledger.row(id)

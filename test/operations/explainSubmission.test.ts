@@ -80,8 +80,18 @@ test.each<[Partial<SubmissionDetail>, string]>([
     { dueMs: nowMs + 2_000, events: [{ ...event, cause: 'asked_again', message: 'the service answered 500' }] },
     'it waits to be sent again. Cause: the service answered 500 / to be sent from 2026-11-03 12:00:02Z (in 2 s)',
   ],
-  [{ held: true, blocker: { id: 'b', outboxId: '12', state: 'uncertain' } }, '`outboxd show outbox:12` says how'],
-  [{ held: true, blocker: { id: 'b', outboxId: '12', state: 'sending' } }, 'sent when outbox:12 is accepted'],
+  [
+    { held: true, blocker: { id: 'b', outboxId: '12', state: 'uncertain', isOwnVersion: false } },
+    '`outboxd show outbox:12` says how',
+  ],
+  [
+    { held: true, blocker: { id: 'b', outboxId: '12', state: 'sending', isOwnVersion: false } },
+    'which is sending and has the same key / sent when outbox:12 is accepted',
+  ],
+  [
+    { blocker: { id: 'b', outboxId: '12', state: 'queued', isOwnVersion: true } },
+    'held behind outbox:12, which is queued and an earlier version of the document / sent when outbox:12 is accepted',
+  ],
   [
     { pauses: [{ reason: 'operator', sinceMs: nowMs, untilMs: null, detail: 'closing' }] },
     'paused (operator): closing / sent after `outboxd resume`',
@@ -171,7 +181,7 @@ const promises: readonly [string, Partial<SubmissionDetail>, readonly Partial<Su
     'sent within seconds',
     {},
     [
-      { held: true, blocker: { id: 'b', outboxId: '12', state: 'uncertain' } },
+      { held: true, blocker: { id: 'b', outboxId: '12', state: 'uncertain', isOwnVersion: false } },
       { dueMs: nowMs + 1_000 },
       { free: 0 },
       { daemonLives: false },

@@ -73,7 +73,7 @@ function standing(detail: SubmissionDetail, { why, advice }: Explanation, row: C
     notice(tones[detail.state], [
       html`<p><bdi>${escapeControl(sentence(why))}</bdi></p>`,
       next,
-      detail.held && detail.blocker !== null ? blockerLink(detail.blocker) : '',
+      detail.blocker !== null ? blockerLink(detail.blocker) : '',
     ]),
     detail.conflict === null ? '' : notice('bad', rowConflictLines(detail, row).join('\n')),
   ]

@@ -175,7 +175,8 @@ export function toSubmitStep(
           state: 'queued',
           dueInMs: 0,
           ...(verdict.mayHaveArrived && { inDoubt: true }),
-          ...(verdict.gaveId && { resubmissions: submission.resubmissions + 1 }),
+          // Counts once: a pause uses up none of the tries.
+          ...(verdict.gaveId && { resubmissions: Math.max(submission.resubmissions, 1) }),
           ...(verdict.pause.reason === 'unavailable' && { answeredUnavailable: true }),
         },
         cause: 'paused',

@@ -3,7 +3,7 @@ import type { PauseReason } from '../../model/service.ts'
 import type { State } from '../../model/submission.ts'
 import { type Database, epochMsSql } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
-import { type NewerVersion, newerVersionSql } from '../documents.ts'
+import { isEarlierVersionUnderWaySql, type NewerVersion, newerVersionSql } from '../documents.ts'
 import { isInstanceAliveSql } from '../instances.ts'
 import { blocksKeySql } from '../keyOrder.ts'
 import { type ListedSubmission, listedColumnsSql, stateSinceSql } from './selectSubmissions.ts'
@@ -24,6 +24,8 @@ interface Blocker {
   id: string
   outboxId: string
   state: State
+  /** True if it is an earlier version of the document, perhaps with another key. */
+  isOwnVersion: boolean
 }
 
 export interface ActivePause {
@@ -72,7 +74,7 @@ export interface SubmissionDetail extends Omit<ListedSubmission, 'attempts' | 'r
   reportAgainMs: number | null
   /** The problem's text if the row with this id is a different row now. */
   conflict: string | null
-  /** The first earlier record of the key that blocks this record. */
+  /** The first earlier record that this one waits behind. */
   blocker: Blocker | null
   pauses: ActivePause[]
   /** Requests that may be made now. */
@@ -96,8 +98,10 @@ export async function readSubmissionDetail(db: Database, id: string): Promise<Su
        ${epochMsSql(`coalesce(s.ended_at, ${stateSinceSql})`)} as "sinceMs",
        ${epochMsSql('s.emptied_at')} as "emptiedMs", ${epochMsSql('s.erased_at')} as "erasedMs",
        ${epochMsSql('s.due_at')} as "dueMs", ${epochMsSql('poll.due_at')} as "pollMs", ${epochMsSql('s.unknown_since')} as "unknownSinceMs", ${epochMsSql('clock_timestamp()')} as "nowMs",
-       (select json_build_object('id', b.id, 'outboxId', b.outbox_id, 'state', b.state) from outboxd.submission b
-          where b.key = s.key and b.seq < s.seq and ${blocksKeySql('b')}
+       (select json_build_object('id', b.id, 'outboxId', b.outbox_id, 'state', b.state,
+            'isOwnVersion', b.document is not distinct from s.document and b.document is not null)
+          from outboxd.submission b
+          where s.state = 'queued' and b.seq < s.seq and (s.held and b.key = s.key and ${blocksKeySql('b')} or ${isEarlierVersionUnderWaySql('b', 's')})
           order by b.seq limit 1) as blocker,
        (select coalesce(json_agg(json_build_object('reason', p.reason, 'detail', p.detail,
           'sinceMs', ${epochMsSql('p.since')}, 'untilMs', ${epochMsSql('p.until')})), '[]') from outboxd.standing_pause p) as pauses,

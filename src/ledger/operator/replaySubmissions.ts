@@ -92,12 +92,10 @@ export async function queueReplays(
 
 /**
  * True if the service may have the record under its idempotency key and has not finished it. An end under a transaction
- * id that an operator gave does not count, because the id may be another record's. If the record failed with E002 or
- * E003, the service would only repeat that answer.
+ * id that an operator gave does not count, because the id may be another record's.
  */
 export const keepsIdempotencyKeySql = (submissionAlias: string): string =>
-  `((${submissionAlias}.may_have_arrived or ${submissionAlias}.state in ('sending', 'uncertain', 'accepted', 'completed')) and (${submissionAlias}.done_ms is null or ${submissionAlias}.id_by_person)
-    and (${submissionAlias}.state <> 'failed' or coalesce(${submissionAlias}.error_code not in ('E002', 'E003'), true)))`
+  `((${submissionAlias}.may_have_arrived or ${submissionAlias}.state in ('sending', 'uncertain', 'accepted', 'completed')) and (${submissionAlias}.done_ms is null or ${submissionAlias}.id_by_person))`
 
 const replaySql = decisionSql({
   fields: `type text, key text, resource text, payload text, body text, tracked boolean, "sendsOwnId" boolean,

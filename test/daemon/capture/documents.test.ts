@@ -6,13 +6,14 @@ import { claimQueuedSubmissions } from '../../../src/ledger/claims.ts'
 import { readRequestDemand } from '../../../src/ledger/demand.ts'
 import { supersedeOlderVersions } from '../../../src/ledger/documents.ts'
 import { discardSeenSubmissions, eraseRecords } from '../../../src/ledger/operator/decisions.ts'
+import { readSubmissionDetail } from '../../../src/ledger/operator/readSubmissionDetail.ts'
 import { settleRecordsInDoubt } from '../../../src/ledger/operator/recover.ts'
 import { queueReplays, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { resolveAsNotArrived } from '../../../src/ledger/operator/resolveSubmission.ts'
 import { writeTransitions } from '../../../src/ledger/outcomes.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import { removeContentsOfOldSubmissions } from '../../../src/ledger/retention.ts'
-import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
+import { readDaemonActivity, readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
 import type { Changes } from '../../../src/model/outbox.ts'
 import type { State, Transition } from '../../../src/model/submission.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
@@ -807,6 +808,11 @@ describe('an older version of a document is not sent after a newer one:', () => 
     // As the ERP's key is captured.
     await ledger.pool.query('update outboxd.submission set key = $2, held = false where outbox_id <> $1', [first, key])
     expect((await readRequestDemand(ledger.pool, 9)).submissionsReady).toBe(0)
+    const { firstDueMs } = await readDaemonActivity(ledger.pool)
+    expect(firstDueMs ?? Number.POSITIVE_INFINITY).toBeGreaterThan(Date.now() + 600_000)
+    const { rows } = await ledger.pool.query('select id from outboxd.submission where outbox_id <> $1', [first])
+    const detail = await readSubmissionDetail(ledger.pool, rows[0].id)
+    expect(detail?.blocker).toMatchObject({ outboxId: first, isOwnVersion: true })
     expect(await inTransaction(ledger.pool, (db) => lockTrialSubmission(db, null))).toBe(null)
     expect(await waitingKeys()).toEqual([])
     await ledger.pool.query(

@@ -80,6 +80,7 @@ test.each<[SubmitVerdict, Partial<Submission>, object]>([
     { state: 'queued', dueInMs: 0, repeatedAfter401: false },
   ],
   [{ kind: 'pause', gaveId: true, pause, mayHaveArrived: false }, {}, { state: 'queued', resubmissions: 1 }],
+  [{ kind: 'pause', gaveId: true, pause, mayHaveArrived: false }, { resubmissions: 1 }, { resubmissions: 1 }],
   [{ kind: 'pause', gaveId: false, pause, mayHaveArrived: true }, {}, { state: 'queued', dueInMs: 0, inDoubt: true }],
 ])('the verdict %o for %o', (verdict, given, change) => {
   const step = advance(verdict, given)
