@@ -7,7 +7,7 @@ import { tryLockWriteBack } from './reports.ts'
 
 /**
  * The settings that all daemons of a ledger share: the values of variables as texts, by name, the digests of
- * outbox.yaml and of the mapping files, and the search path of the role if these files contain SQL.
+ * outbox.yaml and of the mapping files, and what these mean to the role (`readFileSettings`).
  */
 export type Settings = Readonly<Record<string, string>>
 

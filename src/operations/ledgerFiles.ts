@@ -1,10 +1,10 @@
 import { describeDifferences, isDigestOfFile, readSettings, type Settings } from '../ledger/settings.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
-import { readFileSettings, searchPathName } from '../outbox/digestFiles.ts'
+import { readFileSettings, rowSecurityName, searchPathName } from '../outbox/digestFiles.ts'
 import type { Database } from '../postgres/database.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
-/** The mapping files or outbox.yaml of this host, or the role's search path, are not those of the daemons. */
+/** The mapping files or outbox.yaml of this host, or what the role sees, are not those of the daemons. */
 export class FilesDiffer extends Error {
   override name = 'FilesDiffer'
   constructor(differences: string, mappingsDir: string) {
@@ -35,7 +35,8 @@ export async function assertMappingsAreLedgers(
   db: Database = databases.ledger,
 ): Promise<void> {
   const own = await withOutbox(databases, ({ pool, described }) => readFileSettings(pool, described, mappings))
-  const differences = await findDifferences(db, own, (name) => isDigestOfFile(name) || name === searchPathName)
+  const ofRole = [searchPathName, rowSecurityName]
+  const differences = await findDifferences(db, own, (name) => isDigestOfFile(name) || ofRole.includes(name))
   if (differences !== '') throw new FilesDiffer(differences, databases.config.mappingsDir)
 }
 

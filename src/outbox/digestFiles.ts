@@ -1,7 +1,7 @@
 import type { Settings } from '../ledger/settings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { type Database, queryOne, withSearchPathOfRole } from '../postgres/database.ts'
-import { type OutboxTable, tableAccessDigest, toOutboxTable } from './outboxTable.ts'
+import { type OutboxTable, qualifiedNameSql, tableAccessDigest, toOutboxTable } from './outboxTable.ts'
 
 /** The digests of outbox.yaml and of each mapping file, as they stand in the ledger's settings. */
 export const digestFiles = (outboxTable: OutboxTable | string, mappings: Mappings): Settings => ({
@@ -10,27 +10,35 @@ export const digestFiles = (outboxTable: OutboxTable | string, mappings: Mapping
 })
 
 export const searchPathName = 'search_path of the role'
+export const rowSecurityName = 'row-level security of the outbox'
 
 /**
- * Reads what the files mean in this database: their digests and, if they contain SQL, the schemas in which the role finds
- * its names. A role with other schemas would read other tables.
+ * Reads what the files mean to a role: their digests; if they contain SQL, the schemas in which the role finds its names;
+ * and the role itself, if policies hide rows of the outbox from it. Another role would read other tables or rows.
  */
 export async function readFileSettings(
   erp: Database,
   outboxTable: OutboxTable | string,
   mappings: Mappings,
 ): Promise<Settings> {
-  const digests = digestFiles(outboxTable, mappings)
+  const table = toOutboxTable(outboxTable)
+  const settings: Record<string, string> = { ...digestFiles(table, mappings) }
+  const { path, restrictedRole } = await readRole(erp, table)
   const hasQueries = [...mappings.values()].some(({ source, document }) => source !== null || document !== null)
-  if (!hasQueries && toOutboxTable(outboxTable).filter === null) return digests
-  return { ...digests, [searchPathName]: await readSearchPath(erp) }
+  if (hasQueries || table.filter !== null) settings[searchPathName] = path
+  if (restrictedRole !== null) settings[rowSecurityName] = `that of ${restrictedRole}`
+  return settings
 }
 
-/** Returns the schemas that exist and that the role may use. Qualifies names, because the path may have others of the same names. */
-async function readSearchPath(erp: Database): Promise<string> {
-  const { path } = await queryOne<{ path: string }>(
+/**
+ * `path` names the schemas that exist and that the role may use. Qualifies names, because the path may have others of the
+ * same names.
+ */
+async function readRole(erp: Database, table: OutboxTable): Promise<{ path: string; restrictedRole: string | null }> {
+  return await queryOne(
     withSearchPathOfRole(erp),
-    `select pg_catalog.array_to_string(pg_catalog.current_schemas(false)::pg_catalog.text[], ', ') as path`,
+    `select pg_catalog.array_to_string(pg_catalog.current_schemas(false)::pg_catalog.text[], ', ') as path,
+       case when pg_catalog.row_security_active(pg_catalog.to_regclass($1)::pg_catalog.oid) then current_user::pg_catalog.text end as "restrictedRole"`,
+    [qualifiedNameSql(table)],
   )
-  return path
 }

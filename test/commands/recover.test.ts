@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { command as audit } from '../../src/commands/audit.ts'
+import { command as capture } from '../../src/commands/capture.ts'
 import { command as discard } from '../../src/commands/discard.ts'
 import { command as recover } from '../../src/commands/recover.ts'
 import { command as replay } from '../../src/commands/replay.ts'
@@ -429,6 +430,7 @@ test('while a loss is noted, nothing is written back, because the rows may know 
 describe('a decision on a ledger that may have lost data is refused', () => {
   const unnoticed = () => query('update outboxd.ledger set database_oid = 1')
   const decide = {
+    capture: (_id: string, how: object) => capture.action(fixture.context(), how),
     discard: (id: string, how: object) => discard.action(fixture.context(), [id], { reason: 'x', ...how }),
     resolve: (id: string, how: object) => resolve.action(fixture.context(), id, { arrived: 'T-2', ...how }),
     replay: (id: string, how: object) => replay.action(fixture.context(), [id], { evenIfArrived: true, ...how }),
@@ -441,6 +443,8 @@ describe('a decision on a ledger that may have lost data is refused', () => {
     ['unnoticed', 'discard', 'uncertain', unnoticed],
     ['unnoticed', 'resolve', 'uncertain', unnoticed],
     ['unnoticed', 'replay', 'failed', unnoticed],
+    ['noticed', 'capture', 'failed', lose],
+    ['unnoticed', 'capture', 'failed', unnoticed],
   ] as const)('%s: %s', async (_how, command, state, loseIt) => {
     const id = await queued()
     await query(

@@ -14,6 +14,7 @@ import { digestFiles, readFileSettings } from '../../src/outbox/digestFiles.ts'
 import { dataFile, type Fixture, failedE003, mappingFiles, openFixture, payloadOf } from '../commands/fixture.ts'
 import { openConsole } from '../console/openConsole.ts'
 import type { TestContext } from '../support/context.ts'
+import { dropRole, grantRole } from '../support/grantRole.ts'
 import { setSettings } from '../support/ledger.ts'
 import { completeAgo } from '../support/retention.ts'
 import { until } from '../support/until.ts'
@@ -177,6 +178,25 @@ describe('a role that finds other tables by the names in a query', () => {
     await asDaemon(daemonsDir)
     expect(await replayAs(roleIn(daemonsDir, 'archive,public'))).toBeDefined()
   })
+})
+
+test('a role from which policies hide rows of the outbox cannot recover or prune, unless it is the daemons’', async () => {
+  const { pool, url } = fixture.ledger
+  const role = `restricted_${randomUUID().slice(0, 8)}`
+  const env = await grantRole({ env: { DATABASE_URL: url, MAPPINGS_DIR: daemonsDir }, pool }, role, {})
+  await pool.query(
+    `alter table outbox enable row level security; create policy own on outbox to ${role} using (id > 5)`,
+  )
+  onTestFinished(async () => {
+    await pool.query('drop policy own on outbox; alter table outbox disable row level security')
+    await dropRole(pool, role)
+  })
+  const asRole = () => fixture.context(null, env)
+  await expect(recover.action(asRole(), { yes: true })).rejects.toThrow('row-level security of the outbox is not in')
+  await expect(prune.action(asRole(), {})).rejects.toThrow('row-level security of the outbox is not in the ledger')
+  await setSettings(pool, { 'row-level security of the outbox': `that of ${role}` })
+  expect(await recover.action(asRole(), { yes: true })).toBe(0)
+  await expect(recover.action(contextIn(daemonsDir), { yes: true })).rejects.toThrow('outbox is missing')
 })
 
 test('before the first daemon any files may be used', async () => {
