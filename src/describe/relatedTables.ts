@@ -95,7 +95,7 @@ async function guessRelatedTables(
 
 const normalizeName = (name: string) => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
 
-/** Names are alike if at least half of the table's trigrams are in the other name. */
+/** Names are alike if they begin with the same half of the table's name. */
 const guessesSql = `
   select format('%I.%I', n.nspname, c.relname) as "from", found.column
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -103,9 +103,7 @@ const guessesSql = `
       select quote_ident(a.attname) from pg_attribute a
       where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
         and regexp_replace(lower(a.attname), '[^[:alnum:]]', '', 'g') = any($3)
-      order by a.attnum limit 1) as column, (
-      select count(*) from generate_series(1, length($2) - 2) i
-      where position(substr($2, i, 3) in regexp_replace(lower(c.relname), '[^[:alnum:]]', '', 'g')) > 0) as alike) found
-  where n.nspname = $1 and c.relkind in ('r', 'p') and not c.relispartition
-    and (found.column is not null or found.alike * 2 >= greatest(length($2) - 2, 2))
-  order by found.column is null, found.alike desc, c.relname`
+      order by a.attnum limit 1) as column,
+      starts_with(regexp_replace(lower(c.relname), '[^[:alnum:]]', '', 'g'), left($2, greatest(length($2) / 2, 3))) as alike) found
+  where n.nspname = $1 and c.relkind in ('r', 'p') and not c.relispartition and (found.column is not null or found.alike)
+  order by found.column is null, c.relname`

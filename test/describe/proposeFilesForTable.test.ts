@@ -153,6 +153,17 @@ test('foreign keys in both directions, of several columns too, and similar names
   expect(mapping).toContain('where h.outbox_id = any($1)\n')
 })
 
+test('tables whose names begin alike, or with a column like the table, are guesses; others are not', async () => {
+  const { run } =
+    await erp(`create table "Sales Header" ("No_" varchar(20) primary key); create table "Sales Line" ("Document No_" varchar(20));
+    create table note ("Sales Header No_" varchar(20)); create table item ("No_" varchar(20)); create table salt (n int)`)
+  const { printed } = await run('Sales Header')
+  expect(printed.match(/a guess by names: .*/g)).toEqual([
+    'a guess by names: public.note may refer to it: ("Sales Header No_") = ("No_")',
+    'a guess by names: public."Sales Line" has a similar name',
+  ])
+})
+
 test('a child that no foreign key declares is proposed as the lines, and the records as orders', async () => {
   const { run } = await erp(`create table kopf (jahr int, no int, primary key (jahr, no));
     create table zeile (jahr int, kopf int, pos int, menge numeric, primary key (jahr, kopf, pos))`)
