@@ -9,6 +9,7 @@ import { fieldTextAsTyped, formHtml, hiddenField } from '../html/form.ts'
 import { html } from '../html/html.ts'
 import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
+import { NewestSessions } from './newestSessions.ts'
 import { isPasswordCorrect, type PasswordHash } from './passwordHash.ts'
 
 const formMaxBytes = 8_192
@@ -30,6 +31,7 @@ export async function installSignIn(app: FastifyInstance, hash: PasswordHash, { 
     cookieName: `outboxd_console_${randomBytes(4).toString('hex')}`,
     cookie: { ...ownSite, maxAge: sessionMs },
     saveUninitialized: false,
+    store: new NewestSessions(),
     rolling: false,
   })
   await app.register(rateLimit, { global: false })

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { hashPassword } from '../../../src/console/guard/passwordHash.ts'
 import { asForm, type Visitor, visit } from '../openConsole.ts'
 import { type Guarded, openGuarded } from './openGuarded.ts'
@@ -63,6 +63,16 @@ describe('an operator who gives the password', () => {
     expect(await visitor.get('/change')).toMatchObject({ status: 401 })
     for (const [name, value] of kept) visitor.cookies.set(name, value)
     expect(await visitor.get('/change')).toMatchObject({ status: 401 }) // the session itself is over, not only its cookie
+  })
+
+  test('is signed out after 12 hours, however often pages are read', async () => {
+    const visitor = newVisitor()
+    await signIn(visitor)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 12 * 3_600_000 - 60_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    expect(await visitor.get('/change')).toMatchObject({ status: 200 })
+    vi.setSystemTime(Date.now() + 61_000)
+    expect(await visitor.get('/change')).toMatchObject({ status: 401 })
   })
 
   test.each([
