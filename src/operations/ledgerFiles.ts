@@ -9,7 +9,7 @@ export class FilesDiffer extends Error {
   override name = 'FilesDiffer'
   constructor(differences: string, mappingsDir: string) {
     super(
-      `the files in ${mappingsDir} or the role of DATABASE_URL are not those that the daemons use: ${differences}. No record was changed. Run the command where a daemon runs, with its DATABASE_URL, or set MAPPINGS_DIR to a folder with the daemons’ files. If the files here are newer, restart the daemons with them first. After that or a restore, wait until \`outboxd status\` says no more that a daemon has other files`,
+      `the files in ${mappingsDir} or the role of DATABASE_URL are not those that the daemons use: ${differences}. No further record is changed. Run the command where a daemon runs, with its DATABASE_URL, or set MAPPINGS_DIR to a folder with the daemons’ files. If the files here are newer, restart the daemons with them first. After that or a restore, wait until \`outboxd status\` says no more that a daemon has other files`,
     )
   }
 }

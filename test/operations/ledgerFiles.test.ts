@@ -52,7 +52,7 @@ test('the refusal says in what the files differ and what to do, and exits with 2
   const { message, exitCode } = explainError(refused)
   expect(exitCode).toBe(2)
   expect(message).toMatch(
-    /^the files in .* or the role of DATABASE_URL are not those that the daemons use: mapping of data differs\. No record was changed\. Run the command where a daemon runs/,
+    /^the files in .* or the role of DATABASE_URL are not those that the daemons use: mapping of data differs\. No further record is changed\. Run the command where a daemon runs/,
   )
 })
 
@@ -172,6 +172,8 @@ describe('a role that finds other tables by the names in a query', () => {
     expect(await replayAs(roleIn(queryDir, 'public'))).toBeDefined()
     // No such schemas exist.
     expect(await replayAs(roleIn(queryDir, '"$user",elsewhere,public'))).toBeDefined()
+    // A role with the name of the ledger’s schema finds that schema by "$user".
+    expect(await replayAs(roleIn(queryDir, 'outboxd,public,outboxd_jobs'))).toBeDefined()
   })
 
   test('can replay if the files contain no SQL', async () => {
