@@ -111,6 +111,7 @@ function settings(): string {
 
 /** Installs the .rpm, upgrades and removes it: its files and scripts, not its dependencies, which no Debian has. */
 async function installsRpm(): Promise<void> {
+  const begunMs = performance.now()
   const [, block = ''] = blocksOf(onDebian)
   const command = block.replace('dnf install -y', 'rpm --install --nodeps')
   assert.notEqual(command, block)
@@ -118,6 +119,7 @@ async function installsRpm(): Promise<void> {
   type(settings())
   type('outboxd check; systemctl enable --now outboxd')
   await completes('with the .rpm')
+  const seconds = Math.round((performance.now() - begunMs) / 100) / 10
   const former = shown('MainPID')
   type(`rpm --upgrade --nodeps --replacepkgs ${basename(rpmFile)}`)
   assert.notEqual(shown('MainPID'), former)
@@ -128,9 +130,8 @@ async function installsRpm(): Promise<void> {
   assert.equal(type('systemctl is-active outboxd || true'), 'inactive\n')
   type('rm /etc/outboxd/database_url')
   type('rm -r /etc/outboxd; userdel outboxd')
-  say(
-    'the .rpm sends a record, restarts the daemon when it is upgraded, and leaves only its configuration and its user',
-  )
+  say(`with the .rpm, from the file to a completed record in ${seconds} s`)
+  say('an upgrade with the .rpm restarts the daemon; removed, it leaves only its configuration and its user')
 }
 
 async function installsWithNpm(): Promise<void> {
