@@ -139,8 +139,13 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
   })
 
   test('the keys move through a list and to each page, and can be turned off', async () => {
-    const waiting = await Promise.all([1, 2].map(() => night.insert({ amount: 0.001 })))
-    for (const id of waiting) await night.becomes(id, 'rejected')
+    // One after the other, because the list has them in the order in which they were rejected.
+    const waiting: string[] = []
+    for (const _ of [1, 2]) {
+      const id = await night.insert({ amount: 0.001 })
+      await night.becomes(id, 'rejected')
+      waiting.push(id)
+    }
     await page.goto('/records')
     await page.keyboard.press('j')
     await page.keyboard.press('j')
