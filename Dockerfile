@@ -28,7 +28,7 @@ ENV PATH=/usr/local/bin:/bin
 ENV NODE_ENV=production
 # Inside a container, loopback would hide the metrics from Prometheus.
 ENV HTTP_HOST=0.0.0.0
-COPY --from=build /app/build/outboxd/package.json /app/build/outboxd/licenses.txt /app/build/outboxd/sbom.json /app/build/outboxd/deploy/healthcheck.mjs ./
+COPY --from=build /app/build/outboxd/package.json /app/build/outboxd/licenses.txt /app/build/outboxd/sbom.json ./
 COPY --from=build /app/build/outboxd/dist dist
 COPY LICENSE ./
 COPY bin bin
@@ -42,7 +42,7 @@ STOPSIGNAL SIGTERM
 # Told to stop, the daemon waits until all that is in hand is known and written: seconds, while the database answers. When it
 # does not, the stop timeout is the bound (the daemon gives up after ten minutes), and what is killed before that leaves its
 # records uncertain: docker stop --time 660, terminationGracePeriodSeconds: 660.
-HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 CMD ["node", "healthcheck.mjs"]
+HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 CMD ["outboxd", "health"]
 # Not npm: it swallows the signals that a clean end depends on.
 # A small young generation: 20 MB less in memory, and no slower (docs/why/performance.md).
 ENTRYPOINT ["node", "--max-semi-space-size=4", "dist/main.js"]

@@ -117,6 +117,7 @@ const sometimes: Commands = {
 }
 const rarely: Commands = {
   recover: () => import('./commands/recover.ts'),
+  health: () => import('./commands/health.ts'),
   adopt: () => import('./commands/adopt.ts'),
   capture: () => import('./commands/capture.ts'),
   prune: () => import('./commands/prune.ts'),

@@ -109,7 +109,7 @@ test('every service that others await as healthy has a health check, and so has 
   )
   expect(new Set(awaited)).toEqual(new Set(['postgres', 'prometheus']))
   for (const name of awaited) expect(compose.services[name]?.healthcheck).toBeDefined()
-  expect(read('Dockerfile')).toMatch(/^HEALTHCHECK .*healthcheck\.mjs/m)
+  expect(read('Dockerfile')).toMatch(/^HEALTHCHECK .*"outboxd", "health"/m)
 })
 
 test('the steps of docs/start/install.md create every secret, and the daemon and the sandbox read them', () => {
