@@ -326,7 +326,8 @@ export async function readNewerVersions(
 
 /**
  * Lets older versions end as superseded that failed, were rejected, or would be submitted again. A later version that
- * waits for a person does not take their place.
+ * waits for a person does not take their place. The caller has locked the documents of these versions, so that no newer
+ * one is captured meanwhile, and sent before an older one that is to be submitted again.
  */
 export async function supersedeOlderVersions<T extends Transition>(
   db: Database,
@@ -350,7 +351,8 @@ export async function supersedeOlderVersions<T extends Transition>(
   })
 }
 
-const isEndingOrSubmittedAgain = ({ submission, change }: Transition): boolean =>
+/** True for a step after which an older version would end, or be sent again. */
+export const isEndingOrSubmittedAgain = ({ submission, change }: Transition): boolean =>
   change.state === 'failed' ||
   change.state === 'rejected' ||
   (change.state === 'queued' && (submission.state === 'accepted' || submission.probing))

@@ -6,7 +6,7 @@ import { isEndState, type Transition } from '../model/submission.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { applyAnswers, lastEventIdSql, moveOpenersBehind } from './breaker.ts'
 import { beginClaimSql, countRequestsOfOtherClient, endAnsweredRequests, endUnsentRequests } from './budget.ts'
-import { supersedeOlderVersions } from './documents.ts'
+import { isEndingOrSubmittedAgain, lockDocumentsOf, supersedeOlderVersions } from './documents.ts'
 import type { LedgerHistory } from './history/history.ts'
 import { withKeysLockedThenReleased } from './keyOrder.ts'
 import { endPolls, type PollQueue } from './queue.ts'
@@ -91,7 +91,7 @@ export function writeStepsAndReleaseKeys(
 
 /**
  * Writes the steps whose poll or claim this instance still has, and plans the next polls. Takes its locks in the order
- * that docs/why/architecture.md gives: ids of transactions, submissions, requests, jobs.
+ * that docs/why/architecture.md gives: ids of transactions, documents, submissions, requests, jobs.
  */
 async function writeUnderFence(
   { queue, instance }: LedgerWriterDeps,
@@ -101,6 +101,8 @@ async function writeUnderFence(
   if (transitions.length === 0) return []
   const ids = transitions.flatMap((transition) => findNewTransaction(transition) ?? [])
   if (ids.length > 0) await lockTransactionIds(db, ids)
+  const ending = transitions.filter(isEndingOrSubmittedAgain).map(({ submission }) => submission.id)
+  if (ending.length > 0) await lockDocumentsOf(db, ending)
   await lockSubmissions(
     db,
     transitions.map(({ submission }) => submission.id),

@@ -31,15 +31,13 @@ export async function readFileSettings(
 }
 
 /**
- * `path` names the schemas that exist and that the role may use, but the ledger's: a role of that name finds it by
- * "$user". Qualifies names, because the path may have others of the same names.
+ * `path` names the schemas that exist and that the role may use, also the ledger's, which a role of that name finds by
+ * "$user": it has tables with common names, such as `request`. Qualifies names for the same reason.
  */
 async function readRole(erp: Database, table: OutboxTable): Promise<{ path: string; restrictedRole: string | null }> {
   return await queryOne(
     withSearchPathOfRole(erp),
-    `select (select coalesce(pg_catalog.string_agg(name, ', ' order by nth), '')
-         from pg_catalog.unnest(pg_catalog.current_schemas(false)) with ordinality as path (name, nth)
-         where name not in ('outboxd', 'outboxd_jobs')) as path,
+    `select pg_catalog.array_to_string(pg_catalog.current_schemas(false)::pg_catalog.text[], ', ') as path,
        case when pg_catalog.row_security_active(pg_catalog.to_regclass($1)::pg_catalog.oid) then current_user::pg_catalog.text end as "restrictedRole"`,
     [qualifiedNameSql(table)],
   )

@@ -10,7 +10,7 @@ import { readSubmissionDetail } from '../../../src/ledger/operator/readSubmissio
 import { settleRecordsInDoubt } from '../../../src/ledger/operator/recover.ts'
 import { queueReplays, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { resolveAsNotArrived } from '../../../src/ledger/operator/resolveSubmission.ts'
-import { writeTransitions } from '../../../src/ledger/outcomes.ts'
+import { writeStepsAndReleaseKeys, writeTransitions } from '../../../src/ledger/outcomes.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import { removeContentsOfOldSubmissions } from '../../../src/ledger/retention.ts'
 import { readDaemonActivity, readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
@@ -18,13 +18,14 @@ import type { Changes } from '../../../src/model/outbox.ts'
 import type { State, Transition } from '../../../src/model/submission.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { standardOutboxTable } from '../../../src/outbox/outboxTable.ts'
-import { inTransaction } from '../../../src/postgres/database.ts'
+import { beginTransaction, inTransaction } from '../../../src/postgres/database.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { createRole } from '../../support/changeCapture.ts'
 import { type Ledger, openLedger } from '../../support/ledger.ts'
 import { pruneAll } from '../../support/retention.ts'
 import { submission } from '../../support/submission.ts'
 import { testActor } from '../../support/testActor.ts'
+import { until } from '../../support/until.ts'
 import { type CaptureOptions, openCapture } from './setupCapture.ts'
 
 /** Capture of rows that name a document, whose content is read when the row is captured. */
@@ -721,6 +722,13 @@ test('a record captured as uncertain and discarded hides the record before it, b
   expect((await submissions()).at(-1)).toEqual(['queued', '1.10', null])
 })
 
+async function countWaiting(): Promise<number> {
+  const { rowCount } = await ledger.pool.query(
+    `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+  )
+  return rowCount ?? 0
+}
+
 const replayOf = {
   type: 'order',
   key: '5',
@@ -894,6 +902,42 @@ describe('an older version of a document is not sent after a newer one:', () => 
     const [found] = await readReplayableSubmissions(ledger.pool, [older])
     expect(found?.newer?.outboxId).toBe(second)
     expect(await queueReplays(operator(), [{ ...replayOf, ...older }], false)).toEqual([])
+  })
+
+  test('if an operator replays it, although the change that was listed was discarded', async () => {
+    const { older, first, second } = await versions('accepted', 'queued', 'once')
+    await ledger.pool.query(`update outboxd.submission set state = 'failed', ended_at = now() where outbox_id = $1`, [
+      first,
+    ])
+    await discard()
+    const [found] = await readReplayableSubmissions(ledger.pool, [older])
+    expect(found?.newer?.outboxId).toBe(second)
+    expect(await queueReplays(operator(), [{ ...replayOf, ...older }], false)).toEqual([])
+  })
+
+  test('if it is captured, with another key, while the answer is written that has the older one sent again', async () => {
+    await sale(5)
+    await note(5)
+    await captureAll({ changes: 'each' })
+    await ledger.pool.query(`update outboxd.submission set held = false, due_at = null, key = '6', ${olderIs.accepted}`)
+    const { rows } = await ledger.pool.query<{ id: string; revision: number }>(
+      'select id, revision from outboxd.submission',
+    )
+    const older = submission({ ...rows[0], key: '6', state: 'accepted', transactionId: 't-1', claimId: null })
+    const step = { change: resubmitted, cause: 'resubmitted', message: null, poll: null, request: null } as const
+    const instance = { id: randomUUID(), version: 'test', host: 'test', settings: {}, who: 'test' }
+
+    await using events = await beginTransaction(ledger.pool)
+    await events.db.query('lock table outboxd.submission_event in share mode')
+    const capturing = changeTo('2.20', { changes: 'each' })
+    await until(countWaiting, (count) => count === 1)
+    const writing = writeStepsAndReleaseKeys({ ledger: ledger.pool, queue: ledger.queue, instance }, [
+      { submission: older, ...step },
+    ])
+    await until(countWaiting, (count) => count === 2)
+    await events.commit()
+    await Promise.all([capturing, writing])
+    expect((await submissions()).map(([state]) => state)).toEqual(['discarded', 'queued'])
   })
 
   test('if an operator replays both versions', async () => {
