@@ -107,6 +107,11 @@ async function prepare(
       skipped.push({ submission: { id, outboxId }, reason: `${olderVersionClause(submission.newer)}. Discard it` })
       continue
     }
+    if (submission.isSuperseded) {
+      const reason = 'was superseded by a later version of its document. To send the document, write a new row for it'
+      skipped.push({ submission: { id, outboxId }, reason })
+      continue
+    }
     if (submission.isErased) {
       skipped.push({ submission: { id, outboxId }, reason: 'was erased' })
       continue

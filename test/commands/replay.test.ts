@@ -157,6 +157,22 @@ test('a bulk replay leaves out a change after sending; by its id it is sent, too
   expect(await fixture.ledger.row(id)).toMatchObject({ state: 'queued', changed_after_sent: false })
 })
 
+test('a listed change that the ERP took back is superseded, and is not replayed by its id', async () => {
+  const version = { document: '5', key: '5' }
+  const sent = { ...version, payload: payloadOf({ amount: '1.00' }), body: '{"a":1}' }
+  const [first = ''] = await fixture.ledger.capture([{ ...sent, outboxId: '1' }], 'once')
+  await fixture.ledger.pool.query(
+    `update outboxd.submission set state = 'completed', held = false, due_at = null, ended_at = now() where id = $1`,
+    [first],
+  )
+  const [second = ''] = await fixture.ledger.capture([{ ...sent, outboxId: '2', body: '{"a":2}' }], 'once')
+  await fixture.ledger.capture([{ ...sent, outboxId: '3' }], 'once')
+  expect(await fixture.ledger.row(second)).toMatchObject({ state: 'discarded', error: 'superseded by outbox:3' })
+  const { code, messages } = await run(['outbox:2'], { discarded: true, yes: true })
+  expect([code, messages]).toEqual([1, expect.stringContaining('was superseded by a later version of its document')])
+  expect((await fixture.ledger.row(second)).state).toBe('discarded')
+})
+
 describe('--refresh', () => {
   test('reads payload, type and key from the outbox row', async () => {
     const outboxId = await fixture.row(payloadOf({ amount: '99.90' }))

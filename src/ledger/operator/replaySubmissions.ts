@@ -25,6 +25,8 @@ export interface ReplayableSubmission {
   /** True if the record is a version of a document. */
   isVersion: boolean
   mayHaveArrived: boolean
+  /** True if a later version took its place, even one that was not sent because it was equal to one before. */
+  isSuperseded: boolean
   /** The newest later version of its document. */
   newer: NewerVersion | null
 }
@@ -51,7 +53,9 @@ export async function readReplayableSubmissions(
   const { rows } = await db.query<ReplayableSubmission>(
     `select s.id, s.outbox_id as "outboxId", s.type, s.key, s.payload, s.state, s.revision,
        s.row_created as created, s.erased_at is not null as "isErased",
-       s.document is not null as "isVersion", s.may_have_arrived as "mayHaveArrived", ${newerVersionSql()} as newer
+       s.document is not null as "isVersion", s.may_have_arrived as "mayHaveArrived", ${newerVersionSql()} as newer,
+       coalesce(s.state = 'discarded' and (select e.cause from outboxd.submission_event e where e.submission_id = s.id
+         order by e.id desc limit 1) = 'superseded', false) as "isSuperseded"
      from outboxd.submission s join unnest($1::uuid[], $2::int[]) r(id, revision) using (id)
      where s.state in ('failed', 'rejected', 'discarded') and s.revision = r.revision order by s.seq`,
     [seen.map((each) => each.id), seen.map((each) => each.revision)],
