@@ -163,6 +163,19 @@ create index submission_emptiable on outboxd.submission (ended_at)
 create index submission_document on outboxd.submission (document, seq) where document is not null;
 create index submission_changed_after_sent on outboxd.submission (seq) where changed_after_sent;
 
+-- The row of the newest later version of a document that is sent or was sent. If `with_listed`, also one that waits for a person because
+-- the document changed after it was sent, or waited until the person discarded it. Null: there is none.
+create function outboxd.newer_version(document text, seq bigint, with_listed boolean) returns text language sql stable
+  return (select newer.outbox_id from (
+    select n.outbox_id, n.seq from outboxd.submission n
+      where n.document = newer_version.document and n.seq > newer_version.seq
+        and (n.was_sent or n.state <> 'discarded')
+        and (with_listed or not (n.changed_after_sent or (n.state = 'discarded' and n.attempt = 0)))
+    union all
+    select d.sent_outbox_id, d.sent_seq from outboxd.document d
+      where d.id = newer_version.document and d.sent_seq > newer_version.seq
+  ) newer order by newer.seq desc limit 1);
+
 -- What a person looks a record up by: the idempotency key that the service logged, the record's key (a hash, since an entry of an
 -- index ends at 2,704 bytes), and an id's last digits, for its first are those of all its time.
 create index submission_idempotency_key on outboxd.submission (idempotency_key);
@@ -269,20 +282,6 @@ create trigger append_only_texts before update of message, detail on outboxd.sub
 -- Entries go with their submission only.
 create trigger append_only_rows before delete on outboxd.submission_event for each row when (pg_trigger_depth() = 0)
   execute function outboxd.refuse('the event log is append-only');
-
--- The row of the newest later version of a document that is sent or was sent. If `with_listed`, also one that waits for a person because
--- the document changed after it was sent, or that a person discarded. Null: there is none.
-create function outboxd.newer_version(document text, seq bigint, with_listed boolean) returns text language sql stable
-  return (select newer.outbox_id from (
-    select n.outbox_id, n.seq from outboxd.submission n
-      where n.document = newer_version.document and n.seq > newer_version.seq
-        and (n.was_sent or n.state <> 'discarded' or exists (
-          select from outboxd.submission_event e where e.submission_id = n.id and e.cause = 'discarded'))
-        and (with_listed or not (n.changed_after_sent or (n.state = 'discarded' and not (n.was_sent and n.attempt > 0))))
-    union all
-    select d.sent_outbox_id, d.sent_seq from outboxd.document d
-      where d.id = newer_version.document and d.sent_seq > newer_version.seq
-  ) newer order by newer.seq desc limit 1);
 
 -- What operators did that is no step of one submission: who, when, why, and until when. Rows are only ever added; what was done to a
 -- submission stands in its events.

@@ -3,7 +3,7 @@ import type { Environment } from '../createVariableReader.ts'
 import { defineCommand } from './terminal/command.ts'
 import { exitCodes } from './terminal/context.ts'
 
-const timeoutMs = 4_000
+const timeoutMs = 2_000
 
 export const command = defineCommand({
   onlyLooks: true,

@@ -62,12 +62,17 @@ const documentIdsOf = (rows: readonly DocumentRow[]): string[] => [
 
 /** Locks the documents of these submissions, so that no version is captured until the end of the transaction. */
 export async function lockDocumentsOf(db: Database, submissionIds: readonly string[]): Promise<void> {
-  await db.query(
-    `select from outboxd.document d
-     where d.id in (select s.document from outboxd.submission s where s.id = any($1::uuid[])) order by d.id for update`,
-    [submissionIds],
-  )
+  await db.query(`${documentsOfSql} for update`, [submissionIds])
 }
+
+/** Does not wait for a capture, which may wait for a query of the ERP. @throws lock_not_available, as a lock timeout does */
+export async function lockFreeDocumentsOf(db: Database, submissionIds: readonly string[]): Promise<void> {
+  await db.query(`${documentsOfSql} for update nowait`, [submissionIds])
+}
+
+const documentsOfSql = `
+  select from outboxd.document d
+  where d.id in (select s.document from outboxd.submission s where s.id = any($1::uuid[])) order by d.id`
 
 /**
  * True for a version that waits and is the newest of its document. A later row may have ended as unchanged because of it.

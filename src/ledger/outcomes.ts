@@ -6,7 +6,7 @@ import { isEndState, type Transition } from '../model/submission.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { applyAnswers, lastEventIdSql, moveOpenersBehind } from './breaker.ts'
 import { beginClaimSql, countRequestsOfOtherClient, endAnsweredRequests, endUnsentRequests } from './budget.ts'
-import { isEndingOrSubmittedAgain, lockDocumentsOf, supersedeOlderVersions } from './documents.ts'
+import { isEndingOrSubmittedAgain, lockFreeDocumentsOf, supersedeOlderVersions } from './documents.ts'
 import type { LedgerHistory } from './history/history.ts'
 import { withKeysLockedThenReleased } from './keyOrder.ts'
 import { endPolls, type PollQueue } from './queue.ts'
@@ -102,7 +102,7 @@ async function writeUnderFence(
   const ids = transitions.flatMap((transition) => findNewTransaction(transition) ?? [])
   if (ids.length > 0) await lockTransactionIds(db, ids)
   const ending = transitions.filter(isEndingOrSubmittedAgain).map(({ submission }) => submission.id)
-  if (ending.length > 0) await lockDocumentsOf(db, ending)
+  if (ending.length > 0) await lockFreeDocumentsOf(db, ending)
   await lockSubmissions(
     db,
     transitions.map(({ submission }) => submission.id),

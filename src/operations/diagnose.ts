@@ -150,7 +150,7 @@ function outboxAway({ outbox }: CombinedStatus): string | null {
 /** Without a living daemon, the files here may be those that the next one gets. */
 function countedOtherwise({ outbox, instances }: CombinedStatus): string | null {
   if (outbox.kind !== 'read' || outbox.differences === '' || instances.length === 0) return null
-  return `The number of waiting rows may be wrong, because the files here are not those of the daemons (${outbox.differences}). Run the command where a daemon runs, or set MAPPINGS_DIR to a folder with the daemons’ files.`
+  return `The number of waiting rows may be wrong, because the files or the role here are not those of the daemons (${outbox.differences}). Run the command where a daemon runs, with its DATABASE_URL, or set MAPPINGS_DIR to a folder with the daemons’ files.`
 }
 
 const sentence = (message: string) => `${capitalize(message)}.`

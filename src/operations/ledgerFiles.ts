@@ -52,7 +52,7 @@ export async function findOutboxFileDifferences(
   db: Database = databases.ledger,
 ): Promise<string> {
   const own = await withOutbox(databases, ({ pool, described }) => readFileSettings(pool, described, new Map()))
-  return findDifferences(db, own, (name) => name in own)
+  return findDifferences(db, own, (name) => name in own || name === rowSecurityName)
 }
 
 async function findDifferences(db: Database, own: Settings, isCompared: (name: string) => boolean): Promise<string> {
