@@ -13,9 +13,12 @@ export async function moveTimesAfterClockSetBack(db: Database): Promise<void> {
   await db.query(`update outboxd.instance ${late('beat_at', 'started_at', 'unbroken_since', 'stopped_at')}`)
 }
 
+/** Not `least`, which would give a time to what has none, such as the end of a daemon that lives. */
+const notAhead = (column: string) =>
+  `${column} = case when ${column} > clock_timestamp() then clock_timestamp() else ${column} end`
+
 const late = (...columns: string[]) =>
-  `set ${columns.map((column) => `${column} = least(${column}, clock_timestamp())`).join(', ')}
-   where greatest(${columns.join(', ')}) > clock_timestamp()`
+  `set ${columns.map(notAhead).join(', ')} where greatest(${columns.join(', ')}) > clock_timestamp()`
 
 /** Each by itself. Records under way come before queued ones, as an outcome locks its own record first. */
 const statements = [
@@ -23,8 +26,7 @@ const statements = [
      trial_until = trial_until + (clock_timestamp() - set_at), since = least(since, clock_timestamp()), set_at = clock_timestamp()
    where set_at > clock_timestamp()`,
   // What was seen at an age says nothing when the record is younger.
-  `update outboxd.submission set sent_at = least(sent_at, clock_timestamp()), accepted_at = least(accepted_at, clock_timestamp()),
-     unknown_since = least(unknown_since, clock_timestamp()), not_done_ms = null
+  `update outboxd.submission set ${['sent_at', 'accepted_at', 'unknown_since'].map(notAhead).join(', ')}, not_done_ms = null
    where greatest(sent_at, accepted_at, unknown_since) > clock_timestamp() and ended_at is null and state <> 'queued'`,
   `update outboxd.submission ${late('due_at')} and state = 'queued'`,
   `update outboxd.submission ${late('report_not_before')} and report_due`,

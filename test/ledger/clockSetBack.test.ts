@@ -98,6 +98,29 @@ test('waiting work is due, pauses keep what is left of them, and no dead instanc
   }
 })
 
+test('a time that is not set stays so: a daemon that lives has not stopped, and takes over what a dead one was sending', async () => {
+  const [living, dead] = [instance('erp-1'), instance('erp-2')]
+  await writeHeartbeat(ledger.pool, living)
+  await writeHeartbeat(ledger.pool, dead)
+  await ledger.capture([{}])
+  const sent = await sendOne()
+  await ledger.pool.query('update outboxd.submission set instance_id = $1', [dead.id])
+  await setClockBack(ledger.pool, hour)
+  await moveTimesAfterClockSetBack(ledger.pool)
+  await writeHeartbeat(ledger.pool, living)
+  const { rows } = await ledger.pool.query('select stopped_at from outboxd.instance')
+  expect(rows).toEqual([{ stopped_at: null }, { stopped_at: null }])
+  const row = await ledger.row(sent.id)
+  expect([row.accepted_at, row.unknown_since]).toEqual([null, null])
+
+  await ledger.pool.query(`update outboxd.instance set beat_at = beat_at - interval '1 min' where id = $1`, [dead.id])
+  await ledger.pool.query(`update outboxd.instance set unbroken_since = beat_at - interval '1 min' where id = $1`, [
+    living.id,
+  ])
+  expect((await writeHeartbeat(ledger.pool, living)).hasOrphans).toBe(true)
+  expect((await readOrphanedSubmissions(ledger.pool, living.id)).map(({ id }) => id)).toEqual([sent.id])
+})
+
 test('a poll waits for its whole time from now, in its turn', async () => {
   await ledger.capture([{}])
   await accept(await sendOne(), 50_000)
