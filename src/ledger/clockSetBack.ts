@@ -23,7 +23,7 @@ const late = (...columns: string[]) =>
 /** Each by itself. Records under way come before queued ones, as an outcome locks its own record first. */
 const statements = [
   `update outboxd.pause set until = until + (clock_timestamp() - set_at),
-     trial_until = trial_until + (clock_timestamp() - set_at), since = least(since, clock_timestamp()), set_at = clock_timestamp()
+     trial_until = trial_until + (clock_timestamp() - set_at), ${notAhead('since')}, set_at = clock_timestamp()
    where set_at > clock_timestamp()`,
   // What was seen at an age says nothing when the record is younger.
   `update outboxd.submission set ${['sent_at', 'accepted_at', 'unknown_since'].map(notAhead).join(', ')}, not_done_ms = null

@@ -62,8 +62,9 @@ async function tryLockSettingsToChange(db: Database): Promise<boolean> {
 }
 
 /**
- * Takes the locks of capture, write-back and commands, so that nothing is committed that was done with other files. Writes the
- * instance's first heartbeat, too, because until then other daemons would not know that it has these settings.
+ * Takes the locks of capture, write-back and commands, so that nothing is committed that was done with other files.
+ * Writes the instance's first heartbeat, too, because until then other daemons would not know that it has these
+ * settings.
  *
  * @returns false if another daemon captures or writes back, a command writes, or a daemon has the ledger's settings
  *   after all

@@ -11,6 +11,7 @@ import {
   readOnlyMessage,
   standbyAwaitedMessage,
 } from './databaseMessages.ts'
+import { daemonsFilesAdvice } from './ledgerFiles.ts'
 import { problemMessages } from './problemMessages.ts'
 import { type CombinedStatus, combineStatuses, type LedgerStatus, type OutboxStatus } from './readStatus.ts'
 import { serviceAlarmMessages } from './serviceLevelTargets.ts'
@@ -150,7 +151,7 @@ function outboxAway({ outbox }: CombinedStatus): string | null {
 /** Without a living daemon, the files here may be those that the next one gets. */
 function countedOtherwise({ outbox, instances }: CombinedStatus): string | null {
   if (outbox.kind !== 'read' || outbox.differences === '' || instances.length === 0) return null
-  return `The number of waiting rows may be wrong, because the files or the role here are not those of the daemons (${outbox.differences}). Run the command where a daemon runs, with its DATABASE_URL, or set MAPPINGS_DIR to a folder with the daemons’ files.`
+  return `The number of waiting rows may be wrong, because the files or the role here are not those of the daemons (${outbox.differences}). ${daemonsFilesAdvice}`
 }
 
 const sentence = (message: string) => `${capitalize(message)}.`

@@ -4,12 +4,15 @@ import { readFileSettings, rowSecurityName, searchPathName } from '../outbox/dig
 import type { Database } from '../postgres/database.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
+export const daemonsFilesAdvice =
+  'Run the command where a daemon runs, with its DATABASE_URL, or set MAPPINGS_DIR to a folder with the daemons’ files.'
+
 /** The mapping files or outbox.yaml of this host, or what the role sees, are not those of the daemons. */
 export class FilesDiffer extends Error {
   override name = 'FilesDiffer'
   constructor(differences: string, mappingsDir: string) {
     super(
-      `the files in ${mappingsDir} or the role of DATABASE_URL are not those that the daemons use: ${differences}. No further record is changed. Run the command where a daemon runs, with its DATABASE_URL, or set MAPPINGS_DIR to a folder with the daemons’ files. If the files here are newer, restart the daemons with them first. After that or a restore, wait until \`outboxd status\` says no more that a daemon has other files`,
+      `the files in ${mappingsDir} or the role of DATABASE_URL are not those that the daemons use: ${differences}. No further record is changed. ${daemonsFilesAdvice} If the files here are newer, restart the daemons with them first. After that or a restore, wait until \`outboxd status\` no longer says that a daemon has other files`,
     )
   }
 }

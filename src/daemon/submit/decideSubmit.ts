@@ -28,7 +28,10 @@ export type SubmitVerdict =
   | { kind: 'failed'; code: string | null; reason: string }
   /** `pause` is set after a redirect. */
   | { kind: 'uncertain'; code: string | null; reason: string; breach: Breach | null; pause?: PauseToRaise }
-  /** Send again with a new idempotency key. `pause` is set if the service is down. `gaveId`: the service may have stored the record. */
+  /**
+   * Send again with a new idempotency key. `pause` is set if the service is down. `gaveId` is true if the answer has an
+   * id, so that the service may have stored the record.
+   */
   | { kind: 'renew-key'; gaveId: boolean; pause: PauseToRaise | null; reason: string }
   | { kind: 'retry'; afterMs: number; reason: string }
   | { kind: 'resend'; afterMs: number; reason: string }
@@ -36,7 +39,7 @@ export type SubmitVerdict =
   | { kind: 'probe'; transactionId: string | null; reason: string }
   /** Repeat with a new token. `ofAge` is true if the old token had expired, so that this 401 does not count. */
   | { kind: 'new-token'; ofAge: boolean; reason: string }
-  /** All sending pauses, and the record stays queued. `mayHaveArrived` is true after a redirect. `gaveId` as above. */
+  /** All sending pauses, and the record stays queued. `mayHaveArrived` is true after a redirect. */
   | { kind: 'pause'; gaveId: boolean; pause: PauseToRaise; mayHaveArrived: boolean }
 
 const backoffMinMs = 1_000

@@ -99,7 +99,7 @@ export async function readSubmissionDetail(db: Database, id: string): Promise<Su
        ${epochMsSql('s.emptied_at')} as "emptiedMs", ${epochMsSql('s.erased_at')} as "erasedMs",
        ${epochMsSql('s.due_at')} as "dueMs", ${epochMsSql('poll.due_at')} as "pollMs", ${epochMsSql('s.unknown_since')} as "unknownSinceMs", ${epochMsSql('clock_timestamp()')} as "nowMs",
        (select json_build_object('id', b.id, 'outboxId', b.outbox_id, 'state', b.state,
-            'isOwnVersion', b.document is not distinct from s.document and b.document is not null)
+            'isOwnVersion', coalesce(b.document = s.document, false))
           from outboxd.submission b
           where s.state = 'queued' and b.seq < s.seq and (s.held and b.key = s.key and ${blocksKeySql('b')} or ${isEarlierVersionUnderWaySql('b', 's')})
           order by b.seq limit 1) as blocker,
