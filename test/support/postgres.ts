@@ -69,24 +69,11 @@ export function openPool(url: string, settings: Omit<pg.PoolConfig, 'connectionS
   return pool
 }
 
-const administrators = new Map<string, Promise<pg.Client>>()
+const administrators = new Map<string, pg.Pool>()
 
 /** Uses one session for all statements of this process, because each of a thousand databases needs two statements. */
 async function execute(server: string, statement: string): Promise<void> {
-  const client = administrators.get(server) ?? connect(server)
-  administrators.set(server, client)
-  await (await client).query(statement)
-}
-
-async function connect(server: string): Promise<pg.Client> {
-  const client = new pg.Client(server)
-  const forget = () => void administrators.delete(server)
-  client.on('error', forget).on('end', forget)
-  await client.connect().catch((error: unknown) => {
-    forget()
-    throw error
-  })
-  const session = client as pg.Client & { unref(): void } // missing in @types/pg
-  session.unref()
-  return client
+  const administrator = administrators.get(server) ?? openPool(server, { max: 1, allowExitOnIdle: true })
+  administrators.set(server, administrator)
+  await administrator.query(statement)
 }
