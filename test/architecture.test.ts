@@ -16,7 +16,7 @@ const imports = readdirSync(src, { recursive: true, encoding: 'utf8' })
   })
 
 const decider =
-  /^(mapping|model|yaml|daemon\/pollSchedule\.ts|daemon\/\w+\/(breaker|decide\w+|allocateRequests|interpretAttempt|planRound)\.ts)\b/
+  /^(mapping|model|yaml|daemon\/pollSchedule\.ts|daemon\/(dispatch\/)?(decide\w+|interpretAttempt|planRound)\.ts)\b/
 const adapter =
   / imports (ledger|outbox|postgres|service|observe|operations|commands|console|pg|pg-boss|undici|pino|prom-client|fastify|node:https?|node:net)\b/
 

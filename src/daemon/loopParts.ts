@@ -4,6 +4,7 @@ import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
 import type { LoopName } from '../observe/metricRows.ts'
 import { PauseLog } from '../observe/pauseLog.ts'
 import { TokenCache } from '../service/tokens.ts'
+import { Attempts } from './attempts.ts'
 import { Capture } from './capture/capture.ts'
 import type { DaemonContext } from './context.ts'
 import { Dispatch } from './dispatch/dispatch.ts'
@@ -14,8 +15,6 @@ import { InstanceProblems } from './instanceProblems.ts'
 import type { LoopPart } from './loop.ts'
 import { createMaintenanceLoops } from './maintenance.ts'
 import { PollPlanner, PollPlanUpdates } from './pollPlanner.ts'
-import { Submit } from './submit/submit.ts'
-import { Track } from './track/track.ts'
 import { WriteBack } from './writeBack.ts'
 
 export interface LoopParts {
@@ -48,8 +47,7 @@ export function createLoopParts(daemon: DaemonContext): LoopParts {
   const tokenRequests = new TokenRequests(daemon, claims, outcomes)
   const refreshMs = config.service.tokenRefreshMs
   const tokens = new TokenCache(tokenRequests, { clock, refreshMs, breached: (kind) => telemetry.breached(kind) })
-  const submit = new Submit(daemon, tokens, planner)
-  const track = new Track(daemon, tokens, planner)
+  const attempts = new Attempts(daemon, tokens, planner)
   const demand = new Demand(databases.ledger, windowMs, clock)
   const dispatch = new Dispatch(daemon, {
     demand,
@@ -59,8 +57,7 @@ export function createLoopParts(daemon: DaemonContext): LoopParts {
     tokens,
     tokenRequests,
     claims,
-    submit,
-    track,
+    attempts,
     outcomes,
   })
   const problems = new InstanceProblems(daemon, { heartbeat, dispatch, outcomes })
@@ -70,7 +67,7 @@ export function createLoopParts(daemon: DaemonContext): LoopParts {
     dispatch,
     heartbeat: { runOnce: () => heartbeat.runOnce(problems.find()) },
     schedule,
-    ...createMaintenanceLoops(daemon, { heartbeat, dispatch, submit, planner, onWritten, stopping: stopping.signal }),
+    ...createMaintenanceLoops(daemon, { heartbeat, dispatch, attempts, planner, onWritten, stopping: stopping.signal }),
   }
   return { rounds, dispatch, stopping }
 }

@@ -19,6 +19,7 @@ import type { PollClaim, Submission, Transition } from '../model/submission.ts'
 import { readPruneOverdueMs, runPruneRound } from '../outbox/prune.ts'
 import { clearStaleProblems, TableSurveys } from '../outbox/survey.ts'
 import { classifyDatabaseError, inTransaction } from '../postgres/database.ts'
+import type { Attempts } from './attempts.ts'
 import type { DaemonContext } from './context.ts'
 import { createDatabaseObservation } from './databaseObservation.ts'
 import type { Dispatch } from './dispatch/dispatch.ts'
@@ -26,13 +27,12 @@ import type { Heartbeat } from './heartbeat.ts'
 import type { InstanceDatabases } from './instanceDatabases.ts'
 import { createPeriodicPart, createStepRound, type LoopPart } from './loop.ts'
 import type { PollPlanner } from './pollPlanner.ts'
-import type { Submit } from './submit/submit.ts'
 
 /** The parts of the daemon that its maintenance asks. */
 export interface MaintenanceParts {
   heartbeat: Pick<Heartbeat, 'mayRescue' | 'isClockBack' | 'hasLedgersSettings'>
   dispatch: Pick<Dispatch, 'holds' | 'holdsPoll'>
-  submit: Pick<Submit, 'interpretAnswer'>
+  attempts: Pick<Attempts, 'interpretAnswer'>
   planner: Pick<PollPlanner, 'noteOutboxRowsWaiting'>
   onWritten(outcomes: WrittenOutcomes): void
   stopping: AbortSignal
@@ -96,13 +96,13 @@ function takeOverPollsOfOthers(
  */
 async function rescueOrphans(
   databases: InstanceDatabases,
-  { dispatch, heartbeat, submit, onWritten }: MaintenanceParts,
+  { dispatch, heartbeat, attempts, onWritten }: MaintenanceParts,
 ): Promise<number> {
   const { ledger, instance } = databases
   const orphaned = heartbeat.mayRescue() ? await readOrphanedSubmissions(ledger, instance.id) : []
   const own = await readOwnOrphanedSubmissions(ledger, instance.id, (each) => dispatch.holds(each))
   const settle = (submission: Submission, answer: Answer): Transition => {
-    const { step } = submit.interpretAnswer(submission, answer)
+    const { step } = attempts.interpretAnswer(submission, answer)
     return { submission, poll: null, change: step.change, cause: step.cause, message: step.message, request: null }
   }
   const transitions = [

@@ -202,6 +202,13 @@ export interface SubmissionStep {
   pause: PauseToRaise | null
 }
 
+export const stepOf = (
+  change: Change,
+  cause: EventCause,
+  message: string | null = null,
+  pause: PauseToRaise | null = null,
+): SubmissionStep => ({ change, cause, message, pause })
+
 /** Written only if no other step was written since `submission` was read. */
 export interface Transition extends Omit<SubmissionStep, 'pause'> {
   submission: Submission

@@ -40,7 +40,7 @@ function setup({ env = {}, on = {}, dispatch = {} }: Given = {}) {
   const heartbeat = { mayRescue: () => true, isClockBack: false, hasLedgersSettings: false }
   const services = createMaintenanceLoops(context, {
     dispatch: { holds: () => false, holdsPoll: () => false, ...dispatch },
-    submit: {
+    attempts: {
       interpretAnswer(_, answer) {
         interpreted.push(answer)
         const change = asChange({ state: 'uncertain', error: 'in doubt', errorCode: null })
@@ -328,7 +328,7 @@ describe('prune', () => {
     const stopping = new AbortController()
     const slow = createMaintenanceLoops(context, {
       dispatch: { holds: () => false, holdsPoll: () => false },
-      submit: {} as MaintenanceParts['submit'],
+      attempts: {} as MaintenanceParts['attempts'],
       heartbeat: { mayRescue: () => true, isClockBack: false, hasLedgersSettings: false },
       planner: { noteOutboxRowsWaiting() {} },
       onWritten() {},

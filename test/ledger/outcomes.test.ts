@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { Submit } from '../../src/daemon/submit/submit.ts'
+import { Attempts } from '../../src/daemon/attempts.ts'
 import { lockBudget } from '../../src/ledger/budget.ts'
 import { readOrphanedSubmissions, takeOverPolls, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { writeStepsAndReleaseKeys } from '../../src/ledger/outcomes.ts'
@@ -299,9 +299,9 @@ describe('a batch of outcomes', () => {
 
   test('is written even if a text was cut within an emoji (it was refused, and tried again for ever)', async () => {
     const submission = await sending()
-    const submit = new Submit(
+    const attempts = new Attempts(
       {
-        config: { uncertainPolicy: 'hold', serverErrorPolicy: 'retry' },
+        config: { uncertainPolicy: 'hold', serverErrorPolicy: 'retry', unavailablePauseMs: 0, stuckAfterMs: null },
         client: { send: async () => null },
         telemetry: { traceparent: () => undefined },
       },
@@ -309,7 +309,7 @@ describe('a batch of outcomes', () => {
       { nextPollDelayMs: () => 0 },
     )
     const refusal = response(400, { code: 'E001', message: `${'x'.repeat(499)}😀` })
-    const { step } = submit.interpretAnswer(submission, refusal)
+    const { step } = attempts.interpretAnswer(submission, refusal)
     expect(step.message?.isWellFormed()).toBe(true)
     const torn = { ...step, message: `${step.message}\ud83d` } // as if a part before had cut it
     const { written } = await dispatch.writeOutcomes(

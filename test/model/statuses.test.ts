@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { decideSubmit, type SubmitVerdict } from '../../src/daemon/submit/decideSubmit.ts'
-import { decideTrack, type TrackVerdict } from '../../src/daemon/track/decideTrack.ts'
+import { decideSubmit, type SubmitVerdict } from '../../src/daemon/decideSubmit.ts'
+import { decideTrack, type TrackVerdict } from '../../src/daemon/decideTrack.ts'
 import type { PauseToRaise } from '../../src/model/service.ts'
 import {
   type GetAnswerMeaning,

@@ -3,7 +3,7 @@ import { command as replay } from '../../src/commands/replay.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import { command as show } from '../../src/commands/show.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
-import { toTrackStep } from '../../src/daemon/track/track.ts'
+import { toTrackStep } from '../../src/daemon/decideTrack.ts'
 import { type Fixture, openFixture, uncertain } from '../commands/fixture.ts'
 import { claim, outcomeBatch, transition } from '../support/ledger.ts'
 

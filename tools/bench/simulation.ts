@@ -1,4 +1,4 @@
-import { allocateRequests, initialAllocationBalance } from '../../src/daemon/dispatch/allocateRequests.ts'
+import { allocateRequests, initialAllocationBalance } from '../../src/daemon/dispatch/planRound.ts'
 import type { PlannerInput } from '../../src/daemon/pollPlanner.ts'
 import { Timeline } from './harness/timeline.ts'
 import { randomFrom } from './harness/workloads.ts'

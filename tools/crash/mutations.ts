@@ -19,7 +19,7 @@ export const mutations = {
     breaks: 'under policy hold, a record is sent again after an attempt that may have arrived',
     patches: [
       {
-        file: 'src/daemon/submit/decideSubmit.ts',
+        file: 'src/daemon/decideSubmit.ts',
         from: `return { kind: 'uncertain', code: null, reason, breach: null }`,
         to: `return { kind: 'resend', afterMs: 100, reason }`,
       },
@@ -30,7 +30,7 @@ export const mutations = {
     breaks: 'E002 after an attempt in doubt is answered with a new idempotency key',
     patches: [
       {
-        file: 'src/daemon/submit/decideSubmit.ts',
+        file: 'src/daemon/decideSubmit.ts',
         from: 'if (inDoubt || serverErrors > 0 || isTakenByUs)',
         to: 'if (false && isTakenByUs)',
       },

@@ -9,10 +9,8 @@ export default defineConfig({
     // With Stryker's counters, simulations of the poll schedule take a minute for each mutant.
     testNamePattern: /^(?!in the simulation)/,
     include: [
-      'daemon/{decideWriteBack,pollSchedule}.test.ts',
+      'daemon/{decideSubmit,decideTrack,decideWriteBack,pollSchedule}.test.ts',
       'daemon/dispatch/{allocateRequests,planRound}.test.ts',
-      'daemon/submit/decideSubmit.test.ts',
-      'daemon/track/decideTrack.test.ts',
       'ledger/history/judgeHistory.test.ts',
       'mapping/{decimal,mapRecord}.test.ts',
       'model/{breaker,statuses}.test.ts',

@@ -10,13 +10,11 @@ import { endpointOf } from '../../observe/telemetry.ts'
 import { type Endpoint, serviceResources } from '../../resources.ts'
 import { requestOutcomeOf } from '../../service/readAnswer.ts'
 import type { TokenCache } from '../../service/tokens.ts'
+import type { Attempts } from '../attempts.ts'
 import type { DaemonContext } from '../context.ts'
 import type { Heartbeat } from '../heartbeat.ts'
 import type { LoopPart } from '../loop.ts'
 import { type PollPlanner, readyRecordsCountedMax } from '../pollPlanner.ts'
-import type { Submit } from '../submit/submit.ts'
-import type { Track } from '../track/track.ts'
-import type { AllocationBalance } from './allocateRequests.ts'
 import { InFlight, LostClaims, type RequestInFlight } from './inFlight.ts'
 import {
   type AttemptInterpretation,
@@ -28,6 +26,7 @@ import {
 } from './interpretAttempt.ts'
 import { emptyOutcome, type OutcomeToWrite, type OutcomeWriter } from './outcomeWriter.ts'
 import {
+  type AllocationBalance,
   blockedWaitMs,
   type InstanceState,
   planRound,
@@ -58,8 +57,7 @@ export interface DispatchStages {
   tokens: Pick<TokenCache, 'ready' | 'expiresAtMs' | 'used' | 'reject'>
   tokenRequests: Pick<TokenRequests, 'limit'>
   claims: Pick<Claims, 'claim' | 'claimTrial' | 'requeueUnsentClaim'>
-  submit: Pick<Submit, 'send'>
-  track: Pick<Track, 'poll' | 'ask'>
+  attempts: Pick<Attempts, 'submit' | 'poll' | 'ask'>
   outcomes: Pick<OutcomeWriter, 'add'>
 }
 
@@ -75,7 +73,7 @@ const openingWriteMaxMs = 5_000
  *     plan     planRound: wait, the trial of the breaker, or so many submissions and polls
  *     token    kept or fetched
  *     claim    one transaction (Claims); from its COMMIT on, a record counts as sent
- *     send     each request by itself (Submit, Track); none leaves after its deadline, or after a gap of the heartbeat
+ *     send     each request by itself (Attempts); none leaves after its deadline, or after a gap of the heartbeat
  *     write    what each answer means, for its record and for the breaker (OutcomeWriter); then there is room again
  *
  * A claim whose COMMIT was not answered in time is never sent. Its records are queued again when its fate is known.
@@ -246,26 +244,28 @@ export class Dispatch implements LoopPart {
   }
 
   #sendSubmissions({ submissions, mayLeave }: Claim, sending: Sending, isBeating: () => boolean): void {
-    const { submit } = this.#stages
+    const { attempts } = this.#stages
     for (const submission of submissions) {
       this.#context.telemetry.claimed(submission)
       const { requestId } = submission
       const sent = { ...sending, submission, poll: null, requestId }
-      const working = submit.send(submission, sending.accessToken, () => mayLeave() && isBeating())
+      const may = { accessToken: sending.accessToken, mayLeave: () => mayLeave() && isBeating() }
+      const working = attempts.submit(submission, may)
       this.#follow(sent, () => this.#attemptEnded(sent, working))
     }
   }
 
   /** The service can be asked again at any time, so a gap of the heartbeat does no harm. */
   #sendGets({ polls, question, mayLeave }: Claim, sending: Sending): void {
-    const { track } = this.#stages
+    const { attempts } = this.#stages
+    const may = { accessToken: sending.accessToken, mayLeave }
     for (const { submission, poll } of polls) {
       const sent = { ...sending, submission, poll, requestId: poll.requestId }
-      const working = track.poll(submission, sending.accessToken, mayLeave)
+      const working = attempts.poll(submission, may)
       this.#follow(sent, () => this.#attemptEnded(sent, working))
     }
     if (question === null) return
-    const asking = track.ask(question, sending.accessToken, mayLeave)
+    const asking = attempts.ask(question, may)
     this.#follow({ submission: null, poll: null }, async () => {
       const asked = await asking
       const { requestId, resource } = question

@@ -4,7 +4,7 @@ import {
   allocateRequests,
   type BudgetDemand,
   initialAllocationBalance,
-} from '../../../src/daemon/dispatch/allocateRequests.ts'
+} from '../../../src/daemon/dispatch/planRound.ts'
 
 const WINDOW_MS = 60_000
 

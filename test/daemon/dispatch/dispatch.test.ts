@@ -87,7 +87,7 @@ function setup(
   }
   let onRoom = () => {}
   const demands: RequestDemand[] = []
-  const send = (each: Submission, accessToken: string, isValid: () => boolean) =>
+  const send: DispatchStages['attempts']['poll'] = (each, { accessToken, mayLeave: isValid }) =>
     new Promise<AttemptResult>((resolve, reject) => {
       state.wired += 1
       state.wiredMost = Math.max(state.wiredMost, state.wired)
@@ -200,10 +200,10 @@ function setup(
         return state.knownWhatBecame
       },
     },
-    submit: { send },
-    track: {
+    attempts: {
+      submit: send,
       poll: send,
-      ask: (question, accessToken, isValid) =>
+      ask: (question, { accessToken, mayLeave: isValid }) =>
         new Promise((resolve) =>
           questions.push({
             question,

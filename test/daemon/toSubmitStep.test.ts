@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { SubmitVerdict } from '../../../src/daemon/submit/decideSubmit.ts'
-import { stepOfUnsentAttempt, toSubmitStep } from '../../../src/daemon/submit/submit.ts'
-import { type PauseToRaise, pauseReasons } from '../../../src/model/service.ts'
-import type { Submission } from '../../../src/model/submission.ts'
-import { type AnyRow, openAnyRow } from '../../support/anyRow.ts'
-import { anyHistory, anyMessage, submission } from '../../support/submission.ts'
+import type { SubmitVerdict } from '../../src/daemon/decideSubmit.ts'
+import { stepOfUnsentAttempt, toSubmitStep } from '../../src/daemon/decideSubmit.ts'
+import { type PauseToRaise, pauseReasons } from '../../src/model/service.ts'
+import type { Submission } from '../../src/model/submission.ts'
+import { type AnyRow, openAnyRow } from '../support/anyRow.ts'
+import { anyHistory, anyMessage, submission } from '../support/submission.ts'
 
 const now = { firstPollMs: 7_000, freshKey: '00000000-0000-7000-8000-0000000000ff' }
 const pause: PauseToRaise = { reason: 'throttled', askedMs: 3_000, detail: 'too many' }

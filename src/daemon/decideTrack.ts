@@ -1,4 +1,4 @@
-import { boundText, textCharsMax } from '../../boundText.ts'
+import { boundText, textCharsMax } from '../boundText.ts'
 import {
   type Answer,
   type AnswerReading,
@@ -6,9 +6,9 @@ import {
   isSameId,
   type PauseToRaise,
   type TransactionStatus,
-} from '../../model/service.ts'
-import { meaningOfHttpStatus } from '../../model/statuses.ts'
-import type { Submission } from '../../model/submission.ts'
+} from '../model/service.ts'
+import { meaningOfHttpStatus } from '../model/statuses.ts'
+import { type Change, mayEarlierHaveArrived, type Submission, type SubmissionStep, stepOf } from '../model/submission.ts'
 
 export type TrackReading = Pick<AnswerReading, 'transaction' | 'pause' | 'summary'>
 
@@ -49,7 +49,7 @@ export type TrackVerdict =
 
 const unknownMaxMs = 600_000
 /** The fewest 404s in a row before a transaction counts as lost, because its time also runs during pauses and downtime. */
-export const unknownPollsMin = 5
+const unknownPollsMin = 5
 const backoffMinMs = 1_000
 const backoffMaxMs = 60_000
 /** The longest wait between polls of an old transaction, and the shortest for a stuck one. */
@@ -143,4 +143,149 @@ function askAgain(reason: string, breach: Breach | null, { history, ageMs }: Tra
   const longestMs = Math.min(Math.max(backoffMaxMs, ageMs / 4), oldTransactionBackoffMaxMs)
   const afterMs = Math.min(backoffMinMs * 2 ** history.fruitless, longestMs)
   return { kind: 'ask-again', afterMs, unknown: false, reason, breach } as const
+}
+
+const probeUnknownMs = 60_000
+
+export function toTrackStep(
+  submission: Submission,
+  verdict: TrackVerdict,
+  now: { nextPollDelayMs: number; freshKey: string; ageAskedMs: number; ageAnsweredMs: number },
+): SubmissionStep {
+  const polled = { polls: submission.polls + 1, fruitless: 0, repeatedAfter401: false }
+  const stay = stayAsked(submission)
+  const answered = { ...polled, openedTimes: 0 }
+  const done = { ...answered, doneMs: Math.round(now.ageAnsweredMs) }
+  switch (verdict.kind) {
+    case 'completed':
+      return stepOf({ ...done, state: 'completed', result: verdict.result }, 'completed')
+    case 'failed':
+      return stepOf(
+        {
+          ...done,
+          state: 'failed',
+          errorCode: verdict.code,
+          error: verdict.reason,
+          // If an operator named the transaction, it may be another record's.
+          mayHaveArrived: mayEarlierHaveArrived(submission) || submission.idByPerson,
+        },
+        'failed',
+        verdict.reason,
+      )
+    case 'lost': {
+      if (submission.probing) return notKnown(submission)
+      const lost = { doneMs: null, errorCode: null, error: verdict.reason }
+      return stepOf(
+        verdict.idByPerson
+          ? { ...polled, ...lost, state: 'uncertain', transactionId: null }
+          : { ...polled, ...lost, state: 'failed', mayHaveArrived: true },
+        'lost',
+        verdict.reason,
+      )
+    }
+    case 'uncertain':
+      return stepOf(
+        { ...done, state: 'uncertain', errorCode: verdict.code, error: verdict.reason },
+        'uncertain',
+        verdict.reason,
+      )
+    case 'pending':
+      return stepOf(
+        {
+          ...answered,
+          ...stay,
+          state: 'accepted',
+          unknown: false,
+          pollInMs: now.nextPollDelayMs,
+          notDoneMs: Math.round(now.ageAskedMs),
+        },
+        submission.probing ? 'had_arrived' : 'pending',
+        submission.probing ? 'the service knows the record, so it had arrived' : null,
+      )
+    case 'ask-again':
+      if (submission.probing && verdict.unknown && isLongUnknown(submission)) return notKnown(submission)
+      return stepOf(
+        {
+          ...polled,
+          ...stay,
+          ...(verdict.foreignStatus !== undefined && { foreignStatus: verdict.foreignStatus }),
+          pollInMs: verdict.afterMs,
+          unknown: verdict.unknown,
+          // Counts 404s in a row from 1.
+          fruitless: verdict.unknown && submission.unknownForMs === null ? 1 : submission.fruitless + 1,
+        },
+        'asked_again',
+        verdict.reason,
+      )
+    case 'resubmit':
+      return stepOf(
+        {
+          ...answered,
+          state: 'queued',
+          dueInMs: verdict.afterMs,
+          resubmissions: submission.resubmissions + 1,
+          ...(verdict.code === 'E003' && { answeredUnavailable: true }),
+          transactionId: null,
+          errorCode: verdict.code,
+          error: verdict.reason,
+          notDoneMs: null,
+          idempotencyKey: now.freshKey,
+        },
+        'resubmitted',
+        verdict.reason,
+      )
+    case 'new-token':
+      return stepOf({ ...stay, ...(!verdict.ofAge && { repeatedAfter401: true }) }, 'new_token', verdict.reason)
+    case 'pause':
+      return stepOf(
+        // While polls go on, one that is refused is not asked again at once.
+        { ...stay, pollInMs: refusedAgainMs, repeatedAfter401: false },
+        'paused',
+        `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,
+        verdict.pause,
+      )
+    default:
+      return verdict satisfies never
+  }
+}
+
+/** What opens the breaker is put off for longer. */
+const refusedAgainMs = 5_000
+
+const isLongUnknown = ({ unknownForMs, fruitless }: Submission) =>
+  unknownForMs !== null && unknownForMs > probeUnknownMs && fruitless >= unknownPollsMin
+
+/**
+ * Ends a probe for an unknown id. If the id is our own, the request never arrived. If the id is from Location, the
+ * request was performed.
+ */
+function notKnown(submission: Submission): SubmissionStep {
+  const { id, transactionId } = submission
+  const polls = submission.polls + 1
+  if (transactionId === null || transactionId === id)
+    return stepOf(
+      { state: 'queued', dueInMs: 0, transactionId: null, polls },
+      'had_not_arrived',
+      'the service does not know the record, so it had not arrived',
+    )
+  const error = `the service answered that it performed the request, but does not know ${transactionId}, which its Location named`
+  return stepOf(
+    { state: 'uncertain', transactionId: null, polls, doneMs: null, errorCode: null, error },
+    'lost',
+    error,
+  )
+}
+
+export function stepOfUnsentPoll(submission: Submission, why: string): SubmissionStep {
+  return stepOf(stayAsked(submission), 'never_asked', `never asked: ${why}`)
+}
+
+function stayAsked(submission: Submission): Change & { state: 'accepted' | 'sending' } {
+  return {
+    state: submission.probing ? 'sending' : 'accepted',
+    transactionId: submission.transactionId ?? submission.id,
+    pollInMs: 0,
+    polledRarely: false,
+    unknown: submission.unknownForMs !== null,
+  }
 }

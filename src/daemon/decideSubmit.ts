@@ -1,6 +1,13 @@
-import type { Answer, AnswerReading, Breach, PauseToRaise } from '../../model/service.ts'
-import { meaningOfHttpStatus } from '../../model/statuses.ts'
-import type { ServerErrorPolicy, Submission, UncertainPolicy } from '../../model/submission.ts'
+import { type Answer, type AnswerReading, type Breach, isSameId, type PauseToRaise } from '../model/service.ts'
+import { meaningOfHttpStatus } from '../model/statuses.ts'
+import {
+  mayEarlierHaveArrived,
+  type ServerErrorPolicy,
+  type Submission,
+  type SubmissionStep,
+  stepOf,
+  type UncertainPolicy,
+} from '../model/submission.ts'
 
 export type SubmitReading = Omit<AnswerReading, 'transaction'>
 
@@ -229,3 +236,110 @@ function serverError(
 }
 
 const backoffMs = (doublings: number): number => backoffMinMs * 2 ** Math.max(0, doublings)
+
+/** The wait before a probe, because the request may still be on its way. */
+const probeAfterMs = 5_000
+
+export function toSubmitStep(
+  submission: Submission,
+  verdict: SubmitVerdict,
+  { firstPollMs, freshKey }: { firstPollMs: number; freshKey: string },
+): SubmissionStep {
+  const answered = { repeatedAfter401: false }
+  const earlierMay = mayEarlierHaveArrived(submission)
+  const neverPolled = { polls: 0, fruitless: 0, openedTimes: 0, notDoneMs: null }
+  const accepted = (transactionId: string) => {
+    const known = { ...answered, transactionId }
+    if (!submission.tracked)
+      return stepOf({ ...known, state: 'completed', doneMs: null, result: null }, 'accepted', 'accepted, not tracked')
+    const poll = { pollInMs: firstPollMs, polledRarely: false, unknown: false }
+    return stepOf({ ...known, ...neverPolled, state: 'accepted', ...poll }, 'accepted')
+  }
+  switch (verdict.kind) {
+    case 'accepted':
+      return accepted(verdict.transactionId)
+    case 'rejected':
+      return stepOf(
+        { ...answered, ...toldFields(verdict), state: 'rejected', mayHaveArrived: verdict.leftTrace || earlierMay },
+        'rejected',
+        verdict.reason,
+      )
+    case 'failed':
+      return stepOf(
+        { ...answered, ...toldFields(verdict), state: 'failed', doneMs: null, mayHaveArrived: earlierMay },
+        'failed',
+        verdict.reason,
+      )
+    case 'uncertain':
+      return stepOf(
+        { ...answered, ...toldFields(verdict), state: 'uncertain', doneMs: null },
+        'uncertain',
+        verdict.reason,
+        verdict.pause,
+      )
+    case 'renew-key': {
+      const renewed = {
+        idempotencyKey: freshKey,
+        ...(verdict.gaveId
+          ? { resubmissions: submission.resubmissions + 1 }
+          : { renewedKeys: submission.renewedKeys + 1 }),
+        ...(verdict.pause?.reason === 'unavailable' && { answeredUnavailable: true }),
+      }
+      return stepOf({ ...answered, ...renewed, state: 'queued', dueInMs: 0 }, 'new_key', verdict.reason, verdict.pause)
+    }
+    case 'retry': {
+      // The server may have stored the record before it failed, so a later E002 must not get a new key.
+      const tried = { serverErrors: submission.serverErrors + 1, inDoubt: true }
+      return stepOf({ ...answered, ...tried, state: 'queued', dueInMs: verdict.afterMs }, 'retried', verdict.reason)
+    }
+    case 'resend':
+      return stepOf({ ...answered, state: 'queued', dueInMs: verdict.afterMs, inDoubt: true }, 'resent', verdict.reason)
+    case 'probe':
+      // Location has the submission's own id. The record counts as accepted, because a probe could lead to another
+      // send.
+      if (verdict.transactionId !== null && isSameId(verdict.transactionId, submission.id))
+        return accepted(verdict.transactionId)
+      return stepOf(
+        {
+          ...answered,
+          state: 'sending',
+          transactionId: verdict.transactionId ?? submission.id,
+          pollInMs: verdict.transactionId === null ? probeAfterMs : firstPollMs,
+          polledRarely: false,
+          unknown: false,
+          inDoubt: true,
+        },
+        'probed',
+        verdict.reason,
+      )
+    case 'new-token':
+      return stepOf(
+        { state: 'queued', dueInMs: 0, ...(!verdict.ofAge && { repeatedAfter401: true }) },
+        'new_token',
+        verdict.reason,
+      )
+    case 'pause':
+      return stepOf(
+        {
+          ...answered,
+          state: 'queued',
+          dueInMs: 0,
+          ...(verdict.mayHaveArrived && { inDoubt: true }),
+          // Counts once: a pause uses up none of the tries.
+          ...(verdict.gaveId && { resubmissions: Math.max(submission.resubmissions, 1) }),
+          ...(verdict.pause.reason === 'unavailable' && { answeredUnavailable: true }),
+        },
+        'paused',
+        `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,
+        verdict.pause,
+      )
+    default:
+      return verdict satisfies never
+  }
+}
+
+const toldFields = ({ code, reason }: { code: string | null; reason: string }) => ({ errorCode: code, error: reason })
+
+export function stepOfUnsentAttempt(why: string): SubmissionStep {
+  return stepOf({ state: 'queued', dueInMs: 0 }, 'never_sent', `never sent: ${why}`)
+}

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { Track } from '../../../src/daemon/track/track.ts'
-import type { Answer, ServiceRequest } from '../../../src/model/service.ts'
-import type { Submission } from '../../../src/model/submission.ts'
-import { response } from '../../support/answers.ts'
-import { submission } from '../../support/submission.ts'
+import { Attempts } from '../../src/daemon/attempts.ts'
+import type { Answer, ServiceRequest } from '../../src/model/service.ts'
+import type { Submission } from '../../src/model/submission.ts'
+import { response } from '../support/answers.ts'
+import { submission } from '../support/submission.ts'
 
 const accepted: Partial<Submission> = {
   state: 'accepted',
@@ -18,9 +18,14 @@ const refusedBefore = 'refused before'
 function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pending' })) {
   const sent: { request: ServiceRequest; accessToken: string }[] = []
   const asked: [string, number][] = []
-  const stage = new Track(
+  const stage = new Attempts(
     {
-      config: { unavailablePauseMs: 300_000, stuckAfterMs: 86_400_000 },
+      config: {
+        uncertainPolicy: 'hold',
+        serverErrorPolicy: 'retry',
+        unavailablePauseMs: 300_000,
+        stuckAfterMs: 86_400_000,
+      },
       client: {
         async send(request: ServiceRequest, accessToken: string) {
           sent.push({ request, accessToken })
@@ -40,9 +45,9 @@ function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pe
   return {
     sent,
     asked,
-    ask: () => stage.ask({ requestId: '1', resource: 'data', transactionId: 'tx' }, 'token', () => true),
+    ask: () => stage.ask({ requestId: '1', resource: 'data', transactionId: 'tx' }, { accessToken: 'token', mayLeave: () => true }),
     track: (of: Partial<Submission> = {}, isGood = () => true) =>
-      stage.poll(submission({ ...accepted, ...of }), 'token', isGood),
+      stage.poll(submission({ ...accepted, ...of }), { accessToken: 'token', mayLeave: isGood }),
   }
 }
 

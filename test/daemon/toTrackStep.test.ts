@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { TrackVerdict } from '../../../src/daemon/track/decideTrack.ts'
-import { stepOfUnsentPoll, toTrackStep } from '../../../src/daemon/track/track.ts'
-import { type PauseToRaise, pauseReasons } from '../../../src/model/service.ts'
-import type { Submission } from '../../../src/model/submission.ts'
-import { type AnyRow, openAnyRow } from '../../support/anyRow.ts'
-import { anyHistory, anyMessage, submission } from '../../support/submission.ts'
+import type { TrackVerdict } from '../../src/daemon/decideTrack.ts'
+import { stepOfUnsentPoll, toTrackStep } from '../../src/daemon/decideTrack.ts'
+import { type PauseToRaise, pauseReasons } from '../../src/model/service.ts'
+import type { Submission } from '../../src/model/submission.ts'
+import { type AnyRow, openAnyRow } from '../support/anyRow.ts'
+import { anyHistory, anyMessage, submission } from '../support/submission.ts'
 
 const now = {
   nextPollDelayMs: 9_000,

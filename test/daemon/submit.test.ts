@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
-import { Submit } from '../../../src/daemon/submit/submit.ts'
-import type { Answer, ServiceRequest } from '../../../src/model/service.ts'
-import type { Submission, UncertainPolicy } from '../../../src/model/submission.ts'
-import { noAnswer, response } from '../../support/answers.ts'
-import { submission } from '../../support/submission.ts'
+import { Attempts } from '../../src/daemon/attempts.ts'
+import type { Answer, ServiceRequest } from '../../src/model/service.ts'
+import type { Submission, UncertainPolicy } from '../../src/model/submission.ts'
+import { noAnswer, response } from '../support/answers.ts'
+import { submission } from '../support/submission.ts'
 
 /** The id of a record that was refused with two tokens. */
 const refusedBefore = 'refused before'
 
 function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, policy = 'hold' as UncertainPolicy } = {}) {
   const sent: { request: ServiceRequest; accessToken: string }[] = []
-  const stage = new Submit(
+  const stage = new Attempts(
     {
-      config: { uncertainPolicy: policy, serverErrorPolicy: 'retry' },
+      config: { uncertainPolicy: policy, serverErrorPolicy: 'retry', unavailablePauseMs: 0, stuckAfterMs: null },
       client: {
         async send(request: ServiceRequest, accessToken: string) {
           sent.push({ request, accessToken })
@@ -28,7 +28,7 @@ function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, poli
     sent,
     interpret: (of: Partial<Submission>) => stage.interpretAnswer(submission(of), answer),
     submit: (of: Parameters<typeof submission>[0] = {}, isGood = () => true) =>
-      stage.send(submission(of), 'token', isGood),
+      stage.submit(submission(of), { accessToken: 'token', mayLeave: isGood }),
   }
 }
 

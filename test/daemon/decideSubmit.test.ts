@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decideSubmit, type SubmitHistory, type SubmitVerdict } from '../../../src/daemon/submit/decideSubmit.ts'
-import type { Answer } from '../../../src/model/service.ts'
-import type { ServerErrorPolicy, UncertainPolicy } from '../../../src/model/submission.ts'
-import type { Resource } from '../../../src/resources.ts'
-import { readSubmitAnswer } from '../../../src/service/readAnswer.ts'
-import { anyAnswer, noAnswer, response } from '../../support/answers.ts'
+import { decideSubmit, type SubmitHistory, type SubmitVerdict } from '../../src/daemon/decideSubmit.ts'
+import type { Answer } from '../../src/model/service.ts'
+import type { ServerErrorPolicy, UncertainPolicy } from '../../src/model/submission.ts'
+import type { Resource } from '../../src/resources.ts'
+import { readSubmitAnswer } from '../../src/service/readAnswer.ts'
+import { anyAnswer, noAnswer, response } from '../support/answers.ts'
 
 /** docs/why/states.md, "What each status means", a POST; docs/why/contract.md, "To a POST", adds codes and waits. */
 describe('200 or 201 with an id', () => {

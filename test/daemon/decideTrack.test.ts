@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decideTrack, type TrackHistory, type TrackVerdict } from '../../../src/daemon/track/decideTrack.ts'
-import type { Answer } from '../../../src/model/service.ts'
-import type { Resource } from '../../../src/resources.ts'
-import { readGetAnswer } from '../../../src/service/readAnswer.ts'
-import { anyAnswer, noAnswer, response } from '../../support/answers.ts'
+import { decideTrack, type TrackHistory, type TrackVerdict } from '../../src/daemon/decideTrack.ts'
+import type { Answer } from '../../src/model/service.ts'
+import type { Resource } from '../../src/resources.ts'
+import { readGetAnswer } from '../../src/service/readAnswer.ts'
+import { anyAnswer, noAnswer, response } from '../support/answers.ts'
 
 /** docs/why/states.md, "What each status means", a GET; docs/why/contract.md, "To a GET", adds codes and waits. */
 describe('pending', () => {
