@@ -1,5 +1,5 @@
+import { readRequestDemand } from '../ledger/budget.ts'
 import { Claims } from '../ledger/claims.ts'
-import { Demand } from '../ledger/demand.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
 import type { LoopName } from '../observe/metricRows.ts'
 import { PauseLog } from '../observe/pauseLog.ts'
@@ -29,7 +29,7 @@ export function createLoopParts(daemon: DaemonContext): LoopParts {
   const { config, clock, databases, telemetry, wakeups } = daemon
   const { windowMs } = config.rateLimit
   const planner = new PollPlanner(windowMs, config.captureWindow)
-  const schedule = new PollPlanUpdates(planner, databases, windowMs, wakeups.dispatch.wake)
+  const schedule = new PollPlanUpdates(planner, databases, { windowMs, clock, onMoved: wakeups.dispatch.wake })
   const writeBack = new WriteBack(daemon)
   const heartbeat = new Heartbeat(daemon)
   const pauseLog = new PauseLog(daemon)
@@ -48,9 +48,8 @@ export function createLoopParts(daemon: DaemonContext): LoopParts {
   const refreshMs = config.service.tokenRefreshMs
   const tokens = new TokenCache(tokenRequests, { clock, refreshMs, breached: (kind) => telemetry.breached(kind) })
   const attempts = new Attempts(daemon, tokens, planner)
-  const demand = new Demand(databases.ledger, windowMs, clock)
   const dispatch = new Dispatch(daemon, {
-    demand,
+    readDemand: (countMax) => readRequestDemand(databases.ledger, countMax),
     pauseLog,
     planner,
     heartbeat,

@@ -1,4 +1,6 @@
 import type pg from 'pg'
+import type { Clock } from '../clock.ts'
+import { readPollLoad } from '../ledger/budget.ts'
 import { type PollQueue, readPlannedPolls } from '../ledger/queue.ts'
 import { type ProcessingTime, readProcessingTimes } from '../ledger/snapshot.ts'
 import type { PollLoad, RequestDemand, WrittenStep } from '../model/dispatch.ts'
@@ -16,6 +18,7 @@ export class PollPlanner {
   readonly #windowMs: number
   #schedules: Record<Resource, PollSchedule>
   #pressure: BudgetPressure = { limit: 1, submissionsWaiting: 0, accepted: 0, submissionsPerWindow: 0 }
+  #pollsDue = 0
   /** Submissions in each of the last windows, the newest last. */
   #submissionsByWindow: number[] = []
   #windowBeganMs = 0
@@ -47,20 +50,27 @@ export class PollPlanner {
    * Adds the outbox's waiting rows only while the ledger holds many queued records. Otherwise these rows may have been
    * captured since they were counted, and would count twice.
    */
-  noteDemand({ limit, submissionsReady }: RequestDemand, { submissionsSent, tracked }: PollLoad, nowMs: number): void {
+  noteDemand({ limit, submissionsReady, pollsDue }: PollCompetitors): void {
     const isFull = submissionsReady >= Math.min(this.#captureWindow, readyRecordsCountedMax) / 2
     const submissionsWaiting = submissionsReady + (isFull ? this.#outboxRowsWaiting : 0)
-    this.updatePressure({ limit, submissionsWaiting, submissionsSent, accepted: tracked, nowMs })
+    this.#pressure = { ...this.#pressure, limit: Math.max(1, limit), submissionsWaiting }
+    this.#pollsDue = pollsDue
   }
 
-  updatePressure({ limit, submissionsWaiting, submissionsSent, accepted, nowMs }: PlannerInput): void {
+  noteLoad({ tracked, submissionsSent }: PollLoad, nowMs: number): void {
     if (nowMs - this.#windowBeganMs >= this.#windowMs) {
       this.#submissionsByWindow = [...this.#submissionsByWindow, submissionsSent].slice(-WINDOWS_KEPT)
       this.#windowBeganMs = nowMs
     }
     const kept = this.#submissionsByWindow
     const submissionsPerWindow = kept.reduce((sum, each) => sum + each, 0) / Math.max(1, kept.length)
-    this.#pressure = { limit: Math.max(1, limit), submissionsWaiting, accepted, submissionsPerWindow }
+    this.#pressure = { ...this.#pressure, accepted: tracked, submissionsPerWindow }
+  }
+
+  /** False if nothing is sent or polled, so that the load need not be read. */
+  isBusy(): boolean {
+    const { submissionsWaiting, accepted, submissionsPerWindow } = this.#pressure
+    return submissionsWaiting + this.#pollsDue + accepted + submissionsPerWindow > 0
   }
 
   nextPollDelayMs(resource: Resource, notDoneAgeMs: number): number {
@@ -84,21 +94,19 @@ export class PollPlanner {
 
 export type PollDelays = Pick<PollPlanner, 'nextPollDelayMs'>
 
-export interface PlannerInput extends Pick<BudgetPressure, 'limit' | 'submissionsWaiting' | 'accepted'> {
-  /** In the last window. */
-  submissionsSent: number
-  nowMs: number
-}
+export type PollCompetitors = Pick<RequestDemand, 'limit' | 'submissionsReady' | 'pollsDue'>
 
 const WINDOWS_KEPT = 6
 const WORTHWHILE_SHARE = 0.8
 
-/** Feeds the planner with the ledger's processing times, and moves polls that it would now plan earlier. */
+/** Feeds the planner with the ledger's processing times and load, and moves polls that it would now plan earlier. */
 export class PollPlanUpdates implements LoopPart {
   readonly #planner: PollPlanner
   readonly #ledger: pg.Pool
   readonly #queue: PollQueue
   readonly #roundMs: number
+  readonly #runningMs: () => number
+  #loadReadMs = Number.NEGATIVE_INFINITY
   readonly #onMoved: () => void
   /** True at the start, because transactions ended before it. */
   #haveTransactionsEnded = true
@@ -106,13 +114,13 @@ export class PollPlanUpdates implements LoopPart {
   constructor(
     planner: PollPlanner,
     { ledger, queue }: { ledger: pg.Pool; queue: PollQueue },
-    windowMs: number,
-    onMoved: () => void,
+    { windowMs, clock, onMoved }: { windowMs: number; clock: Pick<Clock, 'stopwatch'>; onMoved(): void },
   ) {
     this.#planner = planner
     this.#ledger = ledger
     this.#queue = queue
     this.#roundMs = Math.min(ROUND_MAX_MS, windowMs / 60)
+    this.#runningMs = clock.stopwatch()
     this.#onMoved = onMoved
   }
 
@@ -122,6 +130,7 @@ export class PollPlanUpdates implements LoopPart {
 
   async runOnce(): Promise<number> {
     await this.#learn()
+    await this.#readLoad()
     await this.#movePolls()
     return this.#roundMs
   }
@@ -137,6 +146,14 @@ export class PollPlanUpdates implements LoopPart {
     }
   }
 
+  /** Less often than each round, because it costs as much as a claim. */
+  async #readLoad(): Promise<void> {
+    const nowMs = this.#runningMs()
+    if (!this.#planner.isBusy() || nowMs - this.#loadReadMs < this.#roundMs * ROUNDS_PER_LOAD) return
+    this.#loadReadMs = nowMs
+    this.#planner.noteLoad(await readPollLoad(this.#ledger), nowMs)
+  }
+
   async #movePolls(): Promise<void> {
     if (!this.#planner.canMovePolls()) return
     const moves = this.#planner.findPollsToMove(await readPlannedPolls(this.#ledger, MOVED_MAX))
@@ -147,4 +164,5 @@ export class PollPlanUpdates implements LoopPart {
 }
 
 const ROUND_MAX_MS = 1_000
+const ROUNDS_PER_LOAD = 5
 const MOVED_MAX = 1_000

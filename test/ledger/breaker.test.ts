@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { applyAnswers, makeTrialDue } from '../../src/ledger/breaker.ts'
-import { readRequestDemand } from '../../src/ledger/demand.ts'
+import { readRequestDemand } from '../../src/ledger/budget.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import type { BreakerAnswer, BreakerSign, Claim } from '../../src/model/dispatch.ts'
 import { breakerAnswer, fails, openBreaker } from '../support/breaker.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readRequestDemand } from '../../src/ledger/demand.ts'
+import { readRequestDemand } from '../../src/ledger/budget.ts'
 import { shortReadPlannerOptions } from '../../src/ledger/ledgerSessions.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import { createPool, type Database } from '../../src/postgres/database.ts'

@@ -1,5 +1,6 @@
 import { allocateRequests, initialAllocationBalance } from '../../src/daemon/dispatch/planRound.ts'
-import type { PlannerInput } from '../../src/daemon/pollPlanner.ts'
+import type { PollCompetitors } from '../../src/daemon/pollPlanner.ts'
+import type { PollLoad } from '../../src/model/dispatch.ts'
 import { Timeline } from './harness/timeline.ts'
 import { randomFrom } from './harness/workloads.ts'
 
@@ -22,7 +23,7 @@ export interface Planned {
 export interface Schedule {
   readonly name: string
   /** Gets what the dispatcher sees, at each tick. */
-  press(seen: PlannerInput): void
+  press(seen: PollCompetitors & PollLoad, nowMs: number): void
   /** Returns the delay of the next poll, milliseconds from `nowMs`. */
   next(transaction: Transaction, nowMs: number): number
   /** @param processingTimeMs the middle between last seen pending and first seen done */
@@ -90,12 +91,12 @@ export function simulate(scenario: Scenario): Outcome {
   let againAtMs = 0
 
   const submissionsReady = () => (scenario.arrivalsAtMs ? waitingSinceMs.length : ENDLESS)
-  const seen = (): PlannerInput => ({
+  const seen = () => ({
     limit,
-    submissionsWaiting: submissionsReady(),
+    submissionsReady: submissionsReady(),
+    pollsDue: due.countUntil(nowMs),
     submissionsSent,
-    accepted,
-    nowMs,
+    tracked: accepted,
   })
   const request = (isSubmission: boolean, answered: () => void) => {
     free--
@@ -147,7 +148,7 @@ export function simulate(scenario: Scenario): Outcome {
     for (const { atMs } of moved) events.add(Math.max(nowMs, atMs), () => {})
   }
   const dispatch = () => {
-    schedule.press(seen())
+    schedule.press(seen(), nowMs)
     const spending = allocateRequests({
       nowMs,
       limit,

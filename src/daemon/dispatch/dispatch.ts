@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { Claims, OnCommit } from '../../ledger/claims.ts'
-import type { Demand } from '../../ledger/demand.ts'
 import type { Claim, RequestDemand } from '../../model/dispatch.ts'
 import { type Answer, endOfRequest } from '../../model/service.ts'
 import type { AttemptResult, PollClaim, Submission } from '../../model/submission.ts'
@@ -50,7 +49,7 @@ export interface DispatchContext {
 
 /** What a round uses, in this order. */
 export interface DispatchStages {
-  demand: Pick<Demand, 'read' | 'load'>
+  readDemand(countMax: number): Promise<RequestDemand>
   pauseLog: Pick<PauseLog, 'seen'>
   planner: Pick<PollPlanner, 'noteDemand'>
   heartbeat: Pick<Heartbeat, 'mayClaim' | 'watchHeartbeat'>
@@ -69,7 +68,7 @@ const openingWriteMaxMs = 5_000
 /**
  * Makes the requests. A round:
  *
- *     look     what is due, and what may be sent (Demand): no lock, and nothing is claimed if nothing can be sent
+ *     look     what is due, and what may be sent (readRequestDemand): no lock, and nothing is claimed if nothing can be sent
  *     plan     planRound: wait, the trial of the breaker, or so many submissions and polls
  *     token    kept or fetched
  *     claim    one transaction (Claims); from its COMMIT on, a record counts as sent
@@ -83,7 +82,6 @@ export class Dispatch implements LoopPart {
   readonly #stages: DispatchStages
   readonly #requests: InFlight
   readonly #lost: LostClaims
-  readonly #runningMs: () => number
   #pauses: SendingReadiness['pauses'] = []
   #balance: AllocationBalance | null = null
   /** Requests that may still be made, as far as this instance knows. */
@@ -101,7 +99,6 @@ export class Dispatch implements LoopPart {
     this.#stages = stages
     this.#requests = new InFlight(context.wakeups.dispatch.wake)
     this.#lost = new LostClaims(stages.claims)
-    this.#runningMs = context.clock.stopwatch()
     this.#counts = new RemainingCounts(context.clock, context.config.rateLimit.requests)
   }
 
@@ -111,7 +108,7 @@ export class Dispatch implements LoopPart {
     if (withoutLookMs !== null) return withoutLookMs
     const openingsBefore = this.#openings
     const room = this.#context.config.maxInFlight - this.#requests.count()
-    const demand = await this.#stages.demand.read(Math.max(room, readyRecordsCountedMax))
+    const demand = await this.#stages.readDemand(Math.max(room, readyRecordsCountedMax))
     if (this.#openings > openingsBefore) return retrySoonMs
     this.#learn(demand)
     const plan = planRound(this.#state(), demand)
@@ -194,7 +191,7 @@ export class Dispatch implements LoopPart {
       untilMs: leftMs === null ? null : nowMs + leftMs,
     }))
     tokenRequests.limit = demand.limit
-    planner.noteDemand(demand, this.#stages.demand.load(), this.#runningMs())
+    planner.noteDemand(demand)
     this.#free = demand.free
   }
 

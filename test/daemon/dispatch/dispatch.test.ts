@@ -118,22 +118,19 @@ function setup(
     wakeups: { dispatch: { wake: () => onRoom() }, orphans: { wake() {} } },
   }
   const dispatcher = new Dispatch(context, {
-    demand: {
-      async read() {
-        return {
-          limit: 100,
-          submissionsReady: ledger.ready,
-          pollsDue: ledger.due,
-          rarePollsDue: 0,
-          pollOverdueMs: 0,
-          free: ledger.free,
-          nextDueMs: null,
-          nextFreeMs: ledger.nextFreeMs,
-          pauses: ledger.pauses,
-          breaker: ledger.breaker,
-        }
-      },
-      load: () => ({ tracked: 0, submissionsSent: 0 }),
+    async readDemand() {
+      return {
+        limit: 100,
+        submissionsReady: ledger.ready,
+        pollsDue: ledger.due,
+        rarePollsDue: 0,
+        pollOverdueMs: 0,
+        free: ledger.free,
+        nextDueMs: null,
+        nextFreeMs: ledger.nextFreeMs,
+        pauses: ledger.pauses,
+        breaker: ledger.breaker,
+      }
     },
     pauseLog: { seen() {} },
     planner: { noteDemand: (demand) => void demands.push(demand) },

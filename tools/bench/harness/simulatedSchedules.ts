@@ -18,7 +18,10 @@ export function learned(windowMs: number): Schedule {
 
   return {
     name: 'learned',
-    press: (seen) => planner.updatePressure(seen),
+    press(seen, nowMs) {
+      planner.noteDemand(seen)
+      planner.noteLoad(seen, nowMs)
+    },
     next: ({ acceptedAtMs, notDoneAtMs }) => planner.nextPollDelayMs('data', notDoneAtMs - acceptedAtMs),
     learn: (ms) => void timesMs.push(ms),
     replan(planned, nowMs) {
