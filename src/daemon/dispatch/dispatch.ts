@@ -5,8 +5,7 @@ import { type Answer, endOfRequest } from '../../model/service.ts'
 import type { AttemptResult, PollClaim, Submission } from '../../model/submission.ts'
 import type { SendingReadiness } from '../../observe/httpServer.ts'
 import type { PauseLog } from '../../observe/pauseLog.ts'
-import { endpointOf } from '../../observe/telemetry.ts'
-import { type Endpoint, serviceResources } from '../../resources.ts'
+import { serviceResources } from '../../resources.ts'
 import { requestOutcomeOf } from '../../service/readAnswer.ts'
 import type { TokenCache } from '../../service/tokens.ts'
 import type { Attempts } from '../attempts.ts'
@@ -34,7 +33,6 @@ import {
   roundWaitMaxMs,
   untilFreeMs,
 } from './planRound.ts'
-import { RemainingCounts } from './remainingCounts.ts'
 import type { TokenRequests } from './tokenRequests.ts'
 
 export interface DispatchContext {
@@ -92,14 +90,12 @@ export class Dispatch implements LoopPart {
   #openingsWritten = 0
   #lastOpeningAgeMs = () => 0
   #lateRequests = 0
-  readonly #counts: RemainingCounts
 
   constructor(context: DispatchContext, stages: DispatchStages) {
     this.#context = context
     this.#stages = stages
     this.#requests = new InFlight(context.wakeups.dispatch.wake)
     this.#lost = new LostClaims(stages.claims)
-    this.#counts = new RemainingCounts(context.clock, context.config.rateLimit.requests)
   }
 
   async runOnce(): Promise<number> {
@@ -271,8 +267,7 @@ export class Dispatch implements LoopPart {
         this.#stages.tokens.used(sending.accessToken, asked.answer)
         this.#context.telemetry.requestDone(endpoint, asked.answer)
       }
-      const context = this.#attemptContext(sending, endpoint, asked.answer)
-      const interpretation = interpretQuestion({ ...asked, requestId }, this.#streaks, context)
+      const interpretation = interpretQuestion({ ...asked, requestId }, this.#streaks, this.#attemptContext(sending))
       await this.#write(interpretation, { ...sending, requestId }, asked.answer)
     })
   }
@@ -297,19 +292,11 @@ export class Dispatch implements LoopPart {
     telemetry.attempted(sent.submission, attempted)
     const outcome = answer === null ? null : requestOutcomeOf(answer)
     const attempt = { ...sent, attempted, outcome }
-    const context = this.#attemptContext(sent, endpointOf(sent.submission), answer)
-    await this.#write(interpretAttempt(attempt, this.#streaks, context), sent, answer)
+    await this.#write(interpretAttempt(attempt, this.#streaks, this.#attemptContext(sent)), sent, answer)
   }
 
-  #attemptContext({ ageMs }: Sending, endpoint: Endpoint, answer: Answer | null) {
-    const remaining = answer?.kind === 'response' ? answer.rateRemaining : null
-    const isShared = this.#counts.isOfSharedLimit(endpoint, remaining, this.#free)
-    return {
-      maxInFlight: this.#context.config.maxInFlight,
-      free: this.#free,
-      remaining: isShared ? remaining : null,
-      ageMs,
-    }
+  #attemptContext({ ageMs }: Sending) {
+    return { maxInFlight: this.#context.config.maxInFlight, free: this.#free, ageMs }
   }
 
   async #write(interpretation: AttemptInterpretation, sent: Sent, answer: Answer | null): Promise<void> {

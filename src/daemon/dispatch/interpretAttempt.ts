@@ -41,8 +41,6 @@ export interface AttemptContext {
   maxInFlight: number
   /** Requests that were free before this one was claimed. */
   free: number
-  /** What the answer states as remaining of the limit that is shared with other clients; null if it does not. */
-  remaining: number | null
   ageMs: () => number
 }
 
@@ -81,7 +79,7 @@ export function interpretAttempt(
         request: madeRequest(attempt),
       },
       answers: toBreakerAnswers({ request, requestId, submissionId: submission.id, sign }, isTrial),
-      remaining: findRemaining(context),
+      remaining: findRemaining(answer, context),
     },
     isTokenRefused: isRefusedToken(answer),
     streaks: next,
@@ -106,7 +104,7 @@ export function interpretQuestion(
     work: {
       ...emptyOutcome,
       answers: [{ request: 'question', requestId, submissionId: null, sign }],
-      remaining: findRemaining(context),
+      remaining: findRemaining(answer, context),
     },
     isTokenRefused: isRefusedToken(answer),
     streaks,
@@ -192,7 +190,8 @@ const streaksAfterSilence = ({ requests, submissions }: SilentStreaks, { poll }:
  * Returns the remaining requests that the answer states, if they are fewer than expected: another client may spend from
  * the same limit.
  */
-function findRemaining({ free, remaining, ageMs }: AttemptContext): RemainingRequests | null {
+function findRemaining(answer: Answer | null, { free, ageMs }: AttemptContext): RemainingRequests | null {
+  const remaining = answer?.kind === 'response' ? answer.rateRemaining : null
   return remaining !== null && remaining < free ? { requests: remaining, ageMs } : null
 }
 

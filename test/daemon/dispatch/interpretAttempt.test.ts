@@ -13,7 +13,7 @@ import { noAnswer, response } from '../../support/answers.ts'
 import { asChange, type GivenChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
 
-const context = { maxInFlight: 8, free: 50, remaining: null, ageMs: () => 0 }
+const context = { maxInFlight: 8, free: 50, ageMs: () => 0 }
 const silent = noAnswer({ sent: true, cause: 'timeout' })
 const suspended = noAnswer({ sent: true, cause: 'suspended' })
 const pauseOf = (reason: PauseToRaise['reason']): PauseToRaise => ({ reason, askedMs: null, detail: 'x' })
@@ -186,7 +186,7 @@ test.each([
   [50, null],
   [null, null],
 ])('%s requests left, with 50 that seemed free: %s is passed on', (stated, remaining) => {
-  const { work } = interpretAttempt(record(response(200, {})), noSilence, { ...context, remaining: stated })
+  const { work } = interpretAttempt(record({ ...response(200, {}), rateRemaining: stated }), noSilence, context)
   expect(work.remaining?.requests ?? null).toBe(remaining)
 })
 
