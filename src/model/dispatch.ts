@@ -8,7 +8,7 @@ export type RequestPurpose = 'submission' | 'poll' | 'token' | 'question'
 /** What an answer says about the service, for the breaker (src/model/breaker.ts). */
 export type BreakerSign =
   | { kind: 'works' }
-  /** The request did not leave, or this process was suspended: nothing is known. */
+  /** The request did not leave: nothing is known. */
   | { kind: 'unknown' }
   | {
       kind: 'fails'

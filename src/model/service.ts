@@ -36,10 +36,10 @@ export type Answer =
     }
 
 /**
- * The last two say nothing about the service. `suspended`: this process was stopped. `host`: this host lacked what the
- * request needed, such as a file descriptor, so the request did not leave.
+ * `host`: this host lacked what the request needed, such as a file descriptor, so the request did not leave. That says
+ * nothing about the service.
  */
-export type NoAnswerCause = 'timeout' | 'network' | 'suspended' | 'host'
+export type NoAnswerCause = 'timeout' | 'network' | 'host'
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
@@ -56,9 +56,6 @@ export function endOfRequest(answer: { kind: 'response' } | { kind: 'no-answer';
   if (answer === null || (answer.kind === 'no-answer' && !answer.sent)) return 'unsent'
   return answer.kind === 'response' ? 'answered' : 'unanswered'
 }
-
-export const wasProcessSuspended = (answer: Answer): boolean =>
-  answer.kind === 'no-answer' && answer.cause === 'suspended'
 
 export const isHostFault = (answer: Answer): answer is Answer & { kind: 'no-answer' } =>
   answer.kind === 'no-answer' && answer.cause === 'host'

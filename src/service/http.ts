@@ -105,12 +105,9 @@ function createAgent(deps: HttpDeps, settings: ConnectionSettings): Agent {
 function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<HttpAnswer | null> {
   return new Promise((resolve) => {
     const tookMs = deps.clock.stopwatch()
-    const standstill = watchForStandstill(deps.clock)
     const answer = new AnswerReader(deps.answerMaxBytes, request.mayLeave, (outcome) => {
       clearTimeout(deadline)
-      const stoodStillMs = standstill.end()
-      const judged = outcome === null || stoodStillMs === 0 ? outcome : withoutJudgement(outcome, stoodStillMs)
-      resolve(judged && { ...judged, tookMs: tookMs() })
+      resolve(outcome && { ...outcome, tookMs: tookMs() })
     })
     // Waits one more turn of the event loop, because a resumed process runs timers before it reads what has arrived.
     const deadline = setTimeout(() => setImmediate(() => answer.giveUp(deps.timeoutMs)), deps.timeoutMs)
@@ -121,36 +118,6 @@ function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<H
       answer.onResponseError(null, error)
     }
   })
-}
-
-const tickMs = 500
-/** A tick this late means SIGSTOP or a suspended machine. */
-const stoodStillMinMs = 2_000
-
-function watchForStandstill(clock: HttpDeps['clock']): { end(): number } {
-  let stoodStillMs = 0
-  let sinceTickMs = clock.stopwatch()
-  function look() {
-    const lateMs = sinceTickMs() - tickMs
-    if (lateMs > stoodStillMinMs) stoodStillMs += lateMs
-    sinceTickMs = clock.stopwatch()
-  }
-  const ticking = setInterval(look, tickMs)
-  return {
-    end() {
-      clearInterval(ticking)
-      look()
-      return stoodStillMs
-    },
-  }
-}
-
-/** A request that failed while this process was suspended says nothing about the service. */
-function withoutJudgement(outcome: Outcome, stoodStillMs: number): Outcome | null {
-  if (outcome.kind !== 'no-answer') return outcome
-  if (!outcome.sent) return null
-  const detail = `${outcome.detail}; outboxd itself was suspended for ${Math.round(stoodStillMs / 1000)} s`
-  return { ...outcome, cause: 'suspended', detail }
 }
 
 type Outcome = HttpAnswer extends infer A ? (A extends HttpAnswer ? Omit<A, 'tookMs'> : never) : never

@@ -69,10 +69,8 @@ function read(answer: Answer, resource: Resource, pause: PauseToRaise | null): A
   }
 }
 
-const outcomesWithoutAnswer = { timeout: 'timeout', network: 'network', suspended: 'timeout', host: 'network' } as const
-
 export function requestOutcomeOf(answer: Answer): Outcome {
-  if (answer.kind === 'no-answer') return outcomesWithoutAnswer[answer.cause]
+  if (answer.kind === 'no-answer') return answer.cause === 'timeout' ? 'timeout' : 'network'
   const { outcome, heedsCode } = meaningOfHttpStatus(answer.status)
   return heedsCode && answer.code === 'E003' && outcome !== 'ok' ? 'unavailable' : outcome
 }

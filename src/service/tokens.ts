@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { type Answer, type Breach, isSuccessStatus, type TokenVerdict, wasProcessSuspended } from '../model/service.ts'
+import { type Answer, type Breach, isSuccessStatus, type TokenVerdict } from '../model/service.ts'
 import type { Token, TokenAnswer } from './client.ts'
 import { readPauseFromTokenAnswer } from './readAnswer.ts'
 
@@ -152,7 +152,7 @@ export class TokenCache {
     const sent = { ageMs: clock.stopwatch(), atMs: clock.nowMs() }
     let fetched = await this.#source.fetch(need)
     if (isRefused(fetched) && this.#source.renewSecret()) fetched = await this.#source.fetch(need)
-    if (fetched === 'not-now' || wasProcessSuspended(fetched.answer)) return { kind: 'not-now' }
+    if (fetched === 'not-now') return { kind: 'not-now' }
     if (fetched.token === null) return this.#refused(fetched)
     const held = this.#hold(fetched.token, sent)
     this.#held = held

@@ -1,11 +1,5 @@
 import type { BreakerAnswer, BreakerSign, RemainingRequests } from '../../model/dispatch.ts'
-import {
-  type Answer,
-  type MadeRequest,
-  type Outcome,
-  type PauseToRaise,
-  wasProcessSuspended,
-} from '../../model/service.ts'
+import type { Answer, MadeRequest, Outcome, PauseToRaise } from '../../model/service.ts'
 import { meaningOfHttpStatus, namesIdInLocation } from '../../model/statuses.ts'
 import type { AttemptResult, PollClaim, Submission } from '../../model/submission.ts'
 import { emptyOutcome, type OutcomeToWrite } from './outcomeWriter.ts'
@@ -94,7 +88,7 @@ export function interpretQuestion(
   context: AttemptContext,
 ): AttemptInterpretation {
   const silence = answer === null ? null : silenceIn(answer, questionMessage(answer))
-  const isUnknown = answer === null || wasProcessSuspended(answer) || (isRefusedToken(answer) && mayTokenBeOld)
+  const isUnknown = answer === null || (isRefusedToken(answer) && mayTokenBeOld)
   const called = pause ?? silence
   const sign: BreakerSign =
     isUnknown || called === null
@@ -143,7 +137,7 @@ function signOf(
   given: { silence: PauseToRaise | null; streaks: SilentStreaks; maxInFlight: number },
 ): BreakerSign {
   const { silence, streaks, maxInFlight } = given
-  if (answer === null || wasProcessSuspended(answer) || step.cause === 'new_token') return { kind: 'unknown' }
+  if (answer === null || step.cause === 'new_token') return { kind: 'unknown' }
   const isGet = poll !== null
   if (step.pause !== null) {
     // After a redirect the record may have arrived.
@@ -211,7 +205,7 @@ const questionMessage = (answer: Answer): string | null =>
  * service itself.
  */
 function silenceIn(answer: Answer, said: string | null): PauseToRaise | null {
-  if (answer.kind === 'no-answer') return answer.sent && !wasProcessSuspended(answer) ? unanswered : null
+  if (answer.kind === 'no-answer') return answer.sent ? unanswered : null
   const { post } = meaningOfHttpStatus(answer.status)
   if (answer.code === 'E003') return null
   const hasId = namesIdInLocation(answer.status) && answer.locationId !== null

@@ -15,7 +15,6 @@ import { submission } from '../../support/submission.ts'
 
 const context = { maxInFlight: 8, free: 50, ageMs: () => 0 }
 const silent = noAnswer({ sent: true, cause: 'timeout' })
-const suspended = noAnswer({ sent: true, cause: 'suspended' })
 const pauseOf = (reason: PauseToRaise['reason']): PauseToRaise => ({ reason, askedMs: null, detail: 'x' })
 const pollClaim = { requestId: '1', claimId: 'claim' }
 
@@ -133,7 +132,6 @@ describe('an answer says to the breaker', () => {
     ['that the trial worked', poll(response(404), { isTrial: true }), [{ kind: 'works' }]],
     ['that the trial worked, after a 500', poll(response(500), { isTrial: true }), [{ kind: 'works' }]],
     ['that the trial never left', record(null, { isTrial: true }), [{ kind: 'unknown' }]],
-    ['that this process was suspended', record(suspended, { isTrial: true }), [{ kind: 'unknown' }]],
   ])('%s', (_, attempt, expected) => {
     expect(signs(attempt)).toMatchObject(expected)
   })
@@ -167,7 +165,6 @@ describe('a question works with almost any answer', () => {
     ],
     [response(200, '<h1>maintenance</h1>'), { kind: 'fails', pause: { reason: 'unreachable' } }],
     [silent, { kind: 'fails', pause: { reason: 'unreachable' } }],
-    [suspended, { kind: 'unknown' }],
     [null, { kind: 'unknown' }],
   ])('%j', (answer, sign) => {
     const { work, streaks } = ask(answer)
