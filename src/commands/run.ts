@@ -22,9 +22,6 @@ import type { CommandModule } from './terminal/command.ts'
 import { type CommandContext, untilAborted } from './terminal/context.ts'
 import { findMistypedVariables, findUnsafeNodeOptions } from './terminal/environment.ts'
 
-/** The exit code if the outcome of a request could not be read or written. */
-const leftInDoubt = 1
-
 /** Credentials are read this often, to report a broken file before another daemon starts with it. */
 const lookEveryMs = 60_000
 
@@ -46,7 +43,7 @@ the settings that all daemons share: a daemon with other ones, or with other fil
 nothing until the last daemon with the ledger's has stopped (docs/run/operations.md).
 
 On SIGTERM, SIGINT or SIGHUP the daemon takes on no new work, waits for the answers to its requests, writes them, and exits
-with 0. If the database does not answer for ten minutes, it exits with 1. A second SIGTERM ends it at once, with 1.`,
+with 0. A second SIGTERM ends it at once, with 1.`,
 }
 
 /**
@@ -100,12 +97,13 @@ export async function run(context: CommandContext): Promise<number> {
     version,
     signal: context.signal,
   }
-  return await runOneAfterAnother({
+  await runOneAfterAnother({
     signal: context.signal,
     log,
     random: Math.random,
     start: (patienceMs) => startUntilAborted({ ...deps, patienceMs }),
   })
+  return 0
 }
 
 /** A database that does not answer the first start for longer is a mistake that a person sees. Later it is an outage. */
@@ -125,20 +123,15 @@ export interface DaemonTurns {
   start(patienceMs: number): Promise<Pick<App, 'stop' | 'otherSettings'> | null>
 }
 
-/**
- * Starts a daemon, and a new one each time the ledger gets other settings.
- * @returns the exit code
- */
-export async function runOneAfterAnother({ signal, log, random, start }: DaemonTurns): Promise<number> {
-  /** False if any daemon left a record in doubt. */
-  let isSettled = true
+/** Starts a daemon, and a new one each time the ledger gets other settings. */
+export async function runOneAfterAnother({ signal, log, random, start }: DaemonTurns): Promise<void> {
   for (let patienceMs = firstPatienceMs; ; patienceMs = Number.POSITIVE_INFINITY) {
     const app = await start(patienceMs)
-    if (app === null) return isSettled ? 0 : leftInDoubt
+    if (app === null) return
     await Promise.race([untilAborted(signal), app.otherSettings])
     await setTimeout(random() * turnMaxMs, undefined, { signal }).catch(() => {})
-    isSettled = (await app.stop(signal.aborted ? 'exit' : 'another daemon')) && isSettled
-    if (signal.aborted) return isSettled ? 0 : leftInDoubt
+    await app.stop(signal.aborted ? 'exit' : 'another daemon')
+    if (signal.aborted) return
     log.info('ledger has other settings: the daemon starts again with these')
   }
 }

@@ -51,9 +51,8 @@ export interface App {
    *
    * @param next what follows in this process. Before another daemon the instance does not sign off, because it keeps
    *   the ledger's settings.
-   * @returns true if every outcome became known and was written
    */
-  stop(next?: 'exit' | 'another daemon'): Promise<boolean>
+  stop(next?: 'exit' | 'another daemon'): Promise<void>
 }
 
 /**
@@ -83,11 +82,9 @@ export async function startApp(deps: AppDeps): Promise<App> {
     waitsFor = why
   })
   opened.defer(() => databases.close())
-  let isSettled = true
   let goesOn = false
-  // Does not sign off if an outcome is missing, so that other instances settle its records after 5 s.
   opened.defer(async () => {
-    if (isSettled && !goesOn)
+    if (!goesOn)
       await noteInstanceStopped(databases.heartbeats, deps.instanceId).catch((error: unknown) =>
         log.warn('instance could not sign off: other instances take over its work after 5 s', { error }),
       )
@@ -137,7 +134,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const running = startLoops(daemon, parts)
   loops = running
   opened.defer(async () => {
-    isSettled = await running.stop()
+    await running.stop()
     // Settles records whose outcome was given up after the last round of the loop `orphans`.
     await parts.rounds.orphans
       .runOnce()
@@ -155,7 +152,6 @@ export async function startApp(deps: AppDeps): Promise<App> {
       goesOn = next === 'another daemon'
       await all.disposeAsync()
       log.info('stopped')
-      return isSettled
     },
   }
 }

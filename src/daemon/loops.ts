@@ -8,8 +8,8 @@ import { type Loop, type LoopPart, startLoop } from './loop.ts'
 import type { LoopParts } from './loopParts.ts'
 
 export interface Loops {
-  /** @returns true if every outcome became known and was written */
-  stop(): Promise<boolean>
+  /** Resolves when every outcome is written. */
+  stop(): Promise<void>
   live(): Readiness
   ready(): SendingReadiness
 }
@@ -47,7 +47,7 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
   return {
     async stop() {
       const stopTakingWork = () => Promise.all([capture.stop(), dispatch.stop()])
-      const isSettled = await stopAndWaitForOutcomes(parts.dispatch, { log, stopTakingWork })
+      await stopAndWaitForOutcomes(parts.dispatch, { log, stopTakingWork })
       parts.stopping.abort()
       await Promise.all(Object.values(others).map((loop) => loop.stop()))
       await parts.rounds.report
@@ -56,7 +56,6 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
           log.warn('last outcomes could not be written back: the next start writes them', { error }),
         )
       await heartbeat.stop()
-      return isSettled
     },
     live: () => health.live(),
     ready: () => ({ ...health.ready(readinessLoops), pauses: parts.dispatch.pauses() }),
@@ -67,49 +66,31 @@ type Settling = Pick<Dispatch, 'drained' | 'unsettled' | 'recoverClaims' | 'lost
 
 const tellEveryMs = 10_000
 const lookEveryMs = 1_000
-/** Bounds the wait. A supervisor usually kills the daemon much earlier. */
-const giveUpMs = 600_000
 
 /**
- * Stops claiming, then waits until every outcome is known and written. An earlier exit would leave records in doubt,
- * even unsent or answered ones.
- *
- * @returns false if outcomes are still missing after ten minutes
+ * Stops claiming, then waits until every outcome is known and written, however long: an earlier exit would leave records
+ * in doubt, even unsent or answered ones. A second signal or the supervisor ends the wait.
  */
 export async function stopAndWaitForOutcomes(
   dispatch: Settling,
-  { log, stopTakingWork }: { log: Log; stopTakingWork(): Promise<unknown> },
-): Promise<boolean> {
-  const giveUp = new AbortController()
-  const settled = stopTakingWork()
-    .then(() => Promise.all([dispatch.drained(), recoverAll(dispatch, giveUp.signal)]))
-    .then(() => true)
-  for (let lastedMs = tellEveryMs; lastedMs <= giveUpMs; lastedMs += tellEveryMs) {
-    const waiting = Promise.withResolvers<false>()
-    const timer = setTimeout(waiting.resolve, tellEveryMs, false)
-    const isSettled = await Promise.race([settled, waiting.promise]).finally(() => clearTimeout(timer))
-    if (isSettled) return true
+  { log, stopTakingWork }: { log: Pick<Log, 'warn'>; stopTakingWork(): Promise<unknown> },
+): Promise<void> {
+  let lastedMs = 0
+  const telling = setInterval(() => {
+    lastedMs += tellEveryMs
     const records = dispatch.unsettled()
     log.warn(
       'stopping takes long: the daemon waits for answers of the service, or for the database to write outcomes and to confirm claims. A second signal stops the daemon at once and leaves these records in doubt',
       { lastedMs, count: records.length, records },
     )
-  }
-  giveUp.abort()
-  const records = dispatch.unsettled()
-  log.error('outcomes could not be determined or written in time: another instance settles these records', {
-    count: records.length,
-  })
-  for (const record of records)
-    log.error(
-      'record was left in doubt: the daemon stopped before its outcome was in the ledger, so another instance settles it',
-      { ...record },
-    )
-  return false
+  }, tellEveryMs)
+  await stopTakingWork()
+  await Promise.all([dispatch.drained(), recoverAll(dispatch)])
+  clearInterval(telling)
 }
 
-async function recoverAll(dispatch: Settling, signal: AbortSignal): Promise<void> {
-  while (dispatch.lostClaims().length > 0 && !signal.aborted) {
+async function recoverAll(dispatch: Settling): Promise<void> {
+  while (dispatch.lostClaims().length > 0) {
     await dispatch.recoverClaims().catch(() => {})
     if (dispatch.lostClaims().length > 0) await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
   }
