@@ -25,7 +25,6 @@ import {
   openAndBindInstanceDatabases,
 } from './instanceDatabases.ts'
 import { createWakeup, LoopHealth, type Wakeup } from './loop.ts'
-import { createLoopParts } from './loopParts.ts'
 import { type Loops, startLoops } from './loops.ts'
 
 export interface AppDeps extends Pick<DaemonContext, 'mappings' | 'clock' | 'log' | 'metrics'> {
@@ -124,24 +123,12 @@ export async function startApp(deps: AppDeps): Promise<App> {
     ...{ databases, client, host, wakeups },
     health: new LoopHealth({ nowMs: clock.nowMs, monotonicMs: () => performance.now() }),
   }
-  const parts = createLoopParts(daemon)
-  await parts.rounds.heartbeat.runOnce()
-  // Looks for lost data before rows are claimed. The loop `history` logs a failure.
-  await parts.rounds.history.runOnce().catch(() => {})
   const collation = await findCollationChange(databases.ledger).catch(() => null)
   if (collation !== null) log.warn(collation)
 
-  const running = startLoops(daemon, parts)
+  const running = await startLoops(daemon)
   loops = running
-  opened.defer(async () => {
-    await running.stop()
-    // Settles records whose outcome was given up after the last round of the loop `orphans`.
-    await parts.rounds.orphans
-      .runOnce()
-      .catch((error: unknown) =>
-        log.warn('given-up outcomes could not be settled: another instance or the next start settles them', { error }),
-      )
-  })
+  opened.defer(() => running.stop())
   log.info('running', { port: http.port, version })
   const all = opened.move()
   return {

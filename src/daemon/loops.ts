@@ -1,11 +1,24 @@
+import { readRequestDemand } from '../ledger/budget.ts'
+import { Claims } from '../ledger/claims.ts'
+import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
 import type { Readiness, SendingReadiness } from '../observe/httpServer.ts'
 import type { Log } from '../observe/log.ts'
 import type { LoopName } from '../observe/metricRows.ts'
+import { PauseLog } from '../observe/pauseLog.ts'
 import { redactError } from '../observe/redact.ts'
+import { TokenCache } from '../service/tokens.ts'
+import { Attempts } from './attempts.ts'
+import { Capture } from './capture/capture.ts'
 import type { DaemonContext } from './context.ts'
-import type { Dispatch } from './dispatch/dispatch.ts'
+import { Dispatch } from './dispatch/dispatch.ts'
+import { OutcomeWriter } from './dispatch/outcomeWriter.ts'
+import { TokenRequests } from './dispatch/tokenRequests.ts'
+import { Heartbeat } from './heartbeat.ts'
+import { InstanceProblems } from './instanceProblems.ts'
 import { type Loop, type LoopPart, startLoop } from './loop.ts'
-import type { LoopParts } from './loopParts.ts'
+import { createMaintenanceLoops } from './maintenance.ts'
+import { PollPlanner, PollPlanUpdates } from './pollPlanner.ts'
+import { WriteBack } from './writeBack.ts'
 
 export interface Loops {
   /** Resolves when every outcome is written. */
@@ -21,7 +34,14 @@ const backoffMaxMs: Partial<Record<LoopName, number>> = { heartbeat: 500, histor
 /** The loops that every record needs. /readyz fails if one of them does not succeed. */
 export const readinessLoops: readonly LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
 
-export function startLoops({ clock, log, metrics, health, wakeups }: DaemonContext, parts: LoopParts): Loops {
+/** @throws Error if the first heartbeat cannot be written */
+export async function startLoops(daemon: DaemonContext): Promise<Loops> {
+  const { clock, log, metrics, health, wakeups } = daemon
+  const { rounds, dispatch, stopping } = createRounds(daemon)
+  await rounds.heartbeat.runOnce()
+  // Looks for lost data before rows are claimed. The loop `history` logs a failure.
+  await rounds.history.runOnce().catch(() => {})
+
   const start = (name: LoopName, part: LoopPart): Loop => {
     health.started(name)
     return startLoop({
@@ -39,28 +59,91 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
       },
     })
   }
-
   const loops = Object.fromEntries(
-    Object.entries(parts.rounds).map(([name, part]) => [name, start(name as LoopName, part)]),
+    Object.entries(rounds).map(([name, part]) => [name, start(name as LoopName, part)]),
   ) as Record<LoopName, Loop>
-  const { dispatch, capture, heartbeat, ...others } = loops
+  const { dispatch: dispatching, capture, heartbeat, ...others } = loops
   return {
     async stop() {
-      const stopTakingWork = () => Promise.all([capture.stop(), dispatch.stop()])
-      await stopAndWaitForOutcomes(parts.dispatch, { log, stopTakingWork })
-      parts.stopping.abort()
+      const stopTakingWork = () => Promise.all([capture.stop(), dispatching.stop()])
+      await stopAndWaitForOutcomes(dispatch, { log, stopTakingWork })
+      stopping.abort()
       await Promise.all(Object.values(others).map((loop) => loop.stop()))
-      await parts.rounds.report
+      await rounds.report
         .runOnce()
         .catch((error: unknown) =>
           log.warn('last outcomes could not be written back: the next start writes them', { error }),
         )
       await heartbeat.stop()
+      // Settles records whose outcome was given up after the last round of the loop `orphans`.
+      await rounds.orphans
+        .runOnce()
+        .catch((error: unknown) =>
+          log.warn('given-up outcomes could not be settled: another instance or the next start settles them', {
+            error,
+          }),
+        )
     },
     live: () => health.live(),
-    ready: () => ({ ...health.ready(readinessLoops), pauses: parts.dispatch.pauses() }),
+    ready: () => ({ ...health.ready(readinessLoops), pauses: dispatch.pauses() }),
   }
 }
+
+/** Puts the daemon together: the stages of a record, and what its loops repeat. */
+function createRounds(daemon: DaemonContext) {
+  const { config, clock, databases, telemetry, wakeups } = daemon
+  const { windowMs } = config.rateLimit
+  const planner = new PollPlanner(windowMs, config.captureWindow)
+  const schedule = new PollPlanUpdates(planner, databases, { windowMs, clock, onMoved: wakeups.dispatch.wake })
+  const writeBack = new WriteBack(daemon)
+  const heartbeat = new Heartbeat(daemon)
+  const pauseLog = new PauseLog(daemon)
+  const onWritten = (outcomes: WrittenOutcomes) => {
+    telemetry.outcomesWritten(outcomes)
+    schedule.onWritten(outcomes.written)
+    writeBack.onWritten(outcomes.written)
+  }
+  const outcomes = new OutcomeWriter(async (batch) => {
+    const written = await writeOutcomes(databases, batch)
+    pauseLog.raised(batch.answers.flatMap(({ sign }) => (sign.kind === 'fails' ? [sign.pause] : [])))
+    onWritten(written)
+  }, daemon)
+  const claims = new Claims(databases, clock)
+  const tokenRequests = new TokenRequests(daemon, claims, outcomes)
+  const refreshMs = config.service.tokenRefreshMs
+  const tokens = new TokenCache(tokenRequests, { clock, refreshMs, breached: (kind) => telemetry.breached(kind) })
+  const attempts = new Attempts(daemon, tokens, planner)
+  const dispatch = new Dispatch(daemon, {
+    readDemand: (countMax) => readRequestDemand(databases.ledger, countMax),
+    pauseLog,
+    planner,
+    heartbeat,
+    tokens,
+    tokenRequests,
+    claims,
+    attempts,
+    outcomes,
+  })
+  const problems = new InstanceProblems(daemon, { heartbeat, dispatch, outcomes })
+  const stopping = new AbortController()
+  const rounds: Record<LoopName, LoopPart> = {
+    ...partsOfOutbox(daemon, writeBack),
+    dispatch,
+    heartbeat: { runOnce: () => heartbeat.runOnce(problems.find()) },
+    schedule,
+    ...createMaintenanceLoops(daemon, { heartbeat, dispatch, attempts, planner, onWritten, stopping: stopping.signal }),
+  }
+  return { rounds, dispatch, stopping }
+}
+
+/** A daemon that differs does not even look at the outbox, until it begins anew with settings that are the ledger's. */
+function partsOfOutbox(daemon: DaemonContext, writeBack: WriteBack): Record<'capture' | 'report', LoopPart> {
+  if (daemon.databases.differences === '') return { capture: new Capture(daemon), report: writeBack }
+  const idle = { runOnce: async () => idleLookEveryMs }
+  return { capture: idle, report: idle }
+}
+
+const idleLookEveryMs = 5_000
 
 type Settling = Pick<Dispatch, 'drained' | 'unsettled' | 'recoverClaims' | 'lostClaims'>
 
