@@ -13,30 +13,15 @@ export const createPeriodicPart = (waitMs: number, work: () => Promise<unknown>)
   },
 })
 
-/** After a failure, no step begins later than this in the round, because each may wait for a time limit of 25 s, too. */
-const failedRoundMaxMs = 10_000
-
-/**
- * A failed step does not keep the others from running, unless it took long. Then the next round begins behind that
- * step.
- */
-export function createStepRound(
-  steps: readonly (() => Promise<void>)[],
-  monotonicMs = () => performance.now(),
-): () => Promise<void> {
+/** A failed step ends the round. The next round begins behind that step, so that it does not keep the others from running. */
+export function createStepRound(steps: readonly (() => Promise<void>)[]): () => Promise<void> {
   let first = 0
   return async () => {
-    const startMs = monotonicMs()
-    const failures: unknown[] = []
-    for (let n = 0; n < steps.length; n++) {
-      const at = (first + n) % steps.length
-      if (failures.length > 0 && monotonicMs() - startMs > failedRoundMaxMs) {
-        first = at
-        break
-      }
-      await steps[at]?.().catch((error: unknown) => failures.push(error))
+    const inOrder = [...steps.slice(first), ...steps.slice(0, first)]
+    for (const step of inOrder) {
+      first = (first + 1) % steps.length
+      await step()
     }
-    if (failures.length > 0) throw failures[0]
   }
 }
 
@@ -132,17 +117,12 @@ export interface FailingLoop {
   error: unknown
 }
 
-interface Moment {
-  /** Wall clock, for messages only. */
-  atMs: number
-  monotonicMs: number
-}
-
+/** Times are of the monotonic clock. */
 interface State {
-  lastRound: Moment
-  lastSuccess: Moment | null
+  lastRoundMs: number
+  lastSuccessMs: number | null
   failures: number
-  failingSince: Moment
+  failingSinceMs: number
   error: unknown
 }
 
@@ -163,27 +143,29 @@ export class LoopHealth {
   }
 
   started(loop: string): void {
-    this.#states.set(loop, fresh(this.#now()))
+    this.#states.set(loop, fresh(this.#clocks.monotonicMs()))
   }
 
   succeeded(loop: string): void {
-    this.#states.set(loop, { ...fresh(this.#now()), lastSuccess: this.#now() })
+    const nowMs = this.#clocks.monotonicMs()
+    this.#states.set(loop, { ...fresh(nowMs), lastSuccessMs: nowMs })
   }
 
   failed(loop: string, error: unknown): void {
-    const { failures, failingSince, lastSuccess } = this.#stateOf(loop)
+    const nowMs = this.#clocks.monotonicMs()
+    const state = this.#states.get(loop) ?? fresh(nowMs)
     this.#states.set(loop, {
-      lastRound: this.#now(),
-      lastSuccess,
-      failures: failures + 1,
-      failingSince: failures === 0 ? this.#now() : failingSince,
+      ...state,
+      lastRoundMs: nowMs,
+      failures: state.failures + 1,
+      failingSinceMs: state.failures === 0 ? nowMs : state.failingSinceMs,
       error,
     })
   }
 
   failing(): FailingLoop[] {
-    const failing = [...this.#states].filter(([, { failures, failingSince }]) => {
-      return failures >= failuresToTell || (failures > 0 && this.#ageMs(failingSince) >= failingToTellMs)
+    const failing = [...this.#states].filter(([, { failures, failingSinceMs }]) => {
+      return failures >= failuresToTell || (failures > 0 && this.#ageMs(failingSinceMs) >= failingToTellMs)
     })
     const hanging = this.#stuck().map(({ loop, since }) => ({
       loop,
@@ -199,9 +181,9 @@ export class LoopHealth {
   ready(needed: readonly string[]): Readiness {
     const reasons: string[] = []
     for (const loop of needed) {
-      const { lastSuccess } = this.#stateOf(loop)
-      if (lastSuccess !== null && this.#ageMs(lastSuccess) <= staleMs) continue
-      const since = lastSuccess === null ? 'the start' : formatIsoInstant(lastSuccess.atMs)
+      const lastSuccessMs = this.#states.get(loop)?.lastSuccessMs ?? null
+      if (lastSuccessMs !== null && this.#ageMs(lastSuccessMs) <= staleMs) continue
+      const since = lastSuccessMs === null ? 'the start' : this.#instant(lastSuccessMs)
       reasons.push(`the loop ${loop} has not succeeded since ${since}`)
     }
     return { reasons }
@@ -209,27 +191,23 @@ export class LoopHealth {
 
   #stuck(): { loop: string; since: string }[] {
     return [...this.#states]
-      .filter(([, { lastRound }]) => this.#ageMs(lastRound) > stuckMs)
-      .map(([loop, { lastRound }]) => ({ loop, since: formatIsoInstant(lastRound.atMs) }))
+      .filter(([, { lastRoundMs }]) => this.#ageMs(lastRoundMs) > stuckMs)
+      .map(([loop, { lastRoundMs }]) => ({ loop, since: this.#instant(lastRoundMs) }))
   }
 
-  #stateOf(loop: string): State {
-    return this.#states.get(loop) ?? fresh(this.#now())
+  #ageMs(monotonicMs: number): number {
+    return this.#clocks.monotonicMs() - monotonicMs
   }
 
-  #now(): Moment {
-    return { atMs: this.#clocks.nowMs(), monotonicMs: this.#clocks.monotonicMs() }
-  }
-
-  #ageMs(moment: Moment): number {
-    return this.#clocks.monotonicMs() - moment.monotonicMs
+  #instant(monotonicMs: number): string {
+    return formatIsoInstant(this.#clocks.nowMs() - this.#ageMs(monotonicMs))
   }
 }
 
-const fresh = (now: Moment): State => ({
-  lastRound: now,
-  lastSuccess: null,
+const fresh = (nowMs: number): State => ({
+  lastRoundMs: nowMs,
+  lastSuccessMs: null,
   failures: 0,
-  failingSince: now,
+  failingSinceMs: nowMs,
   error: null,
 })

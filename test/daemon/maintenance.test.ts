@@ -220,7 +220,7 @@ describe('upkeep', () => {
     expect(await ledger.polled()).toEqual([])
   })
 
-  test('a failing check does not stop the others, and its error is thrown at the end', async () => {
+  test('a failing check does not keep the others from running, and its error is thrown', async () => {
     await loseJob()
     await sql(
       `insert into outboxd.instance (id, version, host, beat_at) values ($1, '1', 'old', now() - interval '2 days')`,
