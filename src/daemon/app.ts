@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import { type Config, type Credentials, connectionCredentialKinds } from '../config.ts'
 import { noteInstanceStopped } from '../ledger/instances.ts'
 import { type HttpServer, startHttpServer } from '../observe/httpServer.ts'
-import { type LoopName, loopNames } from '../observe/metricRows.ts'
+import { loopNames } from '../observe/metricRows.ts'
 import { redactError } from '../observe/redact.ts'
 import { SpanExporter } from '../observe/spanExporter.ts'
 import { Telemetry } from '../observe/telemetry.ts'
@@ -13,18 +13,14 @@ import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { findEarliestExpiryEpochMs } from '../pem.ts'
 import { findCollationChange } from '../postgres/collationVersion.ts'
 import { isTransientError } from '../postgres/database.ts'
-import { createRenewableDatabaseAddress, type DatabaseAddress } from '../postgres/databaseAddress.ts'
+import { createRenewableDatabaseAddress } from '../postgres/databaseAddress.ts'
 import { createServiceClient } from '../service/client.ts'
 import { requestOutcomeOf } from '../service/readAnswer.ts'
 import type { ReloadableCredentials } from '../service/reloadableCredentials.ts'
 import type { DaemonContext } from './context.ts'
 import { HostWatch } from './dispatch/hostWatch.ts'
-import {
-  type InstanceDatabases,
-  type InstanceDatabasesOptions,
-  openAndBindInstanceDatabases,
-} from './instanceDatabases.ts'
-import { createWakeup, LoopHealth, type Wakeup } from './loop.ts'
+import { type InstanceDatabases, openAndBindInstanceDatabases } from './instanceDatabases.ts'
+import { createWakeup, LoopHealth } from './loop.ts'
 import { type Loops, startLoops } from './loops.ts'
 
 export interface AppDeps extends Pick<DaemonContext, 'mappings' | 'clock' | 'log' | 'metrics'> {
@@ -76,7 +72,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const exporter = deps.config.tracing && createSpanExporter(deps.config.tracing, deps)
   opened.defer(() => exporter?.close())
 
-  const wakeups = createWakeups()
+  const wakeups = Object.fromEntries(loopNames.map((name) => [name, createWakeup()])) as DaemonContext['wakeups']
   const databases = await openPatiently(deps, wakeups, (why) => {
     waitsFor = why
   })
@@ -165,10 +161,6 @@ function renewedAtMostEachSecond(credentials: ReloadableCredentials, clock: Cloc
   }
 }
 
-function createWakeups(): Record<LoopName, Wakeup> {
-  return Object.fromEntries(loopNames.map((name) => [name, createWakeup()])) as Record<LoopName, Wakeup>
-}
-
 const tryAgainMs = 1_000
 
 /** Tries again, because the databases may be restarting together with the daemon. */
@@ -177,11 +169,26 @@ async function openPatiently(
   wakeups: DaemonContext['wakeups'],
   onWaiting: (why: string) => void,
 ): Promise<InstanceDatabases> {
-  const { clock, log, signal, patienceMs } = deps
+  const { config, outboxTable, mappings, clock, log, signal, patienceMs, version, instanceId } = deps
+  const address = createRenewableDatabaseAddress({
+    url: config.databaseUrl,
+    read: deps.readDatabaseUrl,
+    onRenewed: () => log.info('database refused our sign-in: will read its URL again and retry'),
+    onRefused: (why) =>
+      log.error('database refused our sign-in, and reading its URL again did not help', { detail: why }),
+  })
   const elapsedMs = clock.stopwatch()
   for (;;) {
     try {
-      return await openAndBindInstanceDatabases(databasesOptions(deps, wakeups))
+      return await openAndBindInstanceDatabases({
+        config,
+        mappings,
+        address,
+        outboxTable,
+        instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },
+        onNotice: wakeups.capture.wake,
+        onError: (error) => log.warn('database connection broke', { error }),
+      })
     } catch (error) {
       if (!isTransientError(error) || elapsedMs() > patienceMs) throw error
       log.warn('database did not answer: the daemon tries again', { error })
@@ -189,26 +196,4 @@ async function openPatiently(
       await setTimeout(tryAgainMs, undefined, { signal })
     }
   }
-}
-
-function databasesOptions(deps: AppDeps, wakeups: DaemonContext['wakeups']): InstanceDatabasesOptions {
-  const { config, outboxTable, mappings, log, version, instanceId } = deps
-  return {
-    ...{ config, mappings },
-    address: addressOf(deps),
-    outboxTable,
-    instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },
-    onNotice: wakeups.capture.wake,
-    onError: (error) => log.warn('database connection broke', { error }),
-  }
-}
-
-function addressOf({ config, log, readDatabaseUrl }: AppDeps): DatabaseAddress {
-  return createRenewableDatabaseAddress({
-    url: config.databaseUrl,
-    read: readDatabaseUrl,
-    onRenewed: () => log.info('database refused our sign-in: will read its URL again and retry'),
-    onRefused: (why) =>
-      log.error('database refused our sign-in, and reading its URL again did not help', { detail: why }),
-  })
 }

@@ -60,22 +60,10 @@ export interface InstanceDatabasesOptions {
 
 /** @throws DatabaseUnusable, OutboxTableUnusable, OutboxMismatch or ServiceMismatch */
 export async function openAndBindInstanceDatabases(options: InstanceDatabasesOptions): Promise<InstanceDatabases> {
+  const { config: given, address, outboxTable, mappings, instance, onNotice, onError } = options
   const closing: (() => Promise<unknown>)[] = []
-  const closeAll = () => Promise.allSettled(closing.map((close) => close()))
-  try {
-    return await connect(options, closing, closeAll)
-  } catch (error) {
-    await closeAll()
-    throw error
-  }
-}
-
-async function connect(
-  options: InstanceDatabasesOptions,
-  closing: (() => Promise<unknown>)[],
-  closeAll: () => Promise<unknown>,
-): Promise<InstanceDatabases> {
-  const { address, outboxTable, instance, onNotice, onError } = options
+  await using opened = new AsyncDisposableStack()
+  opened.defer(() => withinGoodbye(Promise.allSettled(closing.map((close) => close()))))
   const ledger = openLedgerPool(address, onError)
   const heartbeats = openHeartbeatPool(address, onError)
   const erp = createPool({
@@ -88,23 +76,29 @@ async function connect(
   for (const pool of [ledger, heartbeats, erp]) closing.push(() => pool.end())
   const queue = await openLedger(options, ledger)
   closing.push(() => queue.close())
-  const outbox = new Outbox(erp, outboxTable, options.config.payloadMaxBytes, ledger)
-  const readTable = () => outbox.readQualifiedName()
+  const outbox = new Outbox(erp, outboxTable, given.payloadMaxBytes, ledger)
   await raiseForeign(ledger, () => outbox.bindLedger(instance.who))
   for (const kind of ['foreign_outbox', 'foreign_service'] as const) await clearProblems(ledger, kind, null)
-  const { config: given, mappings } = options
   const ownSettings = { ...given.shared, ...(await readFileSettings(erp, outboxTable, mappings)) }
   const ledgerSettings = await readOrSetSettings(ledger, { ...instance, settings: ownSettings })
-  const config = withLedgerSettings(options.config, ledgerSettings ?? ownSettings)
+  const config = withLedgerSettings(given, ledgerSettings ?? ownSettings)
   const differences = describeDifferences(ownSettings, ledgerSettings ?? ownSettings)
   const { channel } = outbox
+  const readTable = () => outbox.readQualifiedName()
   const listener = channel === null ? null : openListener({ url: address, channel, readTable, onNotice, onError })
   if (listener !== null) closing.push(listener.close)
-  const { requestTimeoutMs } = config.service
+  const all = opened.move()
   return {
-    ...{ config, ledger, queue, listener, outbox, ownSettings, ledgerSettings },
+    config,
+    ledger,
+    heartbeats,
+    queue,
+    outbox,
+    listener,
+    ownSettings,
+    ledgerSettings,
+    differences,
     instance: { ...instance, settings: ownSettings },
-    ...{ differences, heartbeats },
     hasOwnSettings: async (db = ledger) => differences === '' && (await hasSettings(db, ownSettings)),
     raiseForeign: (work) => raiseForeign(ledger, work),
     history: new LedgerHistory({
@@ -114,10 +108,8 @@ async function connect(
       clock: systemClock,
     }),
     backoff: createPauseBackoff(config),
-    requestOverAfterMs: requestOverAfterMs(requestTimeoutMs),
-    async close() {
-      await withinGoodbye(closeAll())
-    },
+    requestOverAfterMs: requestOverAfterMs(config.service.requestTimeoutMs),
+    close: () => all.disposeAsync(),
   }
 }
 
@@ -134,11 +126,12 @@ async function openLedger({ config, instance }: InstanceDatabasesOptions, ledger
   })
 }
 
-/** Bounds each step of closing, because a half-open connection never answers. */
+/** Bounds the closing, because a half-open connection never answers. */
 const goodbyeMs = 3_000
 
-const withinGoodbye = (work: Promise<unknown>): Promise<unknown> =>
-  Promise.race([work.catch(() => {}), setTimeout(goodbyeMs, undefined, { ref: false })])
+async function withinGoodbye(work: Promise<unknown>): Promise<void> {
+  await Promise.race([work, setTimeout(goodbyeMs, undefined, { ref: false })])
+}
 
 async function raiseForeign<T>(ledger: Database, work: () => Promise<T>): Promise<T> {
   try {
