@@ -16,11 +16,6 @@ export function findEarliestExpiryEpochMs(pem: string | null): number | null {
   return ends.length > 0 ? Math.min(...ends) : null
 }
 
-export function isCertificateValidAt(pem: string, nowMs: number): boolean {
-  const [shown] = certificatesIn(pem)
-  return shown !== undefined && shown.validFromDate.getTime() <= nowMs && nowMs < shown.validToDate.getTime()
-}
-
 /** The text continues a sentence that begins with SERVICE_CA_FILE. */
 export const findAuthorityFileProblemSuffix = (ca: string): string | null =>
   certificatesIn(ca).length === 0 ? 'holds no certificate that can be read (PEM)' : null

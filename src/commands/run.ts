@@ -15,15 +15,15 @@ import { createLog, type Log } from '../observe/log.ts'
 import { openStdout } from '../observe/logDestination.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { loadOutboxTable } from '../outbox/readOutboxFile.ts'
-import { findEarliestExpiryEpochMs, isCertificateValidAt } from '../pem.ts'
+import { findEarliestExpiryEpochMs } from '../pem.ts'
 import { createReloadableCredentials } from '../service/reloadableCredentials.ts'
 import { version } from '../version.ts'
 import type { CommandModule } from './terminal/command.ts'
 import { type CommandContext, untilAborted } from './terminal/context.ts'
 import { findMistypedVariables, findUnsafeNodeOptions } from './terminal/environment.ts'
 
-/** Credentials are read this often, to report a broken file before another daemon starts with it. */
-const lookEveryMs = 60_000
+/** Certificates and the proxy are read again this often. The secret is read again when the issuer refuses it. */
+const lookEveryMs = 10_000
 
 const namesOfParts: Record<CredentialKind, string> = {
   secret: 'client id or secret',
@@ -68,9 +68,7 @@ export async function run(context: CommandContext): Promise<number> {
   metrics.mappingsLoaded(mappings.keys())
   const credentials = createReloadableCredentials({
     credentials: config.service,
-    nowMs: systemClock.nowMs,
     read: (part) => readCredentials(context.env, part),
-    isValidAt: isCertificateValidAt,
     onRenewed(part, { cert, ca }) {
       metrics.certificateExpiry.set(findEarliestExpiryEpochMs(cert), { certificate: 'client' })
       metrics.certificateExpiry.set(findEarliestExpiryEpochMs(ca), { certificate: 'ca' })

@@ -1,7 +1,6 @@
 import { hostname } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
-import type { Clock } from '../clock.ts'
-import { type Config, type Credentials, connectionCredentialKinds } from '../config.ts'
+import type { Config } from '../config.ts'
 import { noteInstanceStopped } from '../ledger/instances.ts'
 import { type HttpServer, startHttpServer } from '../observe/httpServer.ts'
 import { loopNames } from '../observe/metricRows.ts'
@@ -95,7 +94,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const host = new HostWatch(clock)
   const client = createServiceClient({
     service: config.service,
-    credentials: renewedAtMostEachSecond(credentials, clock),
+    credentials: credentials.now,
     maxInFlight: config.maxInFlight,
     clock,
     onAnswer: (answer) => host.note(answer),
@@ -145,20 +144,6 @@ function createSpanExporter(
 ): SpanExporter {
   const resource = { 'service.name': serviceName, 'service.version': version, 'service.instance.id': instanceId }
   return new SpanExporter(address, toAttributes(resource), { log, dropped: (count) => metrics.spansDropped.add(count) })
-}
-
-const renewEveryMs = 1_000
-
-/** Reads certificates and proxy again. The secret is read again only after the service refused it. */
-function renewedAtMostEachSecond(credentials: ReloadableCredentials, clock: Clock): () => Credentials {
-  let ageMs = clock.stopwatch()
-  return () => {
-    if (ageMs() >= renewEveryMs) {
-      ageMs = clock.stopwatch()
-      credentials.renew(connectionCredentialKinds)
-    }
-    return credentials.now()
-  }
 }
 
 const tryAgainMs = 1_000

@@ -2,10 +2,8 @@ import type { CredentialKind, Credentials } from '../config.ts'
 
 export interface ReloadableCredentialsDeps {
   credentials: Credentials
-  nowMs(): number
   /** @returns the part, or a text that says why it cannot be used */
   read(part: CredentialKind): Partial<Credentials> | string
-  isValidAt(cert: string, nowMs: number): boolean
   onRenewed(part: CredentialKind, credentials: Credentials): void
   onBroken(part: CredentialKind, why: string): void
 }
@@ -41,7 +39,7 @@ export function createReloadableCredentials(deps: ReloadableCredentialsDeps): Re
 
   function readPart(part: CredentialKind): Partial<Credentials> | string {
     const read = deps.read(part)
-    return typeof read === 'string' ? read : (emptied(read) ?? otherClient(read) ?? untimely(read) ?? read)
+    return typeof read === 'string' ? read : (emptied(read) ?? otherClient(read) ?? read)
   }
 
   /** An empty file counts as not set, so `proxy` is null. */
@@ -53,13 +51,6 @@ export function createReloadableCredentials(deps: ReloadableCredentialsDeps): Re
   function otherClient({ clientId }: Partial<Credentials>): string | null {
     if (clientId === undefined || clientId === credentials.clientId) return null
     return 'SERVICE_CLIENT_ID names a different client, so the former client stays in use. To change the client, stop all daemons, run `outboxd adopt --same`, and start them again'
-  }
-
-  function untimely({ cert }: Partial<Credentials>): string | null {
-    if (typeof cert !== 'string' || credentials.cert === null || cert === credentials.cert) return null
-    const nowMs = deps.nowMs()
-    if (deps.isValidAt(cert, nowMs) || !deps.isValidAt(credentials.cert, nowMs)) return null
-    return 'the certificate in SERVICE_CERT_FILE is not valid now, so the certificate in use, which is valid, stays in use'
   }
 
   return {

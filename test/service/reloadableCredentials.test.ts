@@ -28,19 +28,6 @@ test('a broken credential is reported once and the former stays in use; other cr
   expect(credentials.broken()).toBeNull()
 })
 
-test('a certificate that is not valid yet is taken once it is, or if the former has expired', () => {
-  const { credentials, files, clock } = setup()
-  files.certificate = { cert: '20 to 40', key: 'k' }
-  expect(credentials.renew(['certificate'])).toBe(false)
-  expect(credentials.broken()).toContain('not valid now')
-  clock.nowMs = 20
-  expect(credentials.renew(['certificate'])).toBe(true)
-  expect(credentials.broken()).toBeNull()
-  clock.nowMs = 50
-  files.certificate = { cert: '0 to 30', key: 'k' }
-  expect(credentials.renew(['certificate'])).toBe(true)
-})
-
 test('if the file of a proxy is suddenly empty, the proxy stays in use', () => {
   const { credentials, files } = setup()
   files.proxy = { proxy: null }
@@ -50,7 +37,7 @@ test('if the file of a proxy is suddenly empty, the proxy stays in use', () => {
 })
 
 function setup() {
-  const initial = { clientId: 'id', clientSecret: 'old', ca: 'ca', cert: '0 to 30', key: 'k', proxy: 'p' }
+  const initial = { clientId: 'id', clientSecret: 'old', ca: 'ca', cert: 'c', key: 'k', proxy: 'p' }
   const { clientId, clientSecret, ca, cert, key, proxy } = initial
   const files: Record<CredentialKind, Partial<Credentials> | string> = {
     secret: { clientId, clientSecret },
@@ -59,17 +46,11 @@ function setup() {
     proxy: { proxy },
   }
   const told: string[] = []
-  const clock = { nowMs: 10 }
   const credentials = createReloadableCredentials({
     credentials: initial,
-    nowMs: () => clock.nowMs,
     read: (part) => files[part],
-    isValidAt(text, nowMs) {
-      const [from = 0, until = 0] = text.split(' to ').map(Number)
-      return from <= nowMs && nowMs < until
-    },
     onRenewed: (part) => told.push(`${part} renewed`),
     onBroken: (part) => told.push(`${part} broken`),
   })
-  return { credentials, files, told, clock }
+  return { credentials, files, told }
 }
