@@ -1,23 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import type { Config } from '../config.ts'
 import type { ClaimedQuestion, ClaimedSubmission } from '../model/dispatch.ts'
 import { type Answer, isHostFault, type ServiceRequest } from '../model/service.ts'
 import type { AttemptResult, Submission, SubmissionStep } from '../model/submission.ts'
-import type { Telemetry } from '../observe/telemetry.ts'
 import { type Resource, serviceResources } from '../resources.ts'
-import type { ServiceClient } from '../service/client.ts'
 import { readGetAnswer, readSubmitAnswer } from '../service/readAnswer.ts'
 import type { TokenRefusals } from '../service/tokens.ts'
+import type { DaemonContext } from './context.ts'
 import { decideSubmit, stepOfUnsentAttempt, toSubmitStep } from './decideSubmit.ts'
 import { decideTrack, oldTransactionBackoffMaxMs, stepOfUnsentPoll, toTrackStep } from './decideTrack.ts'
 import type { AnsweredQuestion } from './dispatch/interpretAttempt.ts'
 import type { PollDelays } from './pollPlanner.ts'
-
-interface AttemptsContext {
-  config: Pick<Config, 'uncertainPolicy' | 'serverErrorPolicy' | 'unavailablePauseMs' | 'stuckAfterMs'>
-  client: Pick<ServiceClient, 'send'>
-  telemetry: Pick<Telemetry, 'traceparent'>
-}
 
 /** How a request may be sent. `mayLeave` is called just before the first byte leaves. */
 interface Permission {
@@ -27,12 +19,12 @@ interface Permission {
 
 /** Sends one request and decides what its answer means for the record. Writes nothing. */
 export class Attempts {
-  readonly #context: AttemptsContext
+  readonly #daemon: DaemonContext
   readonly #tokens: TokenRefusals
   readonly #planner: PollDelays
 
-  constructor(context: AttemptsContext, tokens: TokenRefusals, planner: PollDelays) {
-    this.#context = context
+  constructor(daemon: DaemonContext, tokens: TokenRefusals, planner: PollDelays) {
+    this.#daemon = daemon
     this.#tokens = tokens
     this.#planner = planner
   }
@@ -43,7 +35,7 @@ export class Attempts {
       endpoint: serviceResources[submission.resource].submit,
       body: submission.body,
       idempotencyKey: submission.idempotencyKey,
-      traceparent: this.#context.telemetry.traceparent(submission),
+      traceparent: this.#daemon.telemetry.traceparent(submission),
     }
     const sent = await this.#send(request, may)
     if (sent.answer === null) return unsent(stepOfUnsentAttempt(sent.why))
@@ -59,7 +51,7 @@ export class Attempts {
     answer: Answer,
     token = { outlived: false, refusedAgain: submission.repeatedAfter401 },
   ): AttemptResult {
-    const { uncertainPolicy, serverErrorPolicy } = this.#context.config
+    const { uncertainPolicy, serverErrorPolicy } = this.#daemon.config
     const verdict = decideSubmit(answer, readSubmitAnswer(answer, submission.resource), {
       history: { ...submission, repeatedAfter401: token.refusedAgain },
       // `probe` asks for the submission's own id, which the service knows only if the mapping sends that id.
@@ -78,9 +70,9 @@ export class Attempts {
 
   /** Polls the transaction of a record (stage `track`). */
   async poll(submission: Submission, may: Permission): Promise<AttemptResult> {
-    const { stuckAfterMs, unavailablePauseMs } = this.#context.config
+    const { stuckAfterMs, unavailablePauseMs } = this.#daemon.config
     const transactionId = submission.transactionId ?? submission.id
-    const traceparent = this.#context.telemetry.traceparent(submission)
+    const traceparent = this.#daemon.telemetry.traceparent(submission)
     const sent = await this.#send(questionFor(submission.resource, transactionId, traceparent), may)
     const isStuck = stuckAfterMs !== null && submission.ageMs >= stuckAfterMs
     const planned = (step: SubmissionStep) => (isStuck ? markPollAsRare(step) : step)
@@ -120,7 +112,7 @@ export class Attempts {
     request: ServiceRequest,
     { accessToken, mayLeave }: Permission,
   ): Promise<{ answer: Answer } | { answer: null; why: string }> {
-    const answer = mayLeave() ? await this.#context.client.send(request, accessToken, mayLeave) : null
+    const answer = mayLeave() ? await this.#daemon.client.send(request, accessToken, mayLeave) : null
     if (answer === null) return { answer, why: 'its deadline had passed' }
     return isHostFault(answer) ? { answer: null, why: answer.detail } : { answer }
   }

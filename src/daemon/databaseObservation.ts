@@ -26,10 +26,8 @@ export function backlogCountIntervalMs(rowsWaiting: number): number {
   return Math.min(countEveryMaxMs, everyMs * Math.max(1, rowsWaiting / countedAlwaysMax))
 }
 
-type ObservingContext = Pick<DaemonContext, 'clock' | 'metrics' | 'telemetry' | 'databases' | 'beginAnew'>
-
 export function createDatabaseObservation(
-  { clock, metrics, telemetry, databases, beginAnew }: ObservingContext,
+  { clock, metrics, telemetry, databases, beginAnew }: DaemonContext,
   {
     heartbeat,
     planner,

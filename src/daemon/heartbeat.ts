@@ -24,16 +24,8 @@ const mayClaimMs = 3_500
 const gapMs = 2_500
 const withoutGapMs = 5_000
 
-interface HeartbeatContext {
-  clock: Pick<DaemonContext['clock'], 'stopwatch' | 'nowMs'>
-  config: Pick<DaemonContext['config'], 'service'>
-  log: Pick<DaemonContext['log'], 'warn'>
-  databases: Pick<DaemonContext['databases'], 'heartbeats' | 'history' | 'instance'>
-  wakeups: Pick<DaemonContext['wakeups'], 'history' | 'orphans'>
-}
-
 export class Heartbeat {
-  readonly #context: HeartbeatContext
+  readonly #daemon: DaemonContext
   #ageMs = () => Number.POSITIVE_INFINITY
   #sinceGapMs = () => 0
   #silences = 0
@@ -44,8 +36,8 @@ export class Heartbeat {
   /** True if the ledger had the settings of this instance. */
   hasLedgersSettings = false
 
-  constructor(context: HeartbeatContext) {
-    this.#context = context
+  constructor(daemon: DaemonContext) {
+    this.#daemon = daemon
   }
 
   /**
@@ -53,7 +45,7 @@ export class Heartbeat {
    * @throws ServiceMismatch if the ledger belongs to a different service. Then this instance claims no more work
    */
   async runOnce(problems: readonly InstanceProblem[]): Promise<number> {
-    const { clock, databases, log, wakeups } = this.#context
+    const { clock, databases, log, wakeups } = this.#daemon
     const sinceBegunMs = clock.stopwatch()
     const beforeMs = clock.nowMs()
     const { history, beats, hasOrphans, isClockBack, ...seen } = await this.write(problems)
@@ -86,7 +78,7 @@ export class Heartbeat {
   }
 
   protected async write(problems: readonly InstanceProblem[]): Promise<HeartbeatAnswer> {
-    const { config, databases } = this.#context
+    const { config, databases } = this.#daemon
     const { heartbeats, history, instance } = databases
     const options = { lookedFor: history.lookFor(), service: config.service }
     try {

@@ -7,15 +7,6 @@ import type { Dispatch } from './dispatch/dispatch.ts'
 import type { OutcomeWriter } from './dispatch/outcomeWriter.ts'
 import type { Heartbeat } from './heartbeat.ts'
 
-interface ProblemContext {
-  clock: Pick<DaemonContext['clock'], 'nowMs' | 'stopwatch'>
-  health: Pick<DaemonContext['health'], 'failing'>
-  credentials: Pick<DaemonContext['credentials'], 'broken'>
-  host: Pick<DaemonContext['host'], 'fault'>
-  log: Pick<DaemonContext['log'], 'fault'>
-  databases: Pick<DaemonContext['databases'], 'differences'> & { instance: { host: string } }
-}
-
 /** The parts of a daemon that know of its problems. */
 interface ProblemSources {
   heartbeat: Pick<Heartbeat, 'clockLeadMs'>
@@ -30,13 +21,13 @@ const lateToTell = 5
 
 /** Finds what is wrong with this daemon, for its heartbeat. */
 export class InstanceProblems {
-  readonly #context: ProblemContext
+  readonly #daemon: DaemonContext
   readonly #sources: ProblemSources
   /** The age of each problem that stands, by kind and part. */
   #ages = new Map<string, () => number>()
 
-  constructor(context: ProblemContext, sources: ProblemSources) {
-    this.#context = context
+  constructor(daemon: DaemonContext, sources: ProblemSources) {
+    this.#daemon = daemon
     this.#sources = sources
   }
 
@@ -45,14 +36,14 @@ export class InstanceProblems {
     this.#ages = new Map()
     return this.#findNow().map((problem) => {
       const name = `${problem.kind} ${problem.part}`
-      const age = before.get(name) ?? this.#context.clock.stopwatch()
+      const age = before.get(name) ?? this.#daemon.clock.stopwatch()
       this.#ages.set(name, age)
       return { ...problem, ageMs: Math.round(age()) }
     })
   }
 
   #findNow(): Omit<InstanceProblem, 'ageMs'>[] {
-    const { clock, health, credentials, host, log, databases } = this.#context
+    const { clock, health, credentials, host, log, databases } = this.#daemon
     const { heartbeat, dispatch, outcomes } = this.#sources
     const nowMs = clock.nowMs()
     const isOld = ({ sinceMs }: { sinceMs: number }) => nowMs - sinceMs >= waitToTellMs

@@ -38,12 +38,7 @@ export interface MaintenanceParts {
   stopping: AbortSignal
 }
 
-type Context = Pick<
-  DaemonContext,
-  'config' | 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases' | 'wakeups' | 'beginAnew'
->
-
-export function createMaintenanceLoops(daemon: Context, parts: MaintenanceParts) {
+export function createMaintenanceLoops(daemon: DaemonContext, parts: MaintenanceParts) {
   return {
     orphans: createOrphanRescue(daemon, parts),
     upkeep: createUpkeep(daemon, parts.stopping),
@@ -60,7 +55,7 @@ const roundMaxMs = 20_000
 const rescueEveryMs = 30_000
 
 /** A heartbeat wakes this round if an instance died or the database's clock was set back. */
-function createOrphanRescue({ databases, telemetry, wakeups }: Context, parts: MaintenanceParts): LoopPart {
+function createOrphanRescue({ databases, telemetry, wakeups }: DaemonContext, parts: MaintenanceParts): LoopPart {
   return createPeriodicPart(rescueEveryMs, async () => {
     // First, because the database's clock decides which instances are dead.
     if (parts.heartbeat.isClockBack) {
@@ -130,7 +125,7 @@ const upkeepEveryMs = 30_000
 /** If the clock is set a week ahead, catching up takes 0.1 s. If it is set back, this work is only delayed. */
 const hourly = '1 * * * *'
 
-function createUpkeep({ config, databases, telemetry, wakeups }: Context, stopping: AbortSignal): LoopPart {
+function createUpkeep({ config, databases, telemetry, wakeups }: DaemonContext, stopping: AbortSignal): LoopPart {
   const { ledger, queue } = databases
   const { stuckAfterMs } = config
   let lastKey = ''
@@ -172,7 +167,7 @@ function createUpkeep({ config, databases, telemetry, wakeups }: Context, stoppi
 const surveyEveryMs = 3_600_000
 const lookEveryMs = 10_000
 
-function createSurvey({ clock, databases }: Context, stopping: AbortSignal): LoopPart {
+function createSurvey({ clock, databases }: DaemonContext, stopping: AbortSignal): LoopPart {
   const { outbox } = databases
   const surveys = new TableSurveys(outbox)
   let sinceMs = () => Number.POSITIVE_INFINITY
@@ -190,7 +185,7 @@ function createSurvey({ clock, databases }: Context, stopping: AbortSignal): Loo
 const pruneEveryMs = 60_000
 const pruneBehindMs = 86_400_000
 
-function createPruning({ clock, databases, metrics, telemetry }: Context, stopping: AbortSignal): LoopPart {
+function createPruning({ clock, databases, metrics, telemetry }: DaemonContext, stopping: AbortSignal): LoopPart {
   const { ledger, outbox, ownSettings } = databases
   return {
     async runOnce() {
@@ -215,7 +210,7 @@ function createPruning({ clock, databases, metrics, telemetry }: Context, stoppi
   }
 }
 
-function createHistoryWatch({ log, databases, wakeups }: Context): LoopPart {
+function createHistoryWatch({ log, databases, wakeups }: DaemonContext): LoopPart {
   return createPeriodicPart(1_000, async () => {
     const change = await databases.history.runOnce()
     if (change.kind === 'lost')

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { DaemonContext } from '../../src/daemon/context.ts'
 import { InstanceProblems } from '../../src/daemon/instanceProblems.ts'
 
 function setup() {
@@ -17,7 +18,7 @@ function setup() {
       host: { fault: () => null },
       log: { fault: () => null },
       databases: { differences: '', instance: { host: 'erp-1' } },
-    },
+    } as unknown as DaemonContext,
     {
       heartbeat: {
         get clockLeadMs() {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { Attempts } from '../../src/daemon/attempts.ts'
+import type { DaemonContext } from '../../src/daemon/context.ts'
 import type { Answer, ServiceRequest } from '../../src/model/service.ts'
 import type { Submission, UncertainPolicy } from '../../src/model/submission.ts'
 import { noAnswer, response } from '../support/answers.ts'
@@ -12,7 +13,7 @@ function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, poli
   const sent: { request: ServiceRequest; accessToken: string }[] = []
   const stage = new Attempts(
     {
-      config: { uncertainPolicy: policy, serverErrorPolicy: 'retry', unavailablePauseMs: 0, stuckAfterMs: null },
+      config: { uncertainPolicy: policy, serverErrorPolicy: 'retry' },
       client: {
         async send(request: ServiceRequest, accessToken: string) {
           sent.push({ request, accessToken })
@@ -20,7 +21,7 @@ function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, poli
         },
       },
       telemetry: { traceparent: () => undefined },
-    },
+    } as unknown as DaemonContext,
     { isRefusedForAge: () => false, isRefusedAgain: (_token, _answer, _method, id) => id === refusedBefore },
     { nextPollDelayMs: (resource) => (resource === 'orders' ? 2_000 : 1_000) },
   )

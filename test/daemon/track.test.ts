@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { Attempts } from '../../src/daemon/attempts.ts'
+import type { DaemonContext } from '../../src/daemon/context.ts'
 import type { Answer, ServiceRequest } from '../../src/model/service.ts'
 import type { Submission } from '../../src/model/submission.ts'
 import { response } from '../support/answers.ts'
@@ -20,12 +21,7 @@ function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pe
   const asked: [string, number][] = []
   const stage = new Attempts(
     {
-      config: {
-        uncertainPolicy: 'hold',
-        serverErrorPolicy: 'retry',
-        unavailablePauseMs: 300_000,
-        stuckAfterMs: 86_400_000,
-      },
+      config: { unavailablePauseMs: 300_000, stuckAfterMs: 86_400_000 },
       client: {
         async send(request: ServiceRequest, accessToken: string) {
           sent.push({ request, accessToken })
@@ -33,7 +29,7 @@ function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pe
         },
       },
       telemetry: { traceparent: () => undefined },
-    },
+    } as unknown as DaemonContext,
     { isRefusedForAge: () => false, isRefusedAgain: (_token, _answer, _method, id) => id === refusedBefore },
     {
       nextPollDelayMs(resource, notDoneAgeMs) {

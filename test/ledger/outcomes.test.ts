@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Attempts } from '../../src/daemon/attempts.ts'
+import type { DaemonContext } from '../../src/daemon/context.ts'
 import { lockBudget } from '../../src/ledger/budget.ts'
 import { readOrphanedSubmissions, takeOverPolls, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { writeStepsAndReleaseKeys } from '../../src/ledger/outcomes.ts'
@@ -301,10 +302,8 @@ describe('a batch of outcomes', () => {
     const submission = await sending()
     const attempts = new Attempts(
       {
-        config: { uncertainPolicy: 'hold', serverErrorPolicy: 'retry', unavailablePauseMs: 0, stuckAfterMs: null },
-        client: { send: async () => null },
-        telemetry: { traceparent: () => undefined },
-      },
+        config: { uncertainPolicy: 'hold', serverErrorPolicy: 'retry' },
+      } as DaemonContext,
       { isRefusedForAge: () => false, isRefusedAgain: () => false },
       { nextPollDelayMs: () => 0 },
     )

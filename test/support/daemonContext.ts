@@ -11,11 +11,6 @@ import { daemonEnvironment } from './daemon.ts'
 /** A call that a part of the daemon made, such as `log.warn` or `metrics.setSnapshot`, with its arguments. */
 type Told = [name: string, ...args: unknown[]]
 
-type Context = Pick<
-  DaemonContext,
-  'config' | 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases' | 'wakeups' | 'beginAnew'
->
-
 /** Opens the databases of an instance on this database, with an outbox beside the ledger. Must be closed. */
 export function openInstance(
   url: string,
@@ -45,9 +40,9 @@ export function contextOf(databases: InstanceDatabases, env: Record<string, stri
         return Object.assign(tell, { set: tell })
       },
     })
-  const wakeups = Object.fromEntries(loopNames.map((name) => [name, createWakeup()])) as Context['wakeups']
+  const wakeups = Object.fromEntries(loopNames.map((name) => [name, createWakeup()])) as DaemonContext['wakeups']
   wakeups.dispatch.wake = () => void told.push(['dispatch was woken'])
-  const context: Context = {
+  const context = {
     config: readConfig(daemonEnvironment('postgres://unused', 'http://localhost:1', env)),
     clock: {
       nowMs: Date.now,
@@ -56,12 +51,12 @@ export function contextOf(databases: InstanceDatabases, env: Record<string, stri
         return () => time.ms - sinceMs
       },
     },
-    log: recorder('log'),
-    metrics: recorder('metrics'),
-    telemetry: recorder('telemetry'),
+    log: recorder<DaemonContext['log']>('log'),
+    metrics: recorder<DaemonContext['metrics']>('metrics'),
+    telemetry: recorder<DaemonContext['telemetry']>('telemetry'),
     databases,
     wakeups,
     beginAnew: () => void told.push(['begins anew']),
-  }
+  } as DaemonContext
   return { context, time, told, toldOf: (name: string) => told.filter(([each]) => each === name) }
 }

@@ -35,16 +35,6 @@ import {
 } from './planRound.ts'
 import type { TokenRequests } from './tokenRequests.ts'
 
-export interface DispatchContext {
-  config: Pick<DaemonContext['config'], 'maxInFlight' | 'rateLimit'>
-  clock: DaemonContext['clock']
-  host: Pick<DaemonContext['host'], 'mayClaim' | 'fault'>
-  log: Pick<DaemonContext['log'], 'error'>
-  metrics: { tokenExpiry: { set(epochMs: number | null): void } }
-  telemetry: Pick<DaemonContext['telemetry'], 'claimed' | 'attempted' | 'requestDone'>
-  wakeups: Record<'dispatch' | 'orphans', Pick<DaemonContext['wakeups']['dispatch'], 'wake'>>
-}
-
 /** What a round uses, in this order. */
 export interface DispatchStages {
   readDemand(countMax: number): Promise<RequestDemand>
@@ -76,7 +66,7 @@ const openingWriteMaxMs = 5_000
  * A claim whose COMMIT was not answered in time is never sent. Its records are queued again when its fate is known.
  */
 export class Dispatch implements LoopPart {
-  readonly #context: DispatchContext
+  readonly #daemon: DaemonContext
   readonly #stages: DispatchStages
   readonly #requests: InFlight
   readonly #lost: LostClaims
@@ -91,10 +81,10 @@ export class Dispatch implements LoopPart {
   #lastOpeningAgeMs = () => 0
   #lateRequests = 0
 
-  constructor(context: DispatchContext, stages: DispatchStages) {
-    this.#context = context
+  constructor(daemon: DaemonContext, stages: DispatchStages) {
+    this.#daemon = daemon
     this.#stages = stages
-    this.#requests = new InFlight(context.wakeups.dispatch.wake)
+    this.#requests = new InFlight(daemon.wakeups.dispatch.wake)
     this.#lost = new LostClaims(stages.claims)
   }
 
@@ -103,7 +93,7 @@ export class Dispatch implements LoopPart {
     const withoutLookMs = blockedWaitMs(this.#state())
     if (withoutLookMs !== null) return withoutLookMs
     const openingsBefore = this.#openings
-    const room = this.#context.config.maxInFlight - this.#requests.count()
+    const room = this.#daemon.config.maxInFlight - this.#requests.count()
     const demand = await this.#stages.readDemand(Math.max(room, readyRecordsCountedMax))
     if (this.#openings > openingsBefore) return retrySoonMs
     this.#learn(demand)
@@ -143,7 +133,7 @@ export class Dispatch implements LoopPart {
       if (requestIds.length > 0)
         void this.#stages.outcomes.add({ ...emptyOutcome, unsentRequests: requestIds, answers })
       // Its polls are due again.
-      this.#context.wakeups.orphans.wake()
+      this.#daemon.wakeups.orphans.wake()
     }
   }
 
@@ -162,7 +152,7 @@ export class Dispatch implements LoopPart {
   }
 
   #state(): InstanceState {
-    const { config, clock, host } = this.#context
+    const { config, clock, host } = this.#daemon
     return {
       nowMs: clock.nowMs(),
       windowMs: config.rateLimit.windowMs,
@@ -179,7 +169,7 @@ export class Dispatch implements LoopPart {
 
   #learn(demand: RequestDemand): void {
     const { pauseLog, planner, tokenRequests } = this.#stages
-    const nowMs = this.#context.clock.nowMs()
+    const nowMs = this.#daemon.clock.nowMs()
     pauseLog.seen(demand.pauses)
     this.#pauses = demand.pauses.map(({ reason, leftMs, forMs }) => ({
       reason,
@@ -210,17 +200,17 @@ export class Dispatch implements LoopPart {
 
   #readyToken() {
     const { tokens } = this.#stages
-    return tokens.ready().finally(() => this.#context.metrics.tokenExpiry.set(tokens.expiresAtMs()))
+    return tokens.ready().finally(() => this.#daemon.metrics.tokenExpiry.set(tokens.expiresAtMs()))
   }
 
   /** @returns how many requests were claimed */
   async #begin(plan: Exclude<RoundPlan, { kind: 'wait' }>, accessToken: string): Promise<number> {
     const { claims, heartbeat } = this.#stages
-    const ageMs = this.#context.clock.stopwatch()
+    const ageMs = this.#daemon.clock.stopwatch()
     const id = randomUUID()
     const isBeating = heartbeat.watchHeartbeat()
     const isTrial = plan.kind === 'trial'
-    const sinceMs = this.#context.clock.nowMs()
+    const sinceMs = this.#daemon.clock.nowMs()
     const onCommit: OnCommit = (submissions) => this.#lost.remember({ id, submissions, isTrial, sinceMs })
     const claim = await (plan.kind === 'trial'
       ? claims.claimTrial(id, onCommit)
@@ -239,7 +229,7 @@ export class Dispatch implements LoopPart {
   #sendSubmissions({ submissions, mayLeave }: Claim, sending: Sending, isBeating: () => boolean): void {
     const { attempts } = this.#stages
     for (const submission of submissions) {
-      this.#context.telemetry.claimed(submission)
+      this.#daemon.telemetry.claimed(submission)
       const { requestId } = submission
       const sent = { ...sending, submission, poll: null, requestId }
       const may = { accessToken: sending.accessToken, mayLeave: () => mayLeave() && isBeating() }
@@ -265,7 +255,7 @@ export class Dispatch implements LoopPart {
       const endpoint = serviceResources[resource].ask
       if (asked.answer !== null) {
         this.#stages.tokens.used(sending.accessToken, asked.answer)
-        this.#context.telemetry.requestDone(endpoint, asked.answer)
+        this.#daemon.telemetry.requestDone(endpoint, asked.answer)
       }
       const interpretation = interpretQuestion({ ...asked, requestId }, this.#streaks, this.#attemptContext(sending))
       await this.#write(interpretation, { ...sending, requestId }, asked.answer)
@@ -275,7 +265,7 @@ export class Dispatch implements LoopPart {
   #follow(request: RequestInFlight, ending: () => Promise<void>): void {
     this.#requests.follow(request, () =>
       ending().catch((error: unknown) =>
-        this.#context.log.error(
+        this.#daemon.log.error(
           'answer to a request could not be processed: the daemon goes on as if the answer had been lost',
           { error },
         ),
@@ -284,7 +274,7 @@ export class Dispatch implements LoopPart {
   }
 
   async #attemptEnded(sent: SentAttempt, working: Promise<AttemptResult>): Promise<void> {
-    const { telemetry, host } = this.#context
+    const { telemetry, host } = this.#daemon
     const attempted = await working
     const { answer } = attempted
     if (answer !== null) this.#stages.tokens.used(sent.accessToken, answer)
@@ -296,7 +286,7 @@ export class Dispatch implements LoopPart {
   }
 
   #attemptContext({ ageMs }: Sending) {
-    return { maxInFlight: this.#context.config.maxInFlight, free: this.#free, ageMs }
+    return { maxInFlight: this.#daemon.config.maxInFlight, free: this.#free, ageMs }
   }
 
   async #write(interpretation: AttemptInterpretation, sent: Sent, answer: Answer | null): Promise<void> {
@@ -305,7 +295,7 @@ export class Dispatch implements LoopPart {
     if (interpretation.isTokenRefused) tokens.reject(sent.accessToken)
     const openings = interpretation.work.answers.filter(({ sign }) => sign.kind === 'fails').length
     this.#openings += openings
-    if (openings > 0) this.#lastOpeningAgeMs = this.#context.clock.stopwatch()
+    if (openings > 0) this.#lastOpeningAgeMs = this.#daemon.clock.stopwatch()
     await outcomes.add({ ...interpretation.work, ...endOf(sent.requestId, answer) }).finally(() => {
       this.#openingsWritten += openings
     })

@@ -29,11 +29,6 @@ interface Piece extends PromiseWithResolvers<void> {
   error: unknown
 }
 
-interface WriterContext {
-  clock: Pick<DaemonContext['clock'], 'nowMs'>
-  log: Pick<DaemonContext['log'], 'error'>
-}
-
 /**
  * Writes outcomes in groups: one write at a time, each with all outcomes that have gathered meanwhile. If the database
  * fails, the write is repeated until it succeeds. The fences make repeats harmless.
@@ -47,7 +42,7 @@ interface WriterContext {
  */
 export class OutcomeWriter {
   readonly #write: (batch: OutcomeBatch) => Promise<void>
-  readonly #context: WriterContext
+  readonly #daemon: DaemonContext
   readonly #waitMs: (ms: number) => Promise<unknown>
   readonly #unwritten = new Set<Piece>()
   #gathered: Piece[] = []
@@ -58,11 +53,11 @@ export class OutcomeWriter {
   /** @param write writes a batch in one transaction */
   constructor(
     write: (batch: OutcomeBatch) => Promise<void>,
-    context: WriterContext,
+    daemon: DaemonContext,
     waitMs: (ms: number) => Promise<unknown> = setTimeout,
   ) {
     this.#write = write
-    this.#context = context
+    this.#daemon = daemon
     this.#waitMs = waitMs
   }
 
@@ -71,7 +66,7 @@ export class OutcomeWriter {
     const piece: Piece = {
       ...Promise.withResolvers<void>(),
       batch: { ...rest, transitions: transition === null ? [] : [transition] },
-      sinceMs: this.#context.clock.nowMs(),
+      sinceMs: this.#daemon.clock.nowMs(),
       error: null,
     }
     this.#unwritten.add(piece)
@@ -150,7 +145,7 @@ export class OutcomeWriter {
 
   #tell(message: string, error: unknown, { transitions }: OutcomeBatch): void {
     const submission = transitions[0]?.submission
-    this.#context.log.error(message, {
+    this.#daemon.log.error(message, {
       error,
       submissionId: submission?.id,
       outboxId: submission?.outboxId,

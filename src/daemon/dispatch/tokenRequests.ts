@@ -5,29 +5,22 @@ import type { TokenFetchReason, TokenSource } from '../../service/tokens.ts'
 import type { DaemonContext } from '../context.ts'
 import { emptyOutcome, type OutcomeWriter } from './outcomeWriter.ts'
 
-interface TokenContext {
-  config: { rateLimit: { requests: number } }
-  client: Pick<DaemonContext['client'], 'requestToken'>
-  credentials: Pick<DaemonContext['credentials'], 'renew'>
-  telemetry: Pick<DaemonContext['telemetry'], 'requestDone'>
-}
-
 /** Below this limit, a token is fetched only if a second request is free to use the token. */
 const smallLimit = 10
 
 /** Makes token requests within the budget. */
 export class TokenRequests implements TokenSource {
-  readonly #context: TokenContext
+  readonly #daemon: DaemonContext
   readonly #claims: Pick<Claims, 'claimTokenRequest'>
   readonly #outcomes: Pick<OutcomeWriter, 'add'>
   /** The limit in use, which may be lower than this instance's. */
   limit: number
 
-  constructor(context: TokenContext, claims: Pick<Claims, 'claimTokenRequest'>, outcomes: Pick<OutcomeWriter, 'add'>) {
-    this.#context = context
+  constructor(daemon: DaemonContext, claims: Pick<Claims, 'claimTokenRequest'>, outcomes: Pick<OutcomeWriter, 'add'>) {
+    this.#daemon = daemon
     this.#claims = claims
     this.#outcomes = outcomes
-    this.limit = context.config.rateLimit.requests
+    this.limit = daemon.config.rateLimit.requests
   }
 
   isOneAtATime(): boolean {
@@ -35,7 +28,7 @@ export class TokenRequests implements TokenSource {
   }
 
   renewSecret(): boolean {
-    return this.#context.credentials.renew(['secret'])
+    return this.#daemon.credentials.renew(['secret'])
   }
 
   async fetch(need: TokenFetchReason): Promise<TokenAnswer | 'not-now'> {
@@ -43,7 +36,7 @@ export class TokenRequests implements TokenSource {
     const claimed = await this.#claims.claimTokenRequest(this.limit < smallLimit ? Math.min(2, this.limit) : 1)
     if (claimed === null) return 'not-now'
     const { requestId, mayLeave } = claimed
-    const { client, telemetry } = this.#context
+    const { client, telemetry } = this.#daemon
     const answered = await client.requestToken(mayLeave)
     const end = endOfRequest(answered === null ? null : answered.answer)
     if (end === 'unsent') void this.#outcomes.add({ ...emptyOutcome, unsentRequests: [requestId] })

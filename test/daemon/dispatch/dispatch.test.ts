@@ -1,9 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Dispatch, type DispatchContext, type DispatchStages } from '../../../src/daemon/dispatch/dispatch.ts'
+import type { DaemonContext } from '../../../src/daemon/context.ts'
+import { Dispatch, type DispatchStages } from '../../../src/daemon/dispatch/dispatch.ts'
 import type { Claim, ClaimedQuestion, ClaimRequest, RequestDemand } from '../../../src/model/dispatch.ts'
 import type { Answer, PauseToRaise, TokenVerdict } from '../../../src/model/service.ts'
 import type { AttemptResult, Submission } from '../../../src/model/submission.ts'
+import type { LogFields } from '../../../src/observe/log.ts'
 import { findPauseForGetAnswer } from '../../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { asChange } from '../../support/change.ts'
@@ -102,7 +104,7 @@ function setup(
         },
       })
     })
-  const context: DispatchContext = {
+  const context = {
     config: { maxInFlight: given.maxInFlight ?? 8, rateLimit: { requests: 100, windowMs: minuteMs } },
     clock: {
       nowMs: () => state.nowMs,
@@ -112,11 +114,11 @@ function setup(
       },
     },
     host: { mayClaim: () => true, fault: () => null },
-    log: { error: (_, fields) => failed.push(fields?.error) },
+    log: { error: (_: string, fields?: LogFields) => failed.push(fields?.error) },
     metrics: { tokenExpiry: { set() {} } },
     telemetry: { claimed() {}, attempted() {}, requestDone() {} },
     wakeups: { dispatch: { wake: () => onRoom() }, orphans: { wake() {} } },
-  }
+  } as unknown as DaemonContext
   const dispatcher = new Dispatch(context, {
     async readDemand() {
       return {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { DaemonContext } from '../../../src/daemon/context.ts'
 import { emptyOutcome, type OutcomeToWrite, OutcomeWriter } from '../../../src/daemon/dispatch/outcomeWriter.ts'
 import type { OutcomeBatch } from '../../../src/model/dispatch.ts'
 import { breakerAnswer, fails } from '../../support/breaker.ts'
@@ -59,7 +60,7 @@ function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: 
       else if (event.includes('without the texts')) bared.push(String(submissionId))
     },
   }
-  const outcomeWriter = new OutcomeWriter(write, { clock: { nowMs: () => 7 }, log }, async (ms) => {
+  const outcomeWriter = new OutcomeWriter(write, { clock: { nowMs: () => 7 }, log } as unknown as DaemonContext, async (ms) => {
     waits.push(ms)
     await new Promise(setImmediate)
   })

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { DaemonContext } from '../../../src/daemon/context.ts'
 import type { OutcomeToWrite } from '../../../src/daemon/dispatch/outcomeWriter.ts'
 import { TokenRequests } from '../../../src/daemon/dispatch/tokenRequests.ts'
 import type { Answer } from '../../../src/model/service.ts'
@@ -16,10 +17,10 @@ function setup(limit: number, free = 100) {
   const requests = new TokenRequests(
     {
       config: { rateLimit: { requests: limit } },
-      client: { requestToken: async (mayLeave) => (mayLeave() ? { answer, token: null } : null) },
+      client: { requestToken: async (mayLeave: () => boolean) => (mayLeave() ? { answer, token: null } : null) },
       credentials: { renew: () => false },
-      telemetry: { requestDone: (_, answered) => void told.push(answered) },
-    },
+      telemetry: { requestDone: (_: unknown, answered: Answer) => void told.push(answered) },
+    } as unknown as DaemonContext,
     {
       async claimTokenRequest(freeMin) {
         freeMins.push(freeMin)
