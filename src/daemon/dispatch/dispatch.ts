@@ -300,7 +300,7 @@ export class Dispatch implements LoopPart {
       this.#openingsWritten += openings
     })
     // The open breaker now holds records back, so unanswered requests are counted from zero again.
-    if (interpretation.shouldResetStreaks) this.#streaks = noSilence
+    if (openings > 0) this.#streaks = noSilence
   }
 }
 

@@ -42,8 +42,6 @@ export interface AttemptInterpretation {
   work: OutcomeToWrite
   isTokenRefused: boolean
   streaks: SilentStreaks
-  /** True if the caller must reset the streaks after `work` is written. */
-  shouldResetStreaks: boolean
 }
 
 /** Unanswered requests in a row that open the breaker. For submissions, `maxInFlight` if that is lower. */
@@ -77,7 +75,6 @@ export function interpretAttempt(
     },
     isTokenRefused: isRefusedToken(answer),
     streaks: next,
-    shouldResetStreaks: sign.kind === 'fails',
   }
 }
 
@@ -102,7 +99,6 @@ export function interpretQuestion(
     },
     isTokenRefused: isRefusedToken(answer),
     streaks,
-    shouldResetStreaks: false,
   }
 }
 

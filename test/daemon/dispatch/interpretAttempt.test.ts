@@ -77,10 +77,9 @@ describe('missing answers', () => {
     ['the fifth success that names no transaction', unnamed, { requests: 0, submissions: 4 }, [{ isInDoubt: true }]],
     ['one of a trial', record(silent, { isTrial: true }), noSilence, [{ isOfSubmission: true }]],
   ])('open the breaker after %s', (_, attempt, before, expected) => {
-    const { work, shouldResetStreaks } = interpret(attempt, before)
+    const { work } = interpret(attempt, before)
     const fails = { kind: 'fails', pause: { reason: 'unreachable' }, isOfRecord: true }
     expect(work.answers).toMatchObject(expected.map((sign) => ({ requestId: '1', sign: { ...fails, ...sign } })))
-    expect(shouldResetStreaks).toBe(expected.length > 0)
   })
 
   test('of fewer records are enough if fewer are sent at once', () => {
