@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import cron from 'node-cron'
 import { tidyRequests } from '../ledger/budget.ts'
 import { moveTimesAfterClockSetBack } from '../ledger/clockSetBack.ts'
@@ -12,16 +13,24 @@ import { type WrittenOutcomes, writeStepsAndReleaseKeys } from '../ledger/outcom
 import { replaceProblems } from '../ledger/problems.ts'
 import { tidyRequestCounts } from '../ledger/requestCounts.ts'
 import { type PrunedCounts, toRetention } from '../ledger/retention.ts'
-import { mergeStateCountDeltas } from '../ledger/snapshot.ts'
+import { readOrSetSettings } from '../ledger/settings.ts'
+import {
+  countReplaysAndDiscardsOnce,
+  type LedgerSnapshot,
+  mergeStateCountDeltas,
+  readLastEventId,
+  readLedgerSnapshot,
+} from '../ledger/snapshot.ts'
 import { findForeignStatusProblems, findStuckSubmissionProblems } from '../ledger/transactions.ts'
 import type { Answer } from '../model/service.ts'
 import type { PollClaim, Submission, Transition } from '../model/submission.ts'
+import { type OutboxBacklog, readBacklog } from '../outbox/backlog.ts'
+import { LockedRowWatch } from '../outbox/lockedRows.ts'
 import { readPruneOverdueMs, runPruneRound } from '../outbox/prune.ts'
 import { clearStaleProblems, TableSurveys } from '../outbox/survey.ts'
-import { classifyDatabaseError, inTransaction } from '../postgres/database.ts'
+import { classifyDatabaseError, type Database, inTransaction } from '../postgres/database.ts'
 import type { Attempts } from './attempts.ts'
 import type { DaemonContext } from './context.ts'
-import { createDatabaseObservation } from './databaseObservation.ts'
 import type { Dispatch } from './dispatch/dispatch.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import type { InstanceDatabases } from './instanceDatabases.ts'
@@ -221,4 +230,88 @@ function createHistoryWatch({ log, databases, wakeups }: DaemonContext): LoopPar
     log.warn('ledger’s standby was promoted: sending goes on, because LEDGER_STANDBY is synchronous')
     wakeups.dispatch.wake()
   })
+}
+
+const observeEveryMs = 10_000
+/** Counting up to this many rows takes a few milliseconds. */
+const countedAlwaysMax = 40_000
+const countEveryMaxMs = 600_000
+
+/** With this wait, counting costs at most a thousandth of a core. */
+export function backlogCountIntervalMs(rowsWaiting: number): number {
+  return Math.min(countEveryMaxMs, observeEveryMs * Math.max(1, rowsWaiting / countedAlwaysMax))
+}
+
+/** Follows the ledger's settings, and reads what metrics show. */
+export function createDatabaseObservation(
+  { clock, metrics, telemetry, databases, beginAnew }: DaemonContext,
+  { heartbeat, planner }: { heartbeat: Pick<Heartbeat, 'hasLedgersSettings'>; planner: MaintenanceParts['planner'] },
+): LoopPart {
+  const { ledger, outbox, instance } = databases
+  const lockedRows = new LockedRowWatch(outbox, clock.stopwatch())
+  const elapsedMs = clock.stopwatch()
+  let backlog: OutboxBacklog | null = null
+  let countAtMs = Number.NEGATIVE_INFINITY
+  let lastEventId: string | null = null
+
+  async function countBacklog(): Promise<OutboxBacklog> {
+    const nowMs = elapsedMs()
+    if (backlog !== null && nowMs < countAtMs) return backlog
+    const counted = await readBacklog(outbox)
+    // Subtracts half a round, because a round that starts a little early would otherwise skip the count.
+    countAtMs = nowMs + backlogCountIntervalMs(counted.waiting) - observeEveryMs / 2
+    return counted
+  }
+
+  async function readSnapshot(): Promise<LedgerSnapshot> {
+    try {
+      const snapshot = await readLedgerSnapshot(ledger)
+      metrics.databaseUp.set(1)
+      return snapshot
+    } catch (error) {
+      metrics.databaseUp.set(Number(await isUp(ledger)))
+      throw error
+    }
+  }
+
+  const steps = [
+    async () => {
+      if (heartbeat.hasLedgersSettings && databases.differences === '') return
+      const settings = await readOrSetSettings(ledger, instance)
+      if (!isDeepStrictEqual(settings, databases.ledgerSettings)) beginAnew()
+    },
+    async () => {
+      const snapshot = await readSnapshot()
+      metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
+      backlog = await countBacklog()
+      metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
+      planner.noteOutboxRowsWaiting(backlog.waiting)
+    },
+    async () => {
+      lastEventId ??= await readLastEventId(ledger)
+      const { lastId, ...acts } = await countReplaysAndDiscardsOnce(ledger, lastEventId, instance.id)
+      lastEventId = lastId
+      telemetry.operatorActed(acts)
+    },
+    async () => {
+      if (await databases.hasOwnSettings()) await lockedRows.runOnce()
+    },
+  ]
+  return createPeriodicPart(observeEveryMs, createStepRound(steps))
+}
+
+const isUp = (db: Database): Promise<boolean> =>
+  db.query('select').then(
+    () => true,
+    () => false,
+  )
+
+export function toMetricsSnapshot(ledger: LedgerSnapshot, outbox: OutboxBacklog | null) {
+  const unsent = [ledger.oldestUnsentMs, outbox?.oldestMs ?? null].filter((ms) => ms !== null)
+  return {
+    ...ledger,
+    pauses: ledger.pauses.map(({ reason }) => reason),
+    outboxWaiting: outbox?.waiting ?? 0,
+    oldestUnsentMs: unsent.length > 0 ? Math.min(...unsent) : null,
+  }
 }

@@ -1,11 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import {
-  backlogCountIntervalMs,
-  createDatabaseObservation,
-  toMetricsSnapshot,
-} from '../../src/daemon/databaseObservation.ts'
 import type { InstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
+import { backlogCountIntervalMs, createDatabaseObservation, toMetricsSnapshot } from '../../src/daemon/maintenance.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import type { LedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { type State, states } from '../../src/model/submission.ts'
