@@ -13,7 +13,6 @@ import type { DaemonContext } from '../context.ts'
 import type { Heartbeat } from '../heartbeat.ts'
 import type { LoopPart } from '../loop.ts'
 import { type PollPlanner, readyRecordsCountedMax } from '../pollPlanner.ts'
-import { InFlight, LostClaims, type RequestInFlight } from './inFlight.ts'
 import {
   type AttemptInterpretation,
   interpretAttempt,
@@ -68,8 +67,10 @@ const openingWriteMaxMs = 5_000
 export class Dispatch implements LoopPart {
   readonly #daemon: DaemonContext
   readonly #stages: DispatchStages
-  readonly #requests: InFlight
-  readonly #lost: LostClaims
+  /** The requests whose outcome is not written yet. */
+  readonly #running = new Map<RequestInFlight, Promise<void>>()
+  /** A COMMIT can hang while a disk or a standby is away, and take effect much later. */
+  readonly #lost = new Map<string, LostClaim>()
   #pauses: SendingReadiness['pauses'] = []
   #balance: AllocationBalance | null = null
   /** Requests that may still be made, as far as this instance knows. */
@@ -84,8 +85,6 @@ export class Dispatch implements LoopPart {
   constructor(daemon: DaemonContext, stages: DispatchStages) {
     this.#daemon = daemon
     this.#stages = stages
-    this.#requests = new InFlight(daemon.wakeups.dispatch.wake)
-    this.#lost = new LostClaims(stages.claims)
   }
 
   async runOnce(): Promise<number> {
@@ -93,7 +92,7 @@ export class Dispatch implements LoopPart {
     const withoutLookMs = blockedWaitMs(this.#state())
     if (withoutLookMs !== null) return withoutLookMs
     const openingsBefore = this.#openings
-    const room = this.#daemon.config.maxInFlight - this.#requests.count()
+    const room = this.#daemon.config.maxInFlight - this.#running.size
     const demand = await this.#stages.readDemand(Math.max(room, readyRecordsCountedMax))
     if (this.#openings > openingsBefore) return retrySoonMs
     this.#learn(demand)
@@ -104,30 +103,35 @@ export class Dispatch implements LoopPart {
   }
 
   inFlight(): number {
-    return this.#requests.count()
+    return this.#running.size
   }
 
   /** True if the submission is in flight here, or in a lost claim of this instance. */
   holds({ id, claimId }: Pick<Submission, 'id' | 'claimId'>): boolean {
     if (claimId !== null && this.#lost.has(claimId)) return true
-    return this.#requests.sending().some((each) => each.id === id && each.claimId === claimId)
+    return this.#sending().some((each) => each.id === id && each.claimId === claimId)
   }
 
   holdsPoll({ requestId, claimId }: PollClaim): boolean {
-    return this.#lost.has(claimId) || this.#requests.polls().some((poll) => poll.requestId === requestId)
+    return this.#lost.has(claimId) || [...this.#running.keys()].some(({ poll }) => poll?.requestId === requestId)
   }
 
   unsettled(): { submissionId: string; outboxId: string }[] {
+    const running = [...this.#running.keys()].flatMap(({ submission }) => submission ?? [])
     const lost = this.lostClaims().flatMap(({ submissions }) => submissions)
-    return [...this.#requests.held(), ...lost].map(({ id, outboxId }) => ({ submissionId: id, outboxId }))
+    return [...running, ...lost].map(({ id, outboxId }) => ({ submissionId: id, outboxId }))
   }
 
-  lostClaims() {
-    return this.#lost.list()
+  lostClaims(): LostClaim[] {
+    return [...this.#lost.values()]
   }
 
+  /** Queues the records of lost claims again, as far as the fate of the claims is known. */
   async recoverClaims(): Promise<void> {
-    for (const { submissions, isTrial } of await this.#lost.recover()) {
+    for (const { id: claimId, submissions, isTrial } of this.lostClaims()) {
+      const ids = submissions.map(({ id }) => id)
+      if (!(await this.#stages.claims.requeueUnsentClaim(claimId, ids))) continue
+      this.#lost.delete(claimId)
       const requestIds = submissions.map(({ requestId }) => requestId)
       const answers = isTrial ? requestIds.map(unsentTrialAnswer) : []
       if (requestIds.length > 0)
@@ -138,8 +142,8 @@ export class Dispatch implements LoopPart {
   }
 
   /** Resolves when nothing is in flight, and all outcomes are written. */
-  drained(): Promise<void> {
-    return this.#requests.drained()
+  async drained(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running.values())
   }
 
   /** Requests in a row whose deadline passed before they could leave. */
@@ -157,8 +161,8 @@ export class Dispatch implements LoopPart {
       nowMs: clock.nowMs(),
       windowMs: config.rateLimit.windowMs,
       maxInFlight: config.maxInFlight,
-      inFlight: this.#requests.count(),
-      recordsInFlight: this.#requests.sending().length,
+      inFlight: this.#running.size,
+      recordsInFlight: this.#sending().length,
       isPausing: this.#openings > this.#openingsWritten && this.#lastOpeningAgeMs() < openingWriteMaxMs,
       mayClaim: this.#stages.heartbeat.mayClaim() && host.mayClaim(),
       hasHostFault: host.fault() !== null,
@@ -211,7 +215,7 @@ export class Dispatch implements LoopPart {
     const isBeating = heartbeat.watchHeartbeat()
     const isTrial = plan.kind === 'trial'
     const sinceMs = this.#daemon.clock.nowMs()
-    const onCommit: OnCommit = (submissions) => this.#lost.remember({ id, submissions, isTrial, sinceMs })
+    const onCommit: OnCommit = (submissions) => this.#lost.set(id, { id, submissions, isTrial, sinceMs })
     const claim = await (plan.kind === 'trial'
       ? claims.claimTrial(id, onCommit)
       : claims.claim({ id, submissions: plan.submissions, polls: plan.polls, rarePolls: plan.rarePolls }, onCommit))
@@ -219,7 +223,7 @@ export class Dispatch implements LoopPart {
     this.#free -= claimed
     // After a gap of the heartbeat the claim counts as lost.
     if (isBeating()) {
-      this.#lost.forget(id)
+      this.#lost.delete(id)
       this.#sendSubmissions(claim, { isTrial, accessToken, ageMs }, isBeating)
     }
     this.#sendGets(claim, { isTrial, accessToken, ageMs })
@@ -262,15 +266,26 @@ export class Dispatch implements LoopPart {
     })
   }
 
+  /** Submissions that are sent, not polled. */
+  #sending(): Submission[] {
+    return [...this.#running.keys()].flatMap(({ submission, poll }) => (poll === null ? (submission ?? []) : []))
+  }
+
+  /** @param ending resolves when the outcome is written */
   #follow(request: RequestInFlight, ending: () => Promise<void>): void {
-    this.#requests.follow(request, () =>
-      ending().catch((error: unknown) =>
+    this.#running.set(request, Promise.resolve())
+    const ended = ending()
+      .catch((error: unknown) =>
         this.#daemon.log.error(
           'answer to a request could not be processed: the daemon goes on as if the answer had been lost',
           { error },
         ),
-      ),
-    )
+      )
+      .then(() => {
+        this.#running.delete(request)
+        this.#daemon.wakeups.dispatch.wake()
+      })
+    this.#running.set(request, ended)
   }
 
   async #attemptEnded(sent: SentAttempt, working: Promise<AttemptResult>): Promise<void> {
@@ -302,6 +317,21 @@ export class Dispatch implements LoopPart {
     // The open breaker now holds records back, so unanswered requests are counted from zero again.
     if (openings > 0) this.#streaks = noSilence
   }
+}
+
+interface RequestInFlight {
+  /** Null for a question. */
+  submission: Submission | null
+  poll: PollClaim | null
+}
+
+/** A claim whose COMMIT was not answered in time. None of its records was or will be sent. */
+interface LostClaim {
+  id: string
+  submissions: readonly (Submission & { requestId: string })[]
+  /** True if it is the trial of the breaker. */
+  isTrial: boolean
+  sinceMs: number
 }
 
 interface Sending {
