@@ -8,7 +8,13 @@ import {
   type TransactionStatus,
 } from '../model/service.ts'
 import { meaningOfHttpStatus } from '../model/statuses.ts'
-import { type Change, mayEarlierHaveArrived, type Submission, type SubmissionStep, stepOf } from '../model/submission.ts'
+import {
+  type Change,
+  mayEarlierHaveArrived,
+  type Submission,
+  type SubmissionStep,
+  stepOf,
+} from '../model/submission.ts'
 
 export type TrackReading = Pick<AnswerReading, 'transaction' | 'pause' | 'summary'>
 
@@ -269,11 +275,7 @@ function notKnown(submission: Submission): SubmissionStep {
       'the service does not know the record, so it had not arrived',
     )
   const error = `the service answered that it performed the request, but does not know ${transactionId}, which its Location named`
-  return stepOf(
-    { state: 'uncertain', transactionId: null, polls, doneMs: null, errorCode: null, error },
-    'lost',
-    error,
-  )
+  return stepOf({ state: 'uncertain', transactionId: null, polls, doneMs: null, errorCode: null, error }, 'lost', error)
 }
 
 export function stepOfUnsentPoll(submission: Submission, why: string): SubmissionStep {

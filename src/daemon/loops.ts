@@ -76,13 +76,11 @@ export async function startLoops(daemon: DaemonContext): Promise<Loops> {
         )
       await heartbeat.stop()
       // Settles records whose outcome was given up after the last round of the loop `orphans`.
-      await rounds.orphans
-        .runOnce()
-        .catch((error: unknown) =>
-          log.warn('given-up outcomes could not be settled: another instance or the next start settles them', {
-            error,
-          }),
-        )
+      await rounds.orphans.runOnce().catch((error: unknown) =>
+        log.warn('given-up outcomes could not be settled: another instance or the next start settles them', {
+          error,
+        }),
+      )
     },
     live: () => health.live(),
     ready: () => ({ ...health.ready(readinessLoops), pauses: dispatch.pauses() }),

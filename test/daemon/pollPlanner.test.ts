@@ -30,7 +30,7 @@ describe('noteDemand', () => {
     const made = new PollPlanner(WINDOW_MS, captureWindow)
     made.learn(Array.from({ length: 10 }, (_, n) => ({ resource: 'data', ms: 2_000 + n * 12_000 })))
     made.noteOutboxRowsWaiting(outboxRows)
-    press(made, { ...idle, submissionsReady })
+    press(made, { ...idle, limit: 1_000, submissionsReady })
     return made.nextPollDelayMs('data', 0)
   }
 
@@ -71,8 +71,7 @@ describe('nextPollDelayMs', () => {
   test('polls come later while the last six windows had many submissions', () => {
     const made = planner(...took('data', 20_000))
     const firstAfter = (windows: number, submissionsSent: number, from = 0) => {
-      for (let n = 1; n <= windows; n++)
-        press(made, { ...idle, submissionsSent, nowMs: (from + n) * WINDOW_MS })
+      for (let n = 1; n <= windows; n++) press(made, { ...idle, submissionsSent, nowMs: (from + n) * WINDOW_MS })
       return made.nextPollDelayMs('data', 0)
     }
     const calm = firstAfter(6, 6)

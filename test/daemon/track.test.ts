@@ -41,7 +41,11 @@ function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pe
   return {
     sent,
     asked,
-    ask: () => stage.ask({ requestId: '1', resource: 'data', transactionId: 'tx' }, { accessToken: 'token', mayLeave: () => true }),
+    ask: () =>
+      stage.ask(
+        { requestId: '1', resource: 'data', transactionId: 'tx' },
+        { accessToken: 'token', mayLeave: () => true },
+      ),
     track: (of: Partial<Submission> = {}, isGood = () => true) =>
       stage.poll(submission({ ...accepted, ...of }), { accessToken: 'token', mayLeave: isGood }),
   }

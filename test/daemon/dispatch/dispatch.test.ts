@@ -2,9 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { DaemonContext } from '../../../src/daemon/context.ts'
 import { Dispatch, type DispatchStages } from '../../../src/daemon/dispatch/dispatch.ts'
+import type { PollCompetitors } from '../../../src/daemon/pollPlanner.ts'
 import type { Claim, ClaimedQuestion, ClaimRequest, RequestDemand } from '../../../src/model/dispatch.ts'
 import type { Answer, PauseToRaise, TokenVerdict } from '../../../src/model/service.ts'
-import type { AttemptResult, Submission } from '../../../src/model/submission.ts'
+import type { AttemptResult } from '../../../src/model/submission.ts'
 import type { LogFields } from '../../../src/observe/log.ts'
 import { findPauseForGetAnswer } from '../../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../../support/answers.ts'
@@ -88,7 +89,7 @@ function setup(
     return () => state.nowMs - startMs < 3_000
   }
   let onRoom = () => {}
-  const demands: RequestDemand[] = []
+  const demands: PollCompetitors[] = []
   const send: DispatchStages['attempts']['poll'] = (each, { accessToken, mayLeave: isValid }) =>
     new Promise<AttemptResult>((resolve, reject) => {
       state.wired += 1

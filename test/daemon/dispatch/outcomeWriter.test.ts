@@ -60,10 +60,14 @@ function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: 
       else if (event.includes('without the texts')) bared.push(String(submissionId))
     },
   }
-  const outcomeWriter = new OutcomeWriter(write, { clock: { nowMs: () => 7 }, log } as unknown as DaemonContext, async (ms) => {
-    waits.push(ms)
-    await new Promise(setImmediate)
-  })
+  const outcomeWriter = new OutcomeWriter(
+    write,
+    { clock: { nowMs: () => 7 }, log } as unknown as DaemonContext,
+    async (ms) => {
+      waits.push(ms)
+      await new Promise(setImmediate)
+    },
+  )
   return {
     outcomeWriter,
     writes,
