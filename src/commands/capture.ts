@@ -4,7 +4,7 @@ import { logOperatorAct } from '../ledger/operator/operator.ts'
 import { lockSettings } from '../ledger/settings.ts'
 import { withOutbox } from '../operations/databases.ts'
 import { assertOutboxFileIsLedgers } from '../operations/ledgerFiles.ts'
-import { TableSurvey } from '../outbox/survey.ts'
+import { surveyTable } from '../outbox/survey.ts'
 import { pluralize } from '../plainText.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { defineCommand } from './terminal/command.ts'
@@ -35,8 +35,8 @@ Examples:
       await assertNoDataLost(databases.ledger)
       await assertOutboxFileIsLedgers(databases)
       const goOn = () => !context.signal.aborted
-      const { idsBehind } = await withOutbox(databases, (outbox) => new TableSurvey(outbox).read(goOn))
-      const outboxIds = (idsBehind ?? []).slice(0, rowsMax)
+      const { idsBehind } = await withOutbox(databases, (outbox) => surveyTable(outbox, goOn))
+      const outboxIds = idsBehind.slice(0, rowsMax)
       if (options.json) printJson(context, { dryRun: options.dryRun ?? false, outboxIds })
       else context.stdout.write(outboxIds.map((id) => `outbox:${id}\n`).join(''))
       if (outboxIds.length === 0) {

@@ -14,10 +14,6 @@ export class FailingRows {
   readonly #ledger: Database
   #known: readonly string[] = []
   #testedAt = 0
-  /** The id at which a search stopped for lack of time, and the next goes on. */
-  #after: string | null = null
-  /** The search under way, which loops that fail at the same time share. */
-  #searching: Promise<void> | null = null
 
   constructor(ledger: Database) {
     this.#ledger = ledger
@@ -30,10 +26,12 @@ export class FailingRows {
 
   /** Searches the waiting rows. @returns true if the known ids differ from those in `before` */
   async find(table: OpenTable, before: readonly string[]): Promise<boolean> {
-    this.#searching ??= this.#learn(table).finally(() => {
-      this.#searching = null
-    })
-    await this.#searching
+    const found = new Set(await search(table))
+    const added = [...found.difference(new Set(this.#known))]
+    if (added.length > 0 && this.#known.length + added.length <= unfilterableMax) {
+      this.#known = [...this.#known, ...added]
+      await this.#raise(added)
+    }
     return this.#known !== before
   }
 
@@ -43,50 +41,44 @@ export class FailingRows {
     if (known.length === 0 || performance.now() - this.#testedAt < retestMs) return
     this.#testedAt = performance.now()
     const standing = await findFailing(table, known)
-    if (standing.length === known.length) return
+    const over = known.filter((id) => !standing.includes(id))
+    await this.#raise(standing)
+    if (over.length === 0) return
     this.#known = standing
-    await clearProblems(
-      this.#ledger,
-      'row_skipped',
-      known.filter((id) => !standing.includes(id)),
-    )
+    await clearProblems(this.#ledger, 'row_skipped', over)
   }
 
-  async #learn(table: OpenTable): Promise<void> {
-    const found = new Set(await this.#search(table))
-    const added = [...found.difference(new Set(this.#known))]
-    if (added.length === 0 || this.#known.length + added.length > unfilterableMax) return
-    this.#known = [...this.#known, ...added]
-    await raiseProblems(
+  #raise(ids: readonly string[]): Promise<void> {
+    return raiseProblems(
       this.#ledger,
-      added.map((subject) => ({ kind: 'row_skipped', subject, detail, retryInMs: retestMs })),
+      ids.map((subject) => ({ kind: 'row_skipped', subject, detail, retryInMs: retestMs })),
     )
   }
+}
 
-  async #search(table: OpenTable): Promise<string[]> {
-    const { from, mayWait, id, idType, idText } = table.rows
-    const until = performance.now() + searchMaxMs
-    const found: string[] = []
-    while (found.length <= unfilterableMax && performance.now() < until) {
-      const { rows } = await table.db.query<{ id: string }>(
-        `select ${idText} as id from ${from} where ${mayWait} and ($1::${idType} is null or ${id} > $1::${idType})
-         order by ${id} limit $2`,
-        [this.#after, pageRows],
-      )
-      const ids = rows.map((row) => row.id)
-      found.push(...(await findFailing(table, ids)))
-      this.#after = ids.length < pageRows ? null : (ids.at(-1) ?? null)
-      if (this.#after === null) break
-    }
-    return found
+async function search(table: OpenTable): Promise<string[]> {
+  const { from, mayWait, id, idType, idText } = table.rows
+  const until = performance.now() + searchMaxMs
+  const found: string[] = []
+  for (let after: string | null = null; found.length <= unfilterableMax && performance.now() < until; ) {
+    const { rows }: { rows: { id: string }[] } = await table.db.query<{ id: string }>(
+      `select ${idText} as id from ${from} where ${mayWait} and ($1::${idType} is null or ${id} > $1::${idType})
+       order by ${id} limit $2`,
+      [after, pageRows],
+    )
+    const ids = rows.map((row) => row.id)
+    found.push(...(await findFailing(table, ids)))
+    after = ids.at(-1) ?? null
+    if (ids.length < pageRows) break
   }
+  return found
 }
 
 const detail =
   'the filter in outbox.yaml raises an error for this row, so the daemon cannot tell whether to send it. Later rows of its key wait, too. Fix the row or the filter'
 
 /** Evaluates the filter for these ids. @returns those of waiting rows for which the filter fails */
-export function findFailing(
+function findFailing(
   { db, table, rows: { from, mayWait, id, idType } }: OpenTable,
   ids: readonly string[],
 ): Promise<string[]> {

@@ -45,9 +45,8 @@ export function rowExpressions(
   const begins = notBeforeStartSql(table, shape, start)
   const id = prefixedColumnSql(table.id)
   const isNew = stateExpressions(table.state)?.waitsSql ?? 'true'
-  const mayLackId = !columnOf(shape, table.id).notNull
   // A row without an id cannot be recognised, and would break the comparisons of ids for the rows beside it.
-  const mayBeOurs = mayLackId ? `${isNew} and ${id} is not null` : isNew
+  const mayBeOurs = columnOf(shape, table.id).notNull ? isNew : `${isNew} and ${id} is not null`
   const waits = `${mayBeOurs}${filterSuffix}${begins}`
   // Queries one entry of an index for each row. Of `exists` Postgres makes a join, which may read the whole ledger.
   const recordOfId = (selectSql: string, andSql = '') =>
@@ -83,8 +82,6 @@ export function rowExpressions(
     needsWork: `${waits} and ${isSetBack} is not false`,
     /** `waits` without the filter. */
     mayWait: `${mayBeOurs}${begins}`,
-    /** Rows that would wait if they had an id; null if the column allows no NULL. */
-    lacksId: mayLackId ? `${isNew} and ${id} is null${filterSuffix}` : null,
     filtered: filterSuffix,
     /** The condition that a row is not before the ledger's start position, to append to another condition. */
     begins,

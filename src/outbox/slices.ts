@@ -1,4 +1,3 @@
-import { isStatementCanceled } from '../postgres/sqlState.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { RowExpressions } from './rowExpressions.ts'
@@ -39,13 +38,3 @@ export async function readSliceAfter(
 /** The condition that a row is in the slice whose `after` is $1 and whose `upTo` is $2, to append to another condition. */
 export const isInSliceSql = ({ id, idType }: RowExpressions): string =>
   ` and ($1::${idType} is null or ${id} > $1::${idType}) and ($2::${idType} is null or ${id} <= $2::${idType})`
-
-/** Returns null if Postgres canceled the read: without an index on the id, a slice needs a scan of the whole table. */
-export async function nullIfCanceled<T>(read: () => Promise<T | null>): Promise<T | null> {
-  try {
-    return await read()
-  } catch (error) {
-    if (isStatementCanceled(error)) return null
-    throw error
-  }
-}

@@ -1,6 +1,4 @@
 import { setTimeout } from 'node:timers/promises'
-import { textCharsMax } from '../boundText.ts'
-import { forgetSkippedRows } from '../ledger/capture.ts'
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import {
   conflictsMax,
@@ -9,57 +7,52 @@ import {
   type RowConflict,
   raiseRowConflicts,
 } from '../ledger/rowConflicts.ts'
-import type { Database } from '../postgres/database.ts'
+import { type Database, queryOne } from '../postgres/database.ts'
 import { columnTextSql } from './columns.ts'
-import { findFailing, findFailingIds } from './failingRows.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { prunedNumberSql } from './rowExpressions.ts'
-import { isInSliceSql, nullIfCanceled, readSliceAfter, sliceRowsMax, type TableSlice } from './slices.ts'
+import { isInSliceSql, readSliceAfter, sliceRowsMax, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 
 /** The most ids in memory. */
 const idsBehindMax = 10_000
 
-/** Looks through a table for rows that capture never reads. */
-export class TableSurvey {
-  readonly #outbox: Outbox
-  readonly #sliceRows: number
-  #upToId: string | null = null
-  /** Rows behind the position of an append-only table. Null if reading them took too long. */
-  idsBehind: readonly string[] | null = []
-  /** Null if counting took too long. */
-  statuses: readonly UnknownStatus[] | null = []
+/** Rows that capture never reads, as far as the survey has come. */
+export interface Survey {
+  readonly upToId: string | null
+  /** Rows behind the position of an append-only table. */
+  readonly idsBehind: readonly string[]
+  readonly statuses: readonly UnknownStatus[]
   /** True once the survey has reached the table's end. */
-  isWhole = false
+  readonly isWhole: boolean
+}
 
-  constructor(outbox: Outbox, sliceRows = sliceRowsMax) {
-    this.#outbox = outbox
-    this.#sliceRows = sliceRows
-  }
+const nothingSurveyed: Survey = { upToId: null, idsBehind: [], statuses: [], isWhole: false }
 
-  /** @param goOn asked between two slices: false stops the survey, which a further call continues */
-  async read(goOn: () => boolean | Promise<boolean>): Promise<this> {
-    do await this.#readSlice()
-    while (!this.isWhole && (await goOn()))
-    return this
-  }
-
-  async #readSlice(): Promise<void> {
-    const outbox = this.#outbox
-    const { idsBehind, statuses } = this
-    const slice = await readSliceAfter(await outbox.open(), this.#upToId, this.#sliceRows)
-    const more =
-      idsBehind === null || idsBehind.length >= idsBehindMax
-        ? { ids: [], conflicts: [] }
-        : await nullIfCanceled(() => outbox.queryTable((table) => readRowsBehindPosition(table, slice)))
-    await raiseRowConflicts(outbox.ledger, more?.conflicts.slice(0, conflictsMax) ?? [])
-    this.statuses =
-      statuses &&
-      (await nullIfCanceled(() => outbox.queryTable((table) => countUnknownStatuses(table, slice, statuses))))
-    this.idsBehind = idsBehind && more && [...idsBehind, ...more.ids]
-    this.#upToId = slice.upTo
-    this.isWhole = slice.upTo === null
+/**
+ * Looks through the table, slice by slice.
+ *
+ * @param goOn asked between two slices: false ends the survey
+ * @param begun a survey to continue
+ */
+export async function surveyTable(
+  outbox: Outbox,
+  goOn: () => boolean | Promise<boolean>,
+  begun = nothingSurveyed,
+  sliceRows = sliceRowsMax,
+): Promise<Survey> {
+  let { upToId, idsBehind, statuses } = begun
+  for (;;) {
+    const slice = await readSliceAfter(await outbox.open(), upToId, sliceRows)
+    const behind = await outbox.queryTable((table) => readRowsBehindPosition(table, slice))
+    await raiseRowConflicts(outbox.ledger, behind.conflicts.slice(0, conflictsMax))
+    idsBehind = [...idsBehind, ...behind.ids].slice(0, idsBehindMax)
+    const counted = statuses
+    statuses = await outbox.queryTable((table) => countUnknownStatuses(table, slice, counted))
+    upToId = slice.upTo
+    const isWhole = upToId === null
+    if (isWhole || !(await goOn())) return { upToId, idsBehind, statuses, isWhole }
   }
 }
 
@@ -73,124 +66,71 @@ const roundMaxMs = 20_000
 export class TableSurveys {
   readonly #outbox: Outbox
   readonly #sliceRows: number
-  #survey: TableSurvey
+  #survey = nothingSurveyed
 
   constructor(outbox: Outbox, sliceRows = sliceRowsMax) {
     this.#outbox = outbox
     this.#sliceRows = sliceRows
-    this.#survey = new TableSurvey(outbox, sliceRows)
   }
 
   /** @returns true if the survey has reached the table's end; false if the next round continues */
   async runOnce(mayGoOn: () => boolean): Promise<boolean> {
     const until = performance.now() + roundMaxMs
-    const survey = this.#survey
-    await survey.read(async () => {
+    const goOn = async () => {
       await setTimeout(betweenSlicesMs)
       return mayGoOn() && performance.now() < until
-    })
+    }
+    const survey = await surveyTable(this.#outbox, goOn, this.#survey, this.#sliceRows)
     // First, so that a survey whose result cannot be written does not go on at the table's start.
-    if (survey.isWhole) this.#survey = new TableSurvey(this.#outbox, this.#sliceRows)
+    this.#survey = survey.isWhole ? nothingSurveyed : survey
     await updateProblems(this.#outbox.ledger, survey)
     return survey.isWhole
   }
 }
 
-async function updateProblems(ledger: Database, { idsBehind, statuses, isWhole }: TableSurvey): Promise<void> {
-  if (idsBehind !== null && idsBehind.length > 0)
-    await raiseProblem(ledger, 'rows_passed_over', rowsBehindPositionMessage(idsBehind, !isWhole))
-  else if (idsBehind !== null && isWhole) await clearProblems(ledger, 'rows_passed_over', null)
-  if (statuses !== null && statuses.length > 0)
-    await raiseProblem(ledger, 'unknown_status', unknownStatusMessage(statuses, !isWhole))
-  else if (statuses !== null && isWhole) await clearProblems(ledger, 'unknown_status', null)
+async function updateProblems(ledger: Database, { idsBehind, statuses, isWhole }: Survey): Promise<void> {
+  const details = {
+    rows_passed_over: idsBehind.length === 0 ? null : rowsBehindPositionMessage(idsBehind, !isWhole),
+    unknown_status: statuses.length === 0 ? null : unknownStatusMessage(statuses, !isWhole),
+  }
+  for (const kind of ['rows_passed_over', 'unknown_status'] as const) {
+    const detail = details[kind]
+    if (detail !== null) await raiseProblems(ledger, [{ kind, subject: '', detail, retryInMs: null }])
+    else if (isWhole) await clearProblems(ledger, kind, null)
+  }
 }
-
-const raiseProblem = (ledger: Database, kind: 'rows_passed_over' | 'unknown_status', detail: string): Promise<void> =>
-  raiseProblems(ledger, [{ kind, subject: '', detail, retryInMs: null }])
-
-interface RowProblem {
-  kind: 'row_skipped' | 'row_conflict'
-  subject: string
-  /** True if the ledger lists the row as skipped. A daemon keeps rows whose filter fails in its memory only. */
-  isListed: boolean
-}
-
-const reviewedMax = 1_000
 
 /**
  * Deletes problems that are over, although no daemon says so: the daemon ended, or the ERP changed the row. A daemon
- * that must not start is started again by systemd after half a minute.
+ * that must not start is started again by systemd after half a minute. Rows for which the filter fails are not listed as
+ * skipped; their problem is raised every few seconds.
  *
  * @param mayReadTable false if this daemon's description of the table is not the ledger's
  */
 export async function clearStaleProblems(outbox: Outbox, mayReadTable: () => Promise<boolean>): Promise<void> {
-  const { rows: raised } = await outbox.ledger.query<RowProblem>(
+  const { hasConflicts } = await queryOne<{ hasConflicts: boolean }>(
+    outbox.ledger,
     `with over as (
-       delete from outboxd.problem
-       where kind in ('foreign_outbox', 'foreign_service') and seen_at < clock_timestamp() - interval '1 minute'
+       delete from outboxd.problem p where seen_at < clock_timestamp() - interval '1 minute' and (
+         kind in ('foreign_outbox', 'foreign_service') or kind = 'row_skipped' and not exists (
+           select from outboxd.skipped_row s where left(s.outbox_id, 499) = left(p.subject, 499)))
      )
-     select kind, subject, exists (select from outboxd.skipped_row s where s.outbox_id = p.subject) as "isListed"
-     from outboxd.problem p where kind in ('row_skipped', 'row_conflict') order by random() limit $1`,
-    [reviewedMax],
+     select exists (select from outboxd.problem where kind = 'row_conflict') as "hasConflicts"`,
   )
-  if (raised.length === 0 || !(await mayReadTable())) return // the ERP's table may be locked
-  const { row_skipped: skipped = [], row_conflict: conflicts = [] } = Object.groupBy(raised, ({ kind }) => kind)
-  const table = await outbox.open()
-  await forgetRowsNoLongerSkipped(outbox, table, skipped)
-  await clearOutdatedRowConflicts(outbox, table, conflicts)
-}
-
-/** Forgets skipped rows that no longer wait, and rows for which the filter no longer fails. */
-async function forgetRowsNoLongerSkipped(
-  { ledger }: Outbox,
-  table: OpenTable,
-  raised: readonly RowProblem[],
-): Promise<void> {
-  const whole = raised.filter(({ subject }) => subject.length < textCharsMax.message) // a longer id was cut
-  const { from, mayWait, id, idType, idText } = table.rows
-  const waiting = await readIds(
-    table,
-    `select ${idText} as "outboxId" from ${from} where ${mayWait} and ${id} = any($1::${idType}[])`,
-    whole,
-  )
-  const filtered = whole.flatMap(({ subject, isListed }) => (!isListed && waiting.has(subject) ? [subject] : []))
-  const failing = new Set(await findFailing(table, filtered))
-  const over = whole.flatMap(({ subject, isListed }) => ((isListed ? waiting : failing).has(subject) ? [] : [subject]))
-  if (over.length > 0) await forgetSkippedRows(ledger, over)
+  if (hasConflicts && (await mayReadTable())) await clearOutdatedRowConflicts(await outbox.open())
 }
 
 /** Clears the conflicts of rows that the ERP has deleted, renumbered or corrected. */
-async function clearOutdatedRowConflicts(
-  { ledger }: Outbox,
-  table: OpenTable,
-  raised: readonly RowProblem[],
-): Promise<void> {
-  const { from, id, idType, idText, isOtherRow } = table.rows
-  const standing = await readIds(
-    table,
-    `select ${idText} as "outboxId" from ${from} where ${id} = any($1::${idType}[])
-     group by 1 having bool_or(${isOtherRow}) or count(*) > 1`,
-    raised,
+async function clearOutdatedRowConflicts({ db, rows }: OpenTable): Promise<void> {
+  const { from, id, idType, idText, isOtherRow } = rows
+  await db.query(
+    `with standing as materialized (
+       select ${idText} as id from ${from}
+       where ${id} = any(array(select subject from outboxd.problem where kind = 'row_conflict')::${idType}[])
+       group by 1 having bool_or(${isOtherRow}) or count(*) > 1
+     )
+     delete from outboxd.problem where kind = 'row_conflict' and subject <> all(array(select id from standing))`,
   )
-  const over = raised.flatMap(({ subject }) => (standing.has(subject) ? [] : [subject]))
-  if (over.length > 0) await clearProblems(ledger, 'row_conflict', over)
-}
-
-/** A row that cannot be read counts as found. An id that does not fit the column's type is that of no row. */
-async function readIds(
-  { db, rows: { idType } }: OpenTable,
-  sql: string,
-  problems: readonly RowProblem[],
-): Promise<ReadonlySet<string>> {
-  const ids = problems.map(({ subject }) => subject)
-  const found = new Set<string>()
-  const failing = await findFailingIds(ids, async (part) => {
-    const { rows } = await db.query<{ outboxId: string }>(sql, [part])
-    for (const { outboxId } of rows) found.add(outboxId)
-  })
-  const unfit = new Set(await findFailingIds(failing, (part) => db.query(`select $1::${idType}[]`, [part])))
-  for (const id of failing) if (!unfit.has(id)) found.add(id)
-  return found
 }
 
 /**
@@ -228,8 +168,7 @@ interface UnknownStatus {
   /** Cut to 40 characters; null for NULL. */
   status: string | null
   rows: number
-  /** Null for waiting rows without an id, in any status. */
-  firstId: string | null
+  firstId: string
 }
 
 const statusesMax = 10
@@ -243,52 +182,33 @@ async function countUnknownStatuses(
   { after, upTo }: TableSlice,
   countedBefore: readonly UnknownStatus[],
 ): Promise<UnknownStatus[]> {
-  const { from, id, idText, filtered, begins, lacksId } = expressions
-  const all = new Map(countedBefore.map((each) => [each.status, each]))
+  const { from, id, idText, filtered, begins } = expressions
   const form = stateExpressions(table.state)
   const isUnknown = form?.unknownSql(shape) ?? null
-  const { rows: found } =
-    form === null || isUnknown === null
-      ? { rows: [] }
-      : await db.query<UnknownStatus>(
-          `select left(${columnTextSql(form.column, shape)}, 40) as status, count(*)::int as rows,
-             (array_agg(${idText} order by ${id}))[1] as "firstId"
-           from ${from} where ${isUnknown}${filtered}${begins}${isInSliceSql(expressions)}
-           group by 1 order by 2 desc limit ${statusesMax}`,
-          [after, upTo],
-        )
+  if (form === null || isUnknown === null) return []
+  const { rows: found } = await db.query<UnknownStatus>(
+    `select left(${columnTextSql(form.column, shape)}, 40) as status, count(*)::int as rows,
+       (array_agg(${idText} order by ${id}))[1] as "firstId"
+     from ${from} where ${isUnknown}${filtered}${begins}${isInSliceSql(expressions)}
+     group by 1 order by 2 desc limit ${statusesMax}`,
+    [after, upTo],
+  )
+  const all = new Map(countedBefore.map((each) => [each.status, each]))
   for (const { status, rows, firstId } of found) {
     const known = all.get(status)
     if (known !== undefined) all.set(status, { ...known, rows: known.rows + rows })
     else if (all.size < statusesMax) all.set(status, { status, rows, firstId })
   }
-  if (upTo !== null || lacksId === null) return [...all.values()]
-  // One statement for the whole table, which may be slow for a view.
-  const lacking = await nullIfCanceled(() =>
-    db.query<UnknownStatus>(
-      `select null as status, count(*)::int as rows, null as "firstId" from ${from} where ${lacksId} having count(*) > 0`,
-    ),
-  )
-  return [...all.values(), ...(lacking?.rows ?? [])]
+  return [...all.values()]
 }
 
 export function unknownStatusMessage(statuses: readonly UnknownStatus[], isCut: boolean): string {
-  const { withId = [], withoutId = [] } = Object.groupBy(statuses, ({ firstId }) =>
-    firstId === null ? 'withoutId' : 'withId',
-  )
-  const named = withId.map(
+  const named = statuses.map(
     ({ status, rows, firstId }) =>
       `${status === null ? 'NULL' : `"${status}"`} (${rows} ${rows === 1 ? 'row' : 'rows'}, the first is ${firstId})`,
   )
-  return [
-    ...(named.length === 0
-      ? []
-      : [
-          `rows have a status that outbox.yaml does not name, so outboxd does not read them: ${named.join(', ')}${isCut ? ', and perhaps more' : ''}`,
-        ]),
-    ...withoutId.map(({ rows }) => `rows without an id wait (${rows}), so outboxd does not read them`),
-  ].join('; ')
+  return `rows have a status that outbox.yaml does not name, so outboxd does not read them: ${named.join(', ')}${isCut ? ', and perhaps more' : ''}`
 }
 
 export const unknownStatusAdvice =
-  'Correct the status or id of rows that are still to be sent. Leave others out by a filter in outbox.yaml, or give them a status that is configured.'
+  'Correct the status of rows that are still to be sent. Leave others out by a filter in outbox.yaml, or give them a status that is configured.'

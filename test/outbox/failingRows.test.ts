@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { skipRows } from '../../src/ledger/capture.ts'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
 import { clearStaleProblems } from '../../src/outbox/survey.ts'
@@ -70,40 +69,14 @@ describe('a skipped row that no longer waits is not named any more', () => {
   })
 
   test.each(Object.entries(changes))('if it %s, and its daemon ended', async (_, change) => {
-    const { pool, describedAs, named } = await given()
-    await pool.query(change)
-    await clearStaleProblems(describedAs(yaml).outbox, async () => true)
-    expect(await named()).toEqual(['1'])
-  })
-
-  test.each(Object.entries(changes).slice(0, 2))('if it %s, and was skipped for another reason', async (_, change) => {
     const { pool, outbox, named } = await given()
-    await skipRows(
-      pool,
-      ['1', '2'].map((outboxId) => ({ outboxId, isCaptured: false, detail: 'a lock' })),
-    )
     await pool.query(change)
     await clearStaleProblems(outbox, async () => true)
+    expect(await named()).toEqual(['1', '2'])
+    await pool.query(`update outboxd.problem set seen_at = now() - interval '1 minute' where subject = '2'`)
+    await clearStaleProblems(outbox, async () => true)
     expect(await named()).toEqual(['1'])
-    expect((await pool.query('select outbox_id as id from outboxd.skipped_row')).rows).toEqual([{ id: '1' }])
   })
-})
-
-test('a skipped row that cannot be read now stays skipped', async () => {
-  const { pool, outbox } = await setup({
-    ddl: `create table base (id bigint primary key, n int);
-      create view source as select id, null::text as key, '{}'::jsonb as payload, 10 / n < 0 as taken from base`,
-    yaml: 'table: source\nid: id\nid_unique: promised\ntype: { constant: data }\npayload: payload\nstate: { flag: taken, set: [completed] }\n',
-  })
-  await pool.query('insert into base values (1, 1), (2, 1), (3, 1)')
-  const rows = ['1', '2', '3'].map((outboxId) => ({ outboxId, isCaptured: false, detail: 'a lock' }))
-  await skipRows(pool, rows)
-  await pool.query('delete from base where id = 1; update base set n = 0 where id = 2')
-  await clearStaleProblems(outbox, async () => true)
-  expect((await pool.query('select outbox_id as id from outboxd.skipped_row order by 1')).rows).toEqual([
-    { id: '2' },
-    { id: '3' },
-  ])
 })
 
 test('if the filter fails for more than 100 rows, nothing is captured, with the error of Postgres', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { readPruneOverdueMs } from '../../src/outbox/prune.ts'
 import { findLostRows } from '../../src/outbox/rowsUnderWay.ts'
-import { TableSurvey } from '../../src/outbox/survey.ts'
+import { surveyTable } from '../../src/outbox/survey.ts'
 import { completeAgo, endAgo, pruneAll } from '../support/retention.ts'
 import { rests, setup } from './setup.ts'
 import { appendOnly, common, ddl, endOnly, tableForms } from './tableForms.ts'
@@ -23,7 +23,7 @@ describe.each(Object.entries(tableForms))('%s', (_, form) => {
     expect(await pruneAll(pool, days, outbox)).toMatchObject({ submissions: 5, end: 'through' })
     expect(await capture()).toEqual([])
     expect(await readBacklog(outbox)).toMatchObject({ waiting: 0 })
-    expect(await new TableSurvey(outbox).read(() => true)).toMatchObject({ idsBehind: [] })
+    expect(await surveyTable(outbox, () => true)).toMatchObject({ idsBehind: [] })
     await pool.query('insert into source default values')
     expect(await capture()).toEqual(['6'])
   })
@@ -75,7 +75,7 @@ test('append-only: a row that appears behind the position is told from rows whos
   await pool.query(`update outboxd.submission set ended_at = now() where outbox_id in ('1', '6', '7', '8', '9')`)
   expect(await pruneAll(pool, days, outbox)).toMatchObject({ submissions: 3 })
   await pool.query(`delete from source where id = 7; insert into source (id) overriding system value values (4)`)
-  const behind = async () => (await new TableSurvey(outbox).read(() => true)).idsBehind
+  const behind = async () => (await surveyTable(outbox, () => true)).idsBehind
   // 2, 3 and 5 have no record any more, so 4 may be one of those.
   expect(await behind()).toEqual([])
   await pool.query(

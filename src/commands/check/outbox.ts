@@ -19,7 +19,7 @@ import { readWaitingRows } from '../../outbox/readRows.ts'
 import { findTableOfSimilarName } from '../../outbox/readTableShape.ts'
 import { findLostRows, lostRowsMessage } from '../../outbox/rowsUnderWay.ts'
 import { countRowsBeforeStart, findStartQuestion, ignoredStartMessage } from '../../outbox/startPosition.ts'
-import { TableSurvey, unknownStatusAdvice, unknownStatusMessage } from '../../outbox/survey.ts'
+import { surveyTable, unknownStatusAdvice, unknownStatusMessage } from '../../outbox/survey.ts'
 import { tryWriteBack, type WriteBackTryResult } from '../../outbox/tryWriteBack.ts'
 import { pluralize } from '../../plainText.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
@@ -116,9 +116,8 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   if (question !== null) return ['problem', question]
   const lost = await withOutbox(databases, (outbox) => findLostRows(outbox, goOn))
   if (lost.rows.length > 0) return ['problem', lostRowsMessage(lost)]
-  const { statuses, isWhole } = await withOutbox(databases, (outbox) => new TableSurvey(outbox).read(goOn))
-  if (statuses !== null && statuses.length > 0)
-    return ['warning', `${unknownStatusMessage(statuses, !isWhole)}. ${unknownStatusAdvice}`]
+  const { statuses, isWhole } = await withOutbox(databases, (outbox) => surveyTable(outbox, goOn))
+  if (statuses.length > 0) return ['warning', `${unknownStatusMessage(statuses, !isWhole)}. ${unknownStatusAdvice}`]
   const [mark, message] = judgeTrial(await withOutbox(databases, tryWriteBack), waiting)
   if (mark !== 'ok') return [mark, message]
   const notes = [
