@@ -33,18 +33,7 @@ export async function findOutboxTableProblems(pool: pg.Pool, described: OutboxTa
   const written = await findWriteBackProblemClauses(pool, table, inspected.shape)
   if (written.length > 0) return written.map(named)
   const open = openTable(pool, table, inspected, { served: anyServed, failingIds: [] })
-  const refused = await findStatementProblems(open.db, statementsOf(open))
-  // Grants all columns, because a filter may read columns that the description does not name.
-  const denied = new RegExp(`SQLSTATE 42501: permission denied for \\w+ ${RegExp.escape(table.table)}(?: |$)`)
-  const grant = refused.some((clause) => denied.test(clause))
-    ? await grantToRead(pool, qualifiedNameSql(described))
-    : ''
-  return refused.map((clause) => named(denied.test(clause) ? `${clause}\n${grant}` : clause))
-}
-
-async function grantToRead(pool: pg.Pool, qualified: string): Promise<string> {
-  const { role } = await queryOne<{ role: string }>(pool, 'select pg_catalog.quote_ident(current_user) as role')
-  return `grant select on ${qualified} to ${role};`
+  return (await findStatementProblems(open.db, statementsOf(open))).map(named)
 }
 
 const anyServed: ServedOutbox = {

@@ -1,4 +1,4 @@
-import type { Database } from '../postgres/database.ts'
+import { type Database, queryOne } from '../postgres/database.ts'
 import { didYouMeanHint } from '../yaml/nearestWord.ts'
 import type { Column } from './columns.ts'
 import { listColumnsNamedInOutboxFile, type OutboxTable, tableFormOf } from './outboxTable.ts'
@@ -14,7 +14,7 @@ interface InspectedTable {
 
 /** Returns clauses that follow the table's name. */
 export async function findDescriptionMismatchClauses(pool: Database, inspected: InspectedTable): Promise<string[]> {
-  const kind = await findRelationKindProblem(pool, inspected)
+  const kind = findRelationKindProblem(inspected)
   if (kind !== null) return [kind]
   const problems = findColumnProblems(inspected)
   if (problems.length > 0) return problems
@@ -27,43 +27,12 @@ export async function findDescriptionMismatchClauses(pool: Database, inspected: 
   ]
 }
 
-async function findTablesOfView(db: Database, qualifiedName: string): Promise<string[]> {
-  const { rows } = await db.query<{ name: string }>(
-    `select distinct pg_catalog.format('%I.%I', n.nspname, c.relname) as name
-     from pg_rewrite r
-       join pg_depend d on d.classid = 'pg_rewrite'::regclass::oid and d.objid = r.oid and d.refclassid = 'pg_class'::regclass::oid
-       join pg_class c on c.oid = d.refobjid and c.oid <> r.ev_class and c.relkind in ('r', 'p', 'v', 'm', 'f')
-       join pg_namespace n on n.oid = c.relnamespace
-     where r.ev_class = to_regclass($1)::oid order by name`,
-    [qualifiedName],
-  )
-  return rows.map(({ name }) => name)
-}
-
-function useTableInsteadClause(relkind: string, tablesBelow: readonly string[]): string {
-  if (relkind === 'f') return 'let DATABASE_URL lead to the database where the table itself is'
-  if (tablesBelow.length === 0) return 'describe the table below it'
-  return `describe the table below it (${tablesBelow.map((name) => `outboxd describe '${name}'`).join(', or ')})`
-}
-
-/** Kinds of relations that have no rows of their own: names by pg_class.relkind. */
-const kindNamesOfForeignRows: Readonly<Record<string, string>> = {
-  v: 'a view',
-  m: 'a materialized view',
-  f: 'a foreign table',
-}
-
-const hasForeignRows = (relkind: string): boolean => kindNamesOfForeignRows[relkind] !== undefined
-
 /** The sessions that write a view or a foreign table are not seen, so a row that commits late would be missed. */
-async function findRelationKindProblem(
-  db: Database,
-  { qualified, kind: relkind, table }: InspectedTable,
-): Promise<string | null> {
-  if (!hasForeignRows(relkind) || (relkind !== 'm' && tableFormOf(table) !== 'append-only')) return null
-  const other = useTableInsteadClause(relkind, relkind === 'f' ? [] : await findTablesOfView(db, qualified))
-  if (relkind === 'm') return `is ${kindNamesOfForeignRows[relkind]}, in which no row can be locked or marked: ${other}`
-  return `is ${kindNamesOfForeignRows[relkind]}, in which a row that commits late would be missed with "state: none". Give it a column that outboxd can set (state with set: [queued], or a value for queued), or ${other}`
+function findRelationKindProblem({ kind, table }: InspectedTable): string | null {
+  if (kind === 'm')
+    return 'is a materialized view, in which no row can be locked or marked: describe the table below it'
+  if (!/^[vf]$/.test(kind) || tableFormOf(table) !== 'append-only') return null
+  return 'is a view or a foreign table, in which a row that commits late would be missed with "state: none". Give it a column that outboxd can set (state with set: [queued], or a value for queued), or describe the table itself, with a DATABASE_URL that leads to its database'
 }
 
 function findColumnProblems({ table, columns }: InspectedTable): string[] {
@@ -130,42 +99,38 @@ async function findSequenceProblems(db: Database, { qualified, table, columns }:
 const freeName = (columns: InspectedTable['columns']): string =>
   ['seq', 'outboxd_seq'].find((name) => !columns.has(name)) ?? 'outboxd_seq_2'
 
-const idStateSql = `
-  select c.relkind as kind, a.attnotnull as "notNull",
-    exists (select from pg_index i where i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indpred is null
-      and i.indnkeyatts = 1 and i.indkey[0] = a.attnum) as unique,
-    exists (select from pg_inherits h where h.inhparent = c.oid) and c.relkind <> 'p' as inherited
-  from pg_class c join pg_attribute a on a.attrelid = c.oid
-  where c.oid = to_regclass($1)::oid and a.attname = $2 and not a.attisdropped`
-
 /**
  * Checks that ids are unique: the second of two rows with one id would never be sent. If the catalog cannot show this,
- * as for a view, `outbox.yaml` must promise it.
+ * as for a view, `outbox.yaml` must promise it. An index does not cover the rows of inheriting tables.
  */
 async function findIdColumnProblems(
   db: Database,
-  { qualified, table: { id, idPromised } }: InspectedTable,
+  { qualified, kind, table: { id, idPromised } }: InspectedTable,
 ): Promise<string[]> {
-  const { rows } = await db.query<{ kind: string; notNull: boolean; unique: boolean; inherited: boolean }>(idStateSql, [
-    qualified,
-    id,
-  ])
-  const [state] = rows
-  if (state === undefined) return []
-  // An index does not cover the rows of inheriting tables.
-  const isUnique = state.unique && !state.inherited
-  const isNeverNull = state.notNull || state.kind === 'm'
-  if (isUnique && isNeverNull) return []
-  if (!/^[rm]$/.test(state.kind) || state.inherited) {
-    const why = `is a view, has partitions or has inheriting tables, so no index shows that "${id}" is unique. If no two rows can have the same id, promise that (id_unique: promised)`
-    return idPromised ? [] : [why]
-  }
-  return [
-    isUnique
-      ? null
-      : `has no unique index on exactly "${id}", and two rows of one id would count as one: create unique index concurrently on ${qualified} ("${id}"), or name another column as id`,
-    isNeverNull ? null : `allows NULL in "${id}", by which rows are recognised: add a NOT NULL constraint`,
-  ].filter((problem) => problem !== null)
+  const state = await queryOne<{ notNull: boolean; unique: boolean; inherited: boolean }>(
+    db,
+    `select a.attnotnull as "notNull", h.inherited,
+       not h.inherited and exists (select from pg_index i where i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indpred is null
+         and i.indnkeyatts = 1 and i.indkey[0] = a.attnum) as unique
+     from pg_class c join pg_attribute a on a.attrelid = c.oid
+       cross join lateral (select c.relkind <> 'p' and exists (select from pg_inherits where inhparent = c.oid) as inherited) h
+     where c.oid = to_regclass($1)::oid and a.attname = $2 and not a.attisdropped`,
+    [qualified, id],
+  )
+  const problems: string[] = []
+  if (!state.unique && (kind !== 'r' || state.inherited)) {
+    if (!idPromised)
+      problems.push(
+        `is a view, has partitions or has inheriting tables, so no index shows that "${id}" is unique. If no two rows can have the same id, promise that (id_unique: promised)`,
+      )
+  } else if (!state.unique)
+    problems.push(
+      `has no unique index on exactly "${id}", and two rows of one id would count as one: create unique index concurrently on ${qualified} ("${id}"), or name another column as id`,
+    )
+  // Of a view the catalog does not know this: its rows without an id are left alone.
+  if (!state.notNull && /^[rp]$/.test(kind))
+    problems.push(`allows NULL in "${id}", by which rows are recognised: add a NOT NULL constraint`)
+  return problems
 }
 
 /**

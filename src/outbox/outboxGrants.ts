@@ -16,9 +16,10 @@ interface NeededPermissions {
 
 function neededPermissions(table: OutboxTable): NeededPermissions {
   const columns = listColumnsNamedInOutboxFile(table)
-  const isWhole = table.payload.kind === 'columns' && table.payload.columns === null
+  // The filter may read any column.
+  const readsAll = table.filter !== null || (table.payload.kind === 'columns' && table.payload.columns === null)
   return {
-    select: isWhole ? null : [...columns.map(({ column }) => column), ...systemColumns(table)],
+    select: readsAll ? null : [...columns.map(({ column }) => column), ...systemColumns(table)],
     update: columns.filter(({ isWritten }) => isWritten).map(({ column }) => column),
     sequence: table.sequence,
   }

