@@ -17,7 +17,7 @@ import { readWaitingRows } from './readRows.ts'
 
 interface ExaminedSourceQueries {
   problems: string[]
-  /** Slow queries, and records for which a query fails. */
+  /** Records for which a query fails, and a trial that took too long. */
   warnings: string[]
   /** The result of the trial, as a sentence; null if no query was tried. */
   trialResult: string | null
@@ -31,10 +31,9 @@ export async function examineSourceQueries(outbox: Outbox, mappings: Mappings): 
   const queries = listQueries(outbox, mappings)
   if (queries.length === 0) return { problems: [], warnings: [], trialResult: null }
   const problems: string[] = []
-  const warnings: string[] = []
   for (const query of queries) {
     try {
-      warnings.push(...(await inReadOnlyTransaction(outbox, examineUntilMs(), (db) => findLargeScans(db, query))))
+      await inReadOnlyTransaction(outbox, examineUntilMs(), (db) => plan(db, query))
     } catch (error) {
       if (!(error instanceof Error) || typeof errorCodeOf(error) !== 'string') throw error
       const grants = errorCodeOf(error) === '42501' ? await findGrants(outbox, query) : []
@@ -42,9 +41,7 @@ export async function examineSourceQueries(outbox: Outbox, mappings: Mappings): 
       problems.push([`${query.label} fails: ${error.message}${hint}`, ...grants].join('\n'))
     }
   }
-  if (problems.length > 0) return { problems, warnings, trialResult: null }
-  const tried = await tryWaiting(outbox, mappings)
-  return { ...tried, warnings: [...warnings, ...tried.warnings] }
+  return problems.length > 0 ? { problems, warnings: [], trialResult: null } : tryWaiting(outbox, mappings)
 }
 
 const examineUntilMs = () => performance.now() + examineMs
@@ -59,42 +56,9 @@ function listQueries({ bytesMax }: Outbox, mappings: Mappings): QueryByIds[] {
   })
 }
 
-interface PlanNode {
-  'Node Type': string
-  Schema?: string
-  'Relation Name'?: string
-  Plans?: PlanNode[]
-}
-
-/** A table with fewer rows is read in milliseconds. */
-const largeRows = 10_000
-
-/** Plans the query for an unknown list of ids, because a plan for an empty list reads nothing. */
-async function findLargeScans(db: Database, { label, sql, mustSeeAllRows }: QueryByIds): Promise<string[]> {
+async function plan(db: Database, { sql, mustSeeAllRows }: QueryByIds): Promise<void> {
   if (mustSeeAllRows) await db.query(seeAllRowsSql)
-  await db.query('set local plan_cache_mode = force_generic_plan')
-  await db.query(`prepare outboxd_examined as ${sql}`)
-  const { rows: plans } = await db
-    .query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(`explain (format json, verbose) execute outboxd_examined('{}')`)
-    .finally(() => db.query('deallocate outboxd_examined').catch(() => {}))
-  const { rows } = await db.query<{ table: string; rows: number }>(
-    `select distinct pg_catalog.format('%I.%I', schema, "table") as table, c.reltuples::pg_catalog.int8::pg_catalog.float8 as rows
-     from pg_catalog.jsonb_to_recordset($1) as scan (schema pg_catalog.text, "table" pg_catalog.text)
-       join pg_catalog.pg_namespace n on n.nspname operator(pg_catalog.=) scan.schema
-       join pg_catalog.pg_class c on c.relnamespace operator(pg_catalog.=) n.oid and c.relname operator(pg_catalog.=) scan.table
-     where c.reltuples operator(pg_catalog.>=) $2`,
-    [JSON.stringify(plans.flatMap((plan) => scansBelow(plan['QUERY PLAN'][0].Plan))), largeRows],
-  )
-  return rows.map(
-    ({ table, rows }) =>
-      `${label} reads all ${Math.round(rows)} rows of ${table} for each batch: create an index on the column by which the query selects rows`,
-  )
-}
-
-function scansBelow(node: PlanNode): { schema: string; table: string }[] {
-  const { Schema: schema = '', 'Relation Name': table = '' } = node
-  const own = node['Node Type'] === 'Seq Scan' ? [{ schema, table }] : []
-  return [...own, ...(node.Plans ?? []).flatMap(scansBelow)]
+  await db.query(`explain ${sql}`, ['{}']) // no ids, as an array or as JSON
 }
 
 async function findGrants(outbox: Outbox, { sql }: QueryByIds): Promise<string[]> {
