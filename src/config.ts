@@ -213,19 +213,10 @@ export const connectionCredentialKinds = ['authority', 'certificate', 'proxy'] a
 
 type VariablesProblem = string
 
-export const readCredentials = (env: Environment, kind: CredentialKind): Partial<Credentials> | VariablesProblem =>
-  readAgain<Partial<Credentials>>(env, credentialReaders[kind])
-
-/** Returns the address, or the problem of the variable. */
-export const readDatabaseUrl = (env: Environment): { url: string } | { problem: VariablesProblem } => {
-  const read = readAgain(env, (reader) => ({ url: ledgerAddress(reader) }))
-  return typeof read === 'string' ? { problem: read } : read
-}
-
-function readAgain<T>(env: Environment, read: (reader: VariableReader) => T): T | VariablesProblem {
+export function readCredentials(env: Environment, kind: CredentialKind): Partial<Credentials> | VariablesProblem {
   const reader = createVariableReader(variables, env)
   try {
-    return reader.done(read(reader))
+    return reader.done(credentialReaders[kind](reader))
   } catch (error) {
     if (!(error instanceof ConfigInvalid)) throw error
     return error.problems.join('\n')

@@ -7,7 +7,6 @@ import {
   credentialKinds,
   readConfig,
   readCredentials,
-  readDatabaseUrl,
 } from '../config.ts'
 import { type App, type AppDeps, startApp } from '../daemon/app.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
@@ -88,7 +87,6 @@ export async function run(context: CommandContext): Promise<number> {
   const deps = {
     ...{ config, mappings, outboxTable, credentials },
     instanceId: randomUUID(),
-    readDatabaseUrl: () => readDatabaseUrl(context.env),
     clock: systemClock,
     log,
     metrics,

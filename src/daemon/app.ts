@@ -12,7 +12,6 @@ import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { findEarliestExpiryEpochMs } from '../pem.ts'
 import { findCollationChange } from '../postgres/collationVersion.ts'
 import { isTransientError } from '../postgres/database.ts'
-import { createRenewableDatabaseAddress } from '../postgres/databaseAddress.ts'
 import { createServiceClient } from '../service/client.ts'
 import { requestOutcomeOf } from '../service/readAnswer.ts'
 import type { ReloadableCredentials } from '../service/reloadableCredentials.ts'
@@ -27,7 +26,6 @@ export interface AppDeps extends Pick<DaemonContext, 'mappings' | 'clock' | 'log
   config: Config
   outboxTable: OutboxTable
   credentials: ReloadableCredentials
-  readDatabaseUrl(): { url: string } | { problem: string }
   /** The same for all daemons that this process starts one after the other. */
   instanceId: string
   /** How long to wait at the start for a database that does not answer. */
@@ -155,20 +153,12 @@ async function openPatiently(
   onWaiting: (why: string) => void,
 ): Promise<InstanceDatabases> {
   const { config, outboxTable, mappings, clock, log, signal, patienceMs, version, instanceId } = deps
-  const address = createRenewableDatabaseAddress({
-    url: config.databaseUrl,
-    read: deps.readDatabaseUrl,
-    onRenewed: () => log.info('database refused our sign-in: will read its URL again and retry'),
-    onRefused: (why) =>
-      log.error('database refused our sign-in, and reading its URL again did not help', { detail: why }),
-  })
   const elapsedMs = clock.stopwatch()
   for (;;) {
     try {
       return await openAndBindInstanceDatabases({
         config,
         mappings,
-        address,
         outboxTable,
         instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },
         onNotice: wakeups.capture.wake,

@@ -16,7 +16,6 @@ import { readFileSettings } from '../outbox/digestFiles.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { createPool, type Database, withConnectionErrorsExplained } from '../postgres/database.ts'
-import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { type Listener, openListener } from '../postgres/listener.ts'
 import { assertEncodingIsUsable } from '../postgres/migrationSession.ts'
 import { connectionsMax, daemonSessionNames } from '../postgres/sessionSettings.ts'
@@ -50,7 +49,6 @@ export interface InstanceDatabases extends InstanceLedger {
 export interface InstanceDatabasesOptions {
   /** As this daemon was given it. Where all daemons share a variable, the ledger's value counts. */
   config: Config
-  address: DatabaseAddress
   outboxTable: OutboxTable | string
   mappings: Mappings
   instance: Omit<Instance, 'settings'> & { who: string }
@@ -60,14 +58,14 @@ export interface InstanceDatabasesOptions {
 
 /** @throws DatabaseUnusable, OutboxTableUnusable, OutboxMismatch or ServiceMismatch */
 export async function openAndBindInstanceDatabases(options: InstanceDatabasesOptions): Promise<InstanceDatabases> {
-  const { config: given, address, outboxTable, mappings, instance, onNotice, onError } = options
+  const { config: given, outboxTable, mappings, instance, onNotice, onError } = options
   const closing: (() => Promise<unknown>)[] = []
   await using opened = new AsyncDisposableStack()
   opened.defer(() => withinGoodbye(Promise.allSettled(closing.map((close) => close()))))
-  const ledger = openLedgerPool(address, onError)
-  const heartbeats = openHeartbeatPool(address, onError)
+  const ledger = openLedgerPool(given.databaseUrl, onError)
+  const heartbeats = openHeartbeatPool(given.databaseUrl, onError)
   const erp = createPool({
-    url: address,
+    url: given.databaseUrl,
     name: daemonSessionNames.outbox,
     connections: connectionsMax.outbox,
     isErp: true,
@@ -85,7 +83,8 @@ export async function openAndBindInstanceDatabases(options: InstanceDatabasesOpt
   const differences = describeDifferences(ownSettings, ledgerSettings ?? ownSettings)
   const { channel } = outbox
   const readTable = () => outbox.readQualifiedName()
-  const listener = channel === null ? null : openListener({ url: address, channel, readTable, onNotice, onError })
+  const listener =
+    channel === null ? null : openListener({ url: given.databaseUrl, channel, readTable, onNotice, onError })
   if (listener !== null) closing.push(listener.close)
   const all = opened.move()
   return {

@@ -1,6 +1,5 @@
 import pg from 'pg'
 import { queryOne } from './database.ts'
-import { createFixedDatabaseAddress, type DatabaseAddress, isSignInRefused } from './databaseAddress.ts'
 import { sessionNameOf } from './ledgerSchema.ts'
 import { applySessionSettings, daemonSessionNames } from './sessionSettings.ts'
 
@@ -22,7 +21,7 @@ export interface Listener {
 }
 
 export interface ListenerDeps {
-  url: string | DatabaseAddress
+  url: string
   channel: string
   readTable(): Promise<string>
   onNotice(): void
@@ -59,7 +58,6 @@ const markStatement = `select case
  * can be missed, so callers must also look at the table themselves.
  */
 export function openListener({ url, channel, readTable, onNotice, onError }: ListenerDeps): Listener {
-  const address = typeof url === 'string' ? createFixedDatabaseAddress(url) : url
   let closed = false
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
@@ -88,8 +86,8 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
 
   async function connect() {
     const next = new pg.Client({
-      connectionString: address.now(),
-      application_name: sessionNameOf(address.now(), daemonSessionNames.listen),
+      connectionString: url,
+      application_name: sessionNameOf(url, daemonSessionNames.listen),
       keepAlive: true,
       connectionTimeoutMillis: 5_000,
       query_timeout: answerMs,
@@ -110,7 +108,6 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
       const wasReadOnly = await isReadOnly(next)
       looking = setInterval(() => void leaveIfReadOnly(next, wasReadOnly).catch(again), lookEveryMs)
     } catch (error) {
-      if (isSignInRefused(error)) address.renew()
       again(error as Error)
     }
   }

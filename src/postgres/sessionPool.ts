@@ -1,12 +1,11 @@
 import type { EventEmitter } from 'node:events'
 import pg from 'pg'
-import { createFixedDatabaseAddress, type DatabaseAddress, isSignInRefused } from './databaseAddress.ts'
 import { createSchemaRenamer, sessionNameOf } from './ledgerSchema.ts'
 import { createCharacterReplacer } from './serverEncoding.ts'
 import { applySessionSettings, statementMeaningSettings } from './sessionSettings.ts'
 
 export interface PoolOptions {
-  url: string | DatabaseAddress
+  url: string
   name: string
   connections: number
   /** Called if an idle connection broke. The pool replaces the connection. */
@@ -37,7 +36,6 @@ const setCatalogPathLocally = `; set local search_path = ${catalogPath}`
  */
 export class SessionPool extends pg.Pool {
   readonly #options: PoolOptions
-  readonly #address: DatabaseAddress
   readonly #settings: Record<string, string>
   readonly #begun = new WeakSet<object>()
   /** The search path that our sessions of the ERP's database have now. */
@@ -48,10 +46,9 @@ export class SessionPool extends pg.Pool {
 
   constructor(options: PoolOptions) {
     const { url, limits = usualLimits } = options
-    const address = typeof url === 'string' ? createFixedDatabaseAddress(url) : url
     super({
-      application_name: sessionNameOf(address.now(), options.name),
-      connectionString: address.now(),
+      application_name: sessionNameOf(url, options.name),
+      connectionString: url,
       max: options.connections,
       keepAlive: true,
       connectionTimeoutMillis: limits.connectMs,
@@ -61,7 +58,6 @@ export class SessionPool extends pg.Pool {
       Client: LedgerClient,
     })
     this.#options = options
-    this.#address = address
     this.#settings = {
       statement_timeout: String(limits.statementMs),
       idle_in_transaction_session_timeout: '10000',
@@ -115,7 +111,7 @@ export class SessionPool extends pg.Pool {
   }
 
   async #connect(): Promise<pg.PoolClient> {
-    const client = await this.#connectRenewed()
+    const client = await super.connect()
     if (this.#begun.has(client)) return client
     return releasingIfFailed(client, async () => {
       const isOwn = await applySessionSettings(client, this.#settings)
@@ -128,20 +124,6 @@ export class SessionPool extends pg.Pool {
       if (isOwn && this.#options.prepares) prepareStatements(client)
       this.#begun.add(client)
     })
-  }
-
-  async #connectRenewed(): Promise<pg.PoolClient> {
-    const address = this.#address
-    try {
-      return await super.connect()
-    } catch (error) {
-      if (!isSignInRefused(error)) throw error
-      const options: pg.PoolConfig = this.options
-      if (address.now() === options.connectionString) address.renew()
-      if (address.now() === options.connectionString) throw error
-      options.connectionString = address.now()
-      return super.connect()
-    }
   }
 }
 

@@ -64,7 +64,6 @@ export async function startDaemon(env: Record<string, string>, clock: Clock = sy
     outboxTable: loadOutboxTable(config),
     mappings: loadMappings(config.mappingsDir),
     credentials: { now: () => config.service, renew: () => false, broken: () => null },
-    readDatabaseUrl: () => ({ url: config.databaseUrl }),
     signal: stopping.signal,
     log: createLog(config.logLevel, openStdout('json', undefined), config.tracing !== null),
     metrics: createMetrics({ version: 'test', clock }),

@@ -5,7 +5,6 @@ import { type InstanceDatabases, openAndBindInstanceDatabases } from '../../src/
 import { createWakeup } from '../../src/daemon/loop.ts'
 import type { Mappings } from '../../src/mapping/loadMappings.ts'
 import { loopNames } from '../../src/observe/metricRows.ts'
-import { createFixedDatabaseAddress } from '../../src/postgres/databaseAddress.ts'
 import { daemonEnvironment } from './daemon.ts'
 
 /** A call that a part of the daemon made, such as `log.warn` or `metrics.setSnapshot`, with its arguments. */
@@ -21,7 +20,6 @@ export function openInstance(
   const env = daemonEnvironment(url, 'http://localhost:1', variables)
   return openAndBindInstanceDatabases({
     ...{ config: readConfig(env), mappings },
-    address: createFixedDatabaseAddress(url),
     outboxTable: 'outbox',
     instance: { id, who: `daemon ${id.slice(0, 8)}`, version: 'test', host: 'test' },
     onNotice() {},
