@@ -13,7 +13,6 @@ import {
 } from '../ledger/retention.ts'
 import { hasSettings, type Settings } from '../ledger/settings.ts'
 import { beginTransaction, type Database, queryOne } from '../postgres/database.ts'
-import { isInvalidValueError } from '../postgres/sqlState.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { stateExpressions } from './stateForms.ts'
@@ -82,38 +81,21 @@ export async function runPruneRound(
  *
  * Needs capture's lock (7161), so that no row is set back to waiting and captured meanwhile.
  */
-async function pruneOldSubmissions(db: Database, table: OpenTable, limits: PruneLimits): Promise<number> {
-  const ids = await findOldSubmissionsWhoseRowsDoNotWait(db, table, limits)
-  if (ids.length === 0) return 0
-  await db.query(prunedRowStatements(table).note, [ids])
-  return deleteSubmissions(db, ids)
-}
-
-async function findOldSubmissionsWhoseRowsDoNotWait(
+async function pruneOldSubmissions(
   db: Database,
   table: OpenTable,
   { olderThanDays, limit }: PruneLimits,
-): Promise<string[]> {
-  const { waits, waitsByText } = prunedRowStatements(table)
-  const find = async (rowWaitsSql: string) => {
-    const { rows } = await db.query<{ id: string }>(
-      `select s.id from outboxd.submission s where ${mayBePrunedSql} and ${isOldSql} and not ${rowWaitsSql}
-       order by s.ended_at limit $2 for update of s skip locked`,
-      [olderThanDays, limit],
-    )
-    return rows.map(({ id }) => id)
-  }
-  await db.query('savepoint found')
-  try {
-    const ids = await find(waits)
-    // What is written after a savepoint has another xmin than its transaction, which outboxd.history must have.
-    await db.query('release savepoint found')
-    return ids
-  } catch (error) {
-    if (!isInvalidValueError(error)) throw error
-    await db.query('rollback to savepoint found; release savepoint found')
-    return find(waitsByText)
-  }
+): Promise<number> {
+  const { waits, note } = prunedRowStatements(table)
+  const { rows } = await db.query<{ id: string }>(
+    `select s.id from outboxd.submission s where ${mayBePrunedSql} and ${isOldSql} and not ${waits}
+     order by s.ended_at limit $2 for update of s skip locked`,
+    [olderThanDays, limit],
+  )
+  if (rows.length === 0) return 0
+  const ids = rows.map(({ id }) => id)
+  await db.query(note, [ids])
+  return deleteSubmissions(db, ids)
 }
 
 /** Leaves out records whose rows still wait, because those stay. */
@@ -133,7 +115,7 @@ export async function readPruneOverdueMs(outbox: Outbox, { days, payloadDays }: 
 
 /** Says which rows of pruned records still wait, and notes up to which rows records may be missing. */
 function prunedRowStatements({ rows, table, form }: OpenTable) {
-  const { from, mayWait, isAhead, number, id, idType, idText } = rows
+  const { from, mayWait, isAhead, number, id, idType } = rows
   const underWay = stateExpressions(table.state)?.underWaySql(null) ?? 'false'
   // Without the filter, because it may fail for an old row. A row that says that it is under way was not told its end: a
   // restored ledger may have lost that this was due.
@@ -145,8 +127,6 @@ function prunedRowStatements({ rows, table, form }: OpenTable) {
   return {
     /** The condition that the row of submission `s` waits. A query of one row, because Postgres makes a join of `exists`. */
     waits: `coalesce((select true from ${from} where ${id} = s.outbox_id::${idType} and ${waits} limit 1), false)`,
-    /** Like `waits`, for ids that do not fit the column's type. Uses no index. */
-    waitsByText: `coalesce((select true from ${from} where ${idText} collate "C" = s.outbox_id and ${waits} limit 1), false)`,
     /** Notes the rows of the submissions in $1, before these are deleted. */
     note: `with pruned as materialized (select * from outboxd.submission where id = any($1::uuid[]))
       insert into outboxd.outbox_cursor as c (pruned_number, pruned_recorded, pruned_ended)
