@@ -1,8 +1,8 @@
 import { boundText } from '../boundText.ts'
+import { newLedgerAdvice, OutboxMismatch } from '../ledger/binding.ts'
 import type { OutboxRecord, RowStatus, RowsRequest } from '../model/outbox.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValueError } from '../postgres/sqlState.ts'
-import { assertIdsAreComparable } from './comparableIds.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { advancePosition, readStablePosition } from './position.ts'
@@ -26,7 +26,7 @@ export async function claimRows(outbox: Outbox, db: Database, request: RowsReque
   return outbox.queryTable(async (table) => {
     const failing = outbox.failingRows.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
     const meant = { ...request, skipped: [...request.skipped, ...failing] }
-    await assertIdsAreComparable(outbox.ledger, table)
+    await assertIdsAreComparable(table)
     const stablePosition = await readStablePosition(db, table)
     await db.query('savepoint before_claim')
     try {
@@ -39,6 +39,31 @@ export async function claimRows(outbox: Outbox, db: Database, request: RowsReque
       throw error
     }
   })
+}
+
+/**
+ * Refuses a table whose id column's new type writes captured ids differently: if rows are not marked on capture, all of
+ * them would count as new.
+ */
+async function assertIdsAreComparable(table: OpenTable): Promise<void> {
+  if (table.form === 'marked' || table.areIdsComparable) return
+  const now = `outbox_id::${table.rows.exactIdType}::text`
+  const sql = `select outbox_id || ' as ' || ${now} as change
+    from (select outbox_id from outboxd.submission order by submission.id desc limit 100) captured where ${now} <> outbox_id collate "C" limit 1`
+  const change = await table.db.query<{ change: string }>(sql).then(
+    ({ rows }) => rows[0]?.change,
+    (error: unknown) => {
+      if (isInvalidValueError(error)) return 'some do not fit its type'
+      throw error
+    },
+  )
+  if (change !== undefined)
+    throw new OutboxMismatch(
+      table.name,
+      `the column now writes ids of the outbox ${table.name} differently (${change}), so captured rows would be sent again`,
+      `Give the column its former type. ${newLedgerAdvice}`,
+    )
+  table.areIdsComparable = true
 }
 
 /** Returns no row if the row no longer waits. @throws an error with code 55P03 if another session has locked the row */
