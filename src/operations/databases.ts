@@ -6,9 +6,9 @@ import { readSettings, type Settings } from '../ledger/settings.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { createPool, type Pool, withConnectionErrorsExplained } from '../postgres/database.ts'
-import { TableLocked } from '../postgres/inspectDatabase.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
 import { catalogSearchPathSettings } from '../postgres/sessionSettings.ts'
+import { endLockingSessionAdviceSuffix, lockingSessionNames } from './databaseMessages.ts'
 
 /**
  * The databases, as commands and the console pass them to functions:
@@ -114,13 +114,17 @@ export function createOperator({ ledger, account }: Databases, actor: WhoAndReas
   return { ledger, actor: { ...actor, account } }
 }
 
-/** @throws TableLocked in place of the error if a session locks a table of the ledger that `work` waits for */
+/** Names the sessions that lock a table of the ledger, if `work` fails because it waits for it. */
 export async function withLocksNamed<T>({ locks }: Pick<Databases, 'locks'>, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     const holders = await readLockingSessions(locks, ledgerName).catch(() => [])
-    throw holders.length > 0 ? new TableLocked('ledger', holders, error) : error
+    if (holders.length === 0) throw error
+    throw new Error(
+      `a table of the ledger is locked by ${lockingSessionNames(holders)}, so it could not be read.${endLockingSessionAdviceSuffix(holders, 'the ledger’s')}`,
+      { cause: error },
+    )
   }
 }
 

@@ -8,10 +8,8 @@ import { redactAndCut } from '../observe/redact.ts'
 import { SourceFailed } from '../outbox/contentQueries.ts'
 import { OutboxTableUnusable } from '../outbox/readTableShape.ts'
 import { DatabaseUnusable, isReadOnlyServerError, isTransientError, wasAnswerLost } from '../postgres/database.ts'
-import { TableLocked } from '../postgres/inspectDatabase.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
-import { endLockingSessionAdviceSuffix, lockingSessionNames } from './databaseMessages.ts'
 import { FilesDiffer } from './ledgerFiles.ts'
 
 /** `onlyLooks`: the command needs only what `migrate --print-grants ROLE --read-only` prints. */
@@ -39,13 +37,6 @@ export function explainError(
     error instanceof OutboxTableUnusable
   )
     return { message: error.message, exitCode: 2 }
-  if (error instanceof TableLocked) {
-    const { of, holders } = error
-    const [what, whose] =
-      of === 'outbox' ? ['the outbox’s table', 'the ERP’s'] : ['a table of the ledger', 'the ledger’s']
-    const message = `${what} is locked by ${lockingSessionNames(holders)}, so it could not be read.${endLockingSessionAdviceSuffix(holders, whose)}`
-    return { message, exitCode: 1 }
-  }
   if (error instanceof DatabaseUnusable && error.cause instanceof SourceFailed)
     return explainError(error.cause, command)
   if (command?.mayChange && wasAnswerLost(error))

@@ -229,9 +229,15 @@ export async function withConnectionErrorsExplained<T>(url: string, work: () => 
   } catch (error) {
     if (error instanceof DatabaseUnusable || !(error instanceof Error) || !('code' in error || isTransientError(error)))
       throw error
-    throw new DatabaseUnusable(url, error.message || String(errorCodeOf(error)), error)
+    const why = isLockTimeout(error) ? tableLockedClause : error.message || String(errorCodeOf(error))
+    throw new DatabaseUnusable(url, why, error)
   }
 }
+
+/** Finds the session that had a lock, after our statement has given up. */
+export const longTransactionsSql = `select pid, application_name, query from pg_stat_activity where xact_start < now() - interval '10 s'`
+
+const tableLockedClause = `another session has locked a table. \`outboxd status\` names the session, or find it (\`${longTransactionsSql}\`)`
 
 function serverOf(url: string): string {
   if (!URL.canParse(url)) return '(not an address)'

@@ -1,7 +1,5 @@
-import { setTimeout } from 'node:timers/promises'
-import { createPool, type Database } from './database.ts'
+import type { Database } from './database.ts'
 import { sessionNamesOfLedgerSql } from './ledgerSchema.ts'
-import { catalogSearchPathSettings } from './sessionSettings.ts'
 
 /** What it costs to end a session. docs/run/runbook.md says the same. */
 export const sessionEndCost = 'That rolls back the session’s transaction, so first ask whoever uses the program.'
@@ -40,41 +38,6 @@ export async function readLockingSessions(db: Database, ownApplicationName: stri
     [ownApplicationName, statementCharsMax],
   )
   return rows.map(({ query, ...session }) => ({ ...session, statement: toStatementKind(query) }))
-}
-
-const firstLookMs = 1_000
-const againMs = 500
-
-/**
- * Notes which sessions block ours, because Postgres cannot name them after a statement has given up. Connects only
- * after a second, because most statements wait for no lock.
- */
-export function watchLockingSessions(url: string, ownApplicationName: string) {
-  let sessions: readonly LockingSession[] = []
-  const stop = new AbortController()
-  const wait = (ms: number) => setTimeout(ms, undefined, { signal: stop.signal })
-  const watching = wait(firstLookMs)
-    .then(async () => {
-      const name = `${ownApplicationName} locks`
-      const pool = createPool({ url, name, connections: 1, settings: catalogSearchPathSettings })
-      try {
-        for (;;) {
-          const seen = await readLockingSessions(pool, ownApplicationName)
-          if (seen.length > 0) sessions = seen
-          await wait(againMs)
-        }
-      } finally {
-        await pool.end()
-      }
-    })
-    .catch(() => {}) // stopped, or the database is away
-  return {
-    sessions: (): readonly LockingSession[] => sessions,
-    async [Symbol.asyncDispose](): Promise<void> {
-      stop.abort()
-      await watching
-    },
-  }
 }
 
 const kinds =

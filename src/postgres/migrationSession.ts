@@ -1,7 +1,7 @@
 import type pg from 'pg'
-import { type Database, DatabaseUnusable, withConnectionErrorsExplained } from './database.ts'
+import { type Database, DatabaseUnusable, longTransactionsSql, withConnectionErrorsExplained } from './database.ts'
 import { sessionNameOf } from './ledgerSchema.ts'
-import { sessionEndCost, watchLockingSessions } from './locks.ts'
+import { sessionEndCost } from './locks.ts'
 import { findEncodingRefusalClause, findEncodingWarningClause, readServerEncoding } from './serverEncoding.ts'
 import { LedgerClient } from './sessionPool.ts'
 import { applySessionSettings, catalogSearchPathSettings } from './sessionSettings.ts'
@@ -29,7 +29,6 @@ export function inMigrationSession<T>(
       application_name: sessionNameOf(url, sessionName),
       connectionTimeoutMillis: 5_000,
     })
-    await using locking = watchLockingSessions(url, sessionName)
     client.on('error', () => {}) // the running statement reports the error
     try {
       await client.connect()
@@ -43,11 +42,7 @@ export function inMigrationSession<T>(
       return await work(client)
     } catch (error) {
       if (!isLockTimeout(error)) throw error
-      const [holder] = locking.sessions()
-      const statement = holder?.pid
-        ? `select pg_terminate_backend(${holder.pid})`
-        : `select pid, application_name, query from pg_stat_activity where xact_start < now() - interval '10 s'`
-      const why = `another session held a lock for more than ${lockMaxSeconds} s, so this step gave up and changed nothing. ${holder?.pid ? 'End' : 'Find and end'} that session (\`${statement}\`), then run the command again. ${sessionEndCost}`
+      const why = `another session held a lock for more than ${lockMaxSeconds} s, so this step gave up and changed nothing. Find and end that session (\`${longTransactionsSql}\`), then run the command again. ${sessionEndCost}`
       throw new DatabaseUnusable(url, why, error)
     } finally {
       await client.end()
