@@ -1,5 +1,4 @@
 import pg from 'pg'
-import { queryOne } from './database.ts'
 import { sessionNameOf } from './ledgerSchema.ts'
 import { applySessionSettings, daemonSessionNames } from './sessionSettings.ts'
 
@@ -29,7 +28,6 @@ export interface ListenerDeps {
 }
 
 const reconnectMs = 2_000
-const lookEveryMs = 10_000
 const answerMs = 5_000 // not statement_timeout, which a pooler refuses at connection
 
 /** The first key of the lock in migrations/outbox_wake.sql; the second is the table's oid. */
@@ -54,14 +52,13 @@ const markStatement = `select case
     else 'writers' end as mark`
 
 /**
- * Connects again after a break, and when the server becomes read-only, because rows are then written elsewhere. Notices
- * can be missed, so callers must also look at the table themselves.
+ * Connects again after a break. Notices can be missed, as of a server that became a standby, so callers must also look
+ * at the table themselves.
  */
 export function openListener({ url, channel, readTable, onNotice, onError }: ListenerDeps): Listener {
   let closed = false
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
-  let looking: NodeJS.Timeout | undefined
   let isReady = false
   let isSleepFlagSet = false
 
@@ -70,7 +67,6 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
     isReady = false
     isSleepFlagSet = false
     onError(error)
-    clearInterval(looking)
     hangUp(client)
     timer = setTimeout(() => {
       timer = undefined
@@ -105,16 +101,9 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
       // False behind a pooler, because other clients would share the session that holds the lock.
       isReady = await applySessionSettings(next, settings)
       onNotice() // rows that came before the connection
-      const wasReadOnly = await isReadOnly(next)
-      looking = setInterval(() => void leaveIfReadOnly(next, wasReadOnly).catch(again), lookEveryMs)
     } catch (error) {
       again(error as Error)
     }
-  }
-
-  async function leaveIfReadOnly(listening: pg.Client, wasReadOnly: boolean) {
-    if ((await isReadOnly(listening)) && !wasReadOnly)
-      throw new Error('the server of the listening connection became read-only')
   }
 
   void connect()
@@ -138,18 +127,9 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
     async close() {
       closed = true
       clearTimeout(timer)
-      clearInterval(looking)
       hangUp(client)
     },
   }
-}
-
-async function isReadOnly(client: pg.Client): Promise<boolean> {
-  const { on } = await queryOne<{ on: boolean }>(
-    client,
-    `select current_setting('transaction_read_only')::boolean as on`,
-  )
-  return on
 }
 
 /** Also destroys the socket, because a half-open connection never answers. */
