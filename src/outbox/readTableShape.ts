@@ -75,7 +75,7 @@ export async function readTableShape(db: pg.Pool, named: OutboxTable): Promise<T
     const nearest = await findTableOfSimilarName(db, table)
     const hints = [
       nearest === null ? null : `did you mean "${nearest}"?`,
-      table.file === null ? 'create it with "outboxd migrate --outbox", or describe yours in outbox.yaml' : null,
+      table.file === null ? 'create it with `outboxd migrate --outbox`, or describe yours in outbox.yaml' : null,
     ].filter((hint) => hint !== null)
     const missing = `there is no table ${qualifiedNameSql(named)} in the outbox's database, or this user has no permission to see it`
     throw new OutboxTableUnusable(`${described}: ${[missing, ...hints].join('; ')}`)

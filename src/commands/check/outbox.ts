@@ -11,12 +11,10 @@ import { SourceFailed } from '../../outbox/contentQueries.ts'
 import { examineSourceQueries } from '../../outbox/examineSourceQueries.ts'
 import { findOutboxTableProblems } from '../../outbox/findOutboxTableProblems.ts'
 import { findRowSecurityRemarks } from '../../outbox/findTableProblems.ts'
-import { inspectOutboxTable, type OutboxTableState, ourColumns } from '../../outbox/migrateOutbox.ts'
-import { findPermissionProblems } from '../../outbox/outboxGrants.ts'
-import { type OutboxTable, splitTableName } from '../../outbox/outboxTable.ts'
+import { inspectOutboxTable } from '../../outbox/migrateOutbox.ts'
+import type { OutboxTable } from '../../outbox/outboxTable.ts'
 import { loadOutboxTable } from '../../outbox/readOutboxFile.ts'
 import { readWaitingRows } from '../../outbox/readRows.ts'
-import { findTableOfSimilarName } from '../../outbox/readTableShape.ts'
 import { findLostRows, lostRowsMessage } from '../../outbox/rowsUnderWay.ts'
 import { countRowsBeforeStart, findStartQuestion, ignoredStartMessage } from '../../outbox/startPosition.ts'
 import { surveyTable, unknownStatusAdvice, unknownStatusMessage } from '../../outbox/survey.ts'
@@ -66,13 +64,9 @@ function inspectOutbox(config: DatabaseConfig, table: OutboxTable): Promise<Insp
     url,
     async read(pool) {
       const limits = await findStatementsForMissingTimeLimits(pool)
-      const ours = table.file === null ? await inspectOutboxTable(pool, outboxTable) : null
-      const missing = ours === null ? [] : await tableProblems(pool, outboxTable, ours)
-      // A table without permissions looks as if it did not exist.
-      const hidden = missing.length === 0 ? [] : await findPermissionProblems(pool, table)
-      const absent = hidden.length > 0 ? hidden : missing
-      const problems = absent.length > 0 ? [...absent] : await findOutboxTableProblems(pool, table)
+      const problems = await findOutboxTableProblems(pool, table)
       if (limits.length > 0) problems.push(missingTimeLimitsMessage(limits))
+      const ours = table.file === null ? await inspectOutboxTable(pool, outboxTable) : null
       return {
         version: await readServerVersion(pool),
         problems,
@@ -84,25 +78,6 @@ function inspectOutbox(config: DatabaseConfig, table: OutboxTable): Promise<Insp
 
 /** LISTEN needs a session, which a pooler in transaction mode does not keep. */
 const pooled = 'through this pooler no insert wakes the daemon, so rows wait up to a second'
-
-async function tableProblems(
-  db: Parameters<typeof findTableOfSimilarName>[0],
-  name: string,
-  { exists, columns }: OutboxTableState,
-): Promise<string[]> {
-  if (!exists) {
-    const nearest = await findTableOfSimilarName(db, splitTableName(name))
-    const meant = nearest === null ? '' : ` (did you mean "${nearest}"?)`
-    return [
-      `there is no table ${name}${meant}: create it with \`outboxd migrate --outbox\`, correct OUTBOX_TABLE, or describe your table with \`outboxd describe TABLE --write\``,
-    ]
-  }
-  const missing = ourColumns.filter((column) => !columns.includes(column))
-  if (missing.length === 0) return []
-  return [
-    `the table ${name} lacks ${missing.join(', ')}. If that is intended, describe it in mappings/outbox.yaml (\`outboxd describe ${name} --write\`)`,
-  ]
-}
 
 type Judged = readonly [mark: FindingMark, message: string]
 
