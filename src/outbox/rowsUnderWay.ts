@@ -8,36 +8,46 @@ import { isInSliceSql, readSlices, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 import { writeBackAssignments } from './writeBack.ts'
 
-/** A row that is marked as captured but missing from the ledger, which was restored without it. */
-interface LostRow {
+/** A row that waits, or that is marked as captured, and is missing from the ledger, which was restored without it. */
+export interface RowWithoutRecord {
   outboxId: string
-  /** ISO 8601 in UTC with microseconds. */
-  createdAt: string | null
+  /** True if the row's state says that it was captured. */
+  isMarked: boolean
+  /** Null if the row names none. */
   transactionId: string | null
 }
 
-export interface LostRows {
-  rows: readonly LostRow[]
-  /** True if the search stopped before the table's end. */
-  isCut: boolean
-}
+type FoundRow = Omit<RowWithoutRecord, 'isMarked'>
 
-/** Bounds the memory. */
-const lostRowsMax = 100_000
-
-export async function findLostRows(outbox: Outbox, goOn: () => boolean): Promise<LostRows> {
-  const rows: LostRow[] = []
+/** Reads the whole table. */
+export async function findRowsWithoutRecord(outbox: Outbox): Promise<RowWithoutRecord[]> {
+  const found: RowWithoutRecord[] = []
   for await (const slice of readSlices(outbox)) {
-    rows.push(...(await readLostRows(await outbox.open(), slice)))
-    if (slice.upTo !== null && (rows.length >= lostRowsMax || !goOn())) return { rows, isCut: true }
+    const table = await outbox.open()
+    const underWay = underWaySql(table)
+    // Does not compute the filter, because it may fail for a row's contents.
+    const marked = underWay === null ? [] : await readUnknownRows(table, slice, `${underWay}${table.rows.begins}`)
+    const waiting = await outbox.queryTable((table) => readUnknownRows(table, slice, table.rows.waitsWithoutRecord))
+    found.push(
+      ...(await leaveOutOthers(table, marked)).map((row) => ({ ...row, isMarked: true })),
+      ...waiting.map((row) => ({ ...row, isMarked: false })),
+    )
   }
-  return { rows, isCut: false }
+  return found
 }
 
-export function lostRowsMessage({ rows, isCut }: LostRows): string {
-  const [oldest] = rows.flatMap(({ createdAt }) => createdAt ?? []).sort()
-  const many = `${rows.length}${isCut ? ' or more' : ''}`
-  return `${many} rows are marked as captured but are missing from the ledger, so they are never sent. The first is ${rows[0]?.outboxId}${oldest ? `, the oldest was created ${oldest}` : ''}. \`outboxd recover --dry-run\` counts them`
+async function readUnknownRows(
+  table: OpenTable,
+  { after, upTo }: TableSlice,
+  conditionSql: string,
+): Promise<FoundRow[]> {
+  const { from, isUnknown, id, idText } = table.rows
+  const { rows } = await table.db.query<FoundRow>(
+    `select ${idText} as "outboxId", ${transactionIdInRowSql(table)} as "transactionId" from ${from}
+     where ${conditionSql} and ${isUnknown}${isInSliceSql(table.rows)} order by ${id}`,
+    [after, upTo],
+  )
+  return rows
 }
 
 /**
@@ -50,21 +60,8 @@ function underWaySql({ table, shape, served }: OpenTable): string | null {
   return stateExpressions(table.state)?.underWaySql(table.createdAt && notBeforeStartSql(table, shape, since)) ?? null
 }
 
-async function readLostRows(table: OpenTable, { after, upTo }: TableSlice): Promise<LostRow[]> {
-  const underWay = underWaySql(table)
-  if (underWay === null) return []
-  const { from, id, idText, createdAt, isUnknown, begins } = table.rows
-  // Does not compute the filter, because it may fail for a row's contents.
-  const { rows } = await table.db.query<LostRow>(
-    `select ${idText} as "outboxId", ${createdAt} as "createdAt", ${transactionIdInRowSql(table)} as "transactionId"
-     from ${from} where ${underWay} and ${isUnknown}${begins}${isInSliceSql(table.rows)} order by ${id}`,
-    [after, upTo],
-  )
-  return leaveOutOthers(table, rows)
-}
-
 /** Leaves out rows that the filter excludes, or for which it fails, because they may belong to a different program. */
-async function leaveOutOthers({ db, rows }: OpenTable, found: LostRow[]): Promise<LostRow[]> {
+async function leaveOutOthers({ db, rows }: OpenTable, found: FoundRow[]): Promise<FoundRow[]> {
   const { from, id, idType, idText, filtered } = rows
   if (filtered === '') return found
   const ours = await readRowsThatDoNotFail<{ outboxId: string }>(
@@ -106,41 +103,6 @@ function transactionIdInRowSql({ table, shape }: OpenTable): string {
     .filter(({ what }) => what === 'transaction_id')
     .map(({ column: name }) => `nullif(btrim(${columnTextSql(name, shape)}), '')`)
   return texts.length === 0 ? 'null::text' : `coalesce(${texts})`
-}
-
-export interface RowWithoutRecord {
-  outboxId: string
-  /** True if the row's state says that it was captured. */
-  isMarked: boolean
-  /** Null if the row names none. */
-  transactionId: string | null
-}
-
-/** Finds the rows that wait, or that are marked as under way, and are not in the ledger. Reads the whole table. */
-export async function findRowsWithoutRecord(outbox: Outbox): Promise<RowWithoutRecord[]> {
-  const found: RowWithoutRecord[] = []
-  for await (const slice of readSlices(outbox)) {
-    const lost = await readLostRows(await outbox.open(), slice)
-    const waiting = await outbox.queryTable((table) => readUnknownWaitingRows(table, slice))
-    found.push(
-      ...lost.map((row) => ({ ...row, isMarked: true })),
-      ...waiting.map((row) => ({ ...row, isMarked: false })),
-    )
-  }
-  return found
-}
-
-async function readUnknownWaitingRows(
-  table: OpenTable,
-  { after, upTo }: TableSlice,
-): Promise<Omit<RowWithoutRecord, 'isMarked'>[]> {
-  const { from, waitsWithoutRecord, isUnknown, id, idText } = table.rows
-  const { rows } = await table.db.query<Omit<RowWithoutRecord, 'isMarked'>>(
-    `select ${idText} as "outboxId", ${transactionIdInRowSql(table)} as "transactionId" from ${from}
-     where ${waitsWithoutRecord} and ${isUnknown}${isInSliceSql(table.rows)} order by ${id}`,
-    [after, upTo],
-  )
-  return rows
 }
 
 /** Reads the transactions that the rows of these records name, whatever their state. @returns by row id */

@@ -15,7 +15,6 @@ import { inspectOutboxTable } from '../../outbox/migrateOutbox.ts'
 import type { OutboxTable } from '../../outbox/outboxTable.ts'
 import { loadOutboxTable } from '../../outbox/readOutboxFile.ts'
 import { readWaitingRows } from '../../outbox/readRows.ts'
-import { findLostRows, lostRowsMessage } from '../../outbox/rowsUnderWay.ts'
 import { countRowsBeforeStart, findStartQuestion, ignoredStartMessage } from '../../outbox/startPosition.ts'
 import { surveyTable, unknownStatusAdvice, unknownStatusMessage } from '../../outbox/survey.ts'
 import { tryWriteBack, type WriteBackTryResult } from '../../outbox/tryWriteBack.ts'
@@ -89,8 +88,6 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   const served = await readServedOutbox(databases.ledger)
   const question = served.identity === null ? await withOutbox(databases, findStartQuestion) : null
   if (question !== null) return ['problem', question]
-  const lost = await withOutbox(databases, (outbox) => findLostRows(outbox, goOn))
-  if (lost.rows.length > 0) return ['problem', lostRowsMessage(lost)]
   const { statuses, isWhole } = await withOutbox(databases, (outbox) => surveyTable(outbox, goOn))
   if (statuses.length > 0) return ['warning', `${unknownStatusMessage(statuses, !isWhole)}. ${unknownStatusAdvice}`]
   const [mark, message] = judgeTrial(await withOutbox(databases, tryWriteBack), waiting)
