@@ -248,7 +248,7 @@ export function createDatabaseObservation(
   { heartbeat, planner }: { heartbeat: Pick<Heartbeat, 'hasLedgersSettings'>; planner: MaintenanceParts['planner'] },
 ): LoopPart {
   const { ledger, outbox, instance } = databases
-  const lockedRows = new LockedRowWatch(outbox, clock.stopwatch())
+  const lockedRows = new LockedRowWatch(outbox)
   const elapsedMs = clock.stopwatch()
   let backlog: OutboxBacklog | null = null
   let countAtMs = Number.NEGATIVE_INFINITY

@@ -68,11 +68,6 @@ export async function replaceProblems(
   )
 }
 
-export async function readProblemSubjects(db: Database, kind: ProblemKind): Promise<ReadonlySet<string>> {
-  const { rows } = await db.query<{ subject: string }>('select subject from outboxd.problem where kind = $1', [kind])
-  return new Set(rows.map(({ subject }) => subject))
-}
-
 export interface ProblemCount {
   kind: ProblemKind
   problems: number
@@ -108,4 +103,4 @@ const stored = (problem: RaisedProblem): RaisedProblem => ({
 })
 
 /** Necessary, because an index entry holds at most 2,704 bytes. */
-export const shortenProblemSubject = (subject: string): string => boundText(subject, textCharsMax.message)
+const shortenProblemSubject = (subject: string): string => boundText(subject, textCharsMax.message)

@@ -1,4 +1,4 @@
-import { readProblemSubjects, replaceProblems, shortenProblemSubject } from '../ledger/problems.ts'
+import { replaceProblems } from '../ledger/problems.ts'
 import type { Outbox } from './outbox.ts'
 
 /** A row that another session has locked. Leaves out the session's query, because it may contain the client's data. */
@@ -47,39 +47,33 @@ function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<Locke
   })
 }
 
-/** A longer lock is a problem, because saving a form takes a moment. */
-const longLockMs = 60_000
+/** Four looks, 10 s apart. */
+const looksMin = 4
 
 /** Watches for rows that a session of the ERP keeps locked, because capture leaves them out silently. */
 export class LockedRowWatch {
   readonly #outbox: Outbox
-  readonly #elapsedMs: () => number
-  #seenSince: ReadonlyMap<string, number> = new Map()
+  /** At how many looks in a row each row was locked. */
+  #looks: ReadonlyMap<string, number> = new Map()
 
-  constructor(outbox: Outbox, elapsedMs: () => number) {
+  constructor(outbox: Outbox) {
     this.#outbox = outbox
-    this.#elapsedMs = elapsedMs
   }
 
-  /** Raises a problem for each row that stays locked for a minute, and clears it when the row is free. */
+  /** Raises a problem for each row that is locked at `looksMin` looks in a row, because saving a form takes a moment. */
   async runOnce(): Promise<void> {
-    const { ledger } = this.#outbox
     const marked = await readMarked(this.#outbox)
-    const nowMs = this.#elapsedMs()
-    this.#seenSince = new Map(marked.map((id) => [id, this.#seenSince.get(id) ?? nowMs]))
-    const standing = await readProblemSubjects(ledger, 'row_locked')
-    const suspects = [...this.#seenSince].flatMap(([id, sinceMs]) =>
-      standing.has(shortenProblemSubject(id)) || nowMs - sinceMs >= longLockMs ? [id] : [],
-    )
-    if (suspects.length === 0 && standing.size === 0) return
-    const locked = suspects.length === 0 ? [] : await findLocked(this.#outbox, suspects)
-    await replaceProblems(ledger, 'row_locked', locked.map(problemOf))
+    const locked = marked.length === 0 ? [] : await findLocked(this.#outbox, marked)
+    const looks = new Map(locked.map(({ outboxId }) => [outboxId, (this.#looks.get(outboxId) ?? 0) + 1]))
+    const standing = locked.filter(({ outboxId }) => (looks.get(outboxId) ?? 0) >= looksMin)
+    this.#looks = looks
+    await replaceProblems(this.#outbox.ledger, 'row_locked', standing.map(problemOf))
   }
 }
 
 const problemOf = (row: LockedRow) => ({
   subject: row.outboxId,
-  detail: `locked for longer than ${longLockMs / 1000} s ${heldBy(row)}; the daemon captures the row when the lock is released, and later rows of its key wait until then`,
+  detail: `locked for half a minute or longer ${heldBy(row)}; the daemon captures the row when the lock is released, and later rows of its key wait until then`,
   retryInMs: null,
 })
 
