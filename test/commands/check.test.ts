@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { judgeClocks, judgeDisk, judgeDurability, judgeFreeConnections } from '../../src/commands/check/servers.ts'
+import { judgeClocks, judgeDurability, judgeFreeConnections } from '../../src/commands/check/servers.ts'
 import { judgeUnknownTransactionAnswer } from '../../src/commands/check/service.ts'
 import { command as check } from '../../src/commands/check.ts'
 import { readConfig } from '../../src/config.ts'
@@ -57,7 +57,7 @@ async function run(env: Record<string, string> = {}, json = false, askAnyway = f
 test('if all is well, each line says ok (fsync off is a warning), and the three requests count', async () => {
   const { code, printed, messages } = await run()
   expect(printed).toMatch(
-    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} settings: variables and files are those of the ledger\nok {6} connections: .*\nok {6} disk: .*\nWARNING {2}durability: fsync .*\n {11}.*\nok {6} token: .*\nok {6} service: accepts the token and answers \(404 as expected, in \d+ ms\).*\nok {6} clocks: this host and the database, the service agree to 2 s\n$/,
+    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} settings: variables and files are those of the ledger\nok {6} connections: .*\nWARNING {2}durability: fsync .*\n {11}.*\nok {6} token: .*\nok {6} service: accepts the token and answers \(404 as expected, in \d+ ms\).*\nok {6} clocks: this host and the database, the service agree to 2 s\n$/,
   )
   expect(messages).toBe('No problem found; 1 warning.\n')
   expect(code).toBe(0)
@@ -170,7 +170,7 @@ test('an outbox without our columns is a problem, and one without the trigger is
   )
   const lean = await run({ OUTBOX_TABLE: 'lean' })
   expect(lean.code).toBe(1)
-  expect(lean.printed).toContain('the table "lean" has no column "status"')
+  expect(lean.printed).toContain('the table "public"."lean" has no column "status"')
   await fixture.ledger.pool.query('create table plain (like outbox including all)')
   const plain = await run({ OUTBOX_TABLE: 'plain' })
   expect(plain.code).toBe(0)
@@ -203,7 +203,7 @@ test('--json prints an object for each finding', async () => {
   const { printed } = await run({}, true)
   expect(JSON.parse(printed).map(({ what, ok }: { what: string; ok: boolean }) => [what, ok])).toEqual(
     [
-      ...['configuration', 'ledger', 'outbox', 'types', 'mappings', 'settings', 'connections', 'disk', 'durability'],
+      ...['configuration', 'ledger', 'outbox', 'types', 'mappings', 'settings', 'connections', 'durability'],
       ...['token', 'service', 'clocks'],
     ].map((what) => [what, true]),
   )
@@ -295,12 +295,12 @@ test('what was not checked is marked "-", and null in JSON', async () => {
   expect(printed).toMatch(/^- {8}ledger: not checked: the configuration is wrong$/m)
   expect(printed).toMatch(/^- {8}service: not checked: the configuration is wrong$/m)
   expect(messages).toBe(
-    '1 problem; not checked: ledger, outbox, types, mappings, connections, disk, durability, service, clocks.\n',
+    '1 problem; not checked: ledger, outbox, types, mappings, connections, durability, service, clocks.\n',
   )
   const asJson = await run({ DATABASE_URL: 'nonsense' }, true)
   expect(JSON.parse(asJson.printed).map(({ ok }: { ok: boolean | null }) => ok)).toEqual([
     false,
-    ...Array(9).fill(null),
+    ...Array(8).fill(null),
   ])
 })
 
@@ -495,8 +495,7 @@ test('check prints the grants that a role lacks, and after they are run all is w
   const { code, printed, messages } = await run(env)
   expect(printed).toMatch(/^ok {6} ledger/m)
   expect(printed).toMatch(/^ok {6} outbox/m)
-  expect(printed).toMatch(/^- {8}disk: not checked: the role may not see where the data lie/m)
-  expect(messages).toBe('No problem found; 1 warning.\n') // a plain owner can never check the disk
+  expect(messages).toBe('No problem found; 1 warning.\n')
   expect(code).toBe(0)
 })
 
@@ -540,12 +539,6 @@ test('too few free connections for a daemon are a problem, its open ones count a
   })
   expect(judgeFreeConnections(room(4, daemonConnectionsMax - 4)).mark).toBe('ok')
   expect(judgeFreeConnections(null).mark).toBe('not-asked')
-})
-
-test('a disk that is getting full is first a warning, then a problem', () => {
-  const disk = (freeBytes: number) => ({ folder: '/data', freeBytes, totalBytes: 1e12 })
-  expect([5e9, 1e9, 1e8].map((free) => judgeDisk(disk(free)).mark)).toEqual(['ok', 'warning', 'problem'])
-  expect(judgeDisk(null)).toMatchObject({ mark: 'not-asked', message: 'not checked: the database cannot be reached' })
 })
 
 test('a server that may lose commits in a power cut is a warning, and check says what follows a failover', () => {

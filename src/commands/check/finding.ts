@@ -4,7 +4,7 @@ export interface Finding {
   message: string
 }
 
-/** `warning`: works but may not be intended. `not-asked`: could not be checked. `out-of-reach`: never can be from here. */
+/** `warning`: works but may not be intended. `not-asked`: could not be checked. */
 export type FindingMark = keyof typeof findingMarks
 
 export const findingMarks = {
@@ -12,7 +12,6 @@ export const findingMarks = {
   warning: { shown: 'WARNING ', ok: true },
   problem: { shown: 'PROBLEM ', ok: false },
   'not-asked': { shown: '-       ', ok: null },
-  'out-of-reach': { shown: '-       ', ok: null },
 } as const satisfies Record<string, { shown: string; ok: boolean | null }>
 
 /** A clock's lead over this host's clock, as a range, because two clocks cannot be read at once. */
@@ -40,6 +39,3 @@ export const makeFinding = (what: string, mark: FindingMark, ...lines: readonly 
 
 export const makeUncheckedFinding = (what: string, why: string): Finding =>
   makeFinding(what, 'not-asked', `not checked: ${why}`)
-
-export const makeOutOfReachFinding = (what: string, why: string): Finding =>
-  makeFinding(what, 'out-of-reach', `not checked: ${why}`)

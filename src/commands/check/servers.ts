@@ -1,13 +1,10 @@
-import { statfs } from 'node:fs/promises'
 import { systemClock } from '../../clock.ts'
 import type { DatabaseConfig } from '../../config.ts'
 import { standbyMissingMessage } from '../../ledger/history/history.ts'
 import type { LedgerStandby } from '../../ledger/history/judgeHistory.ts'
 import {
-  type DataFolder,
   type Durability,
   type FreeConnections,
-  readDataFolder,
   readDurabilitySettings,
   readFreeConnections,
   readServerClockLead,
@@ -24,7 +21,6 @@ import {
   type ClocksAndCertificates,
   type Finding,
   makeFinding,
-  makeOutOfReachFinding,
   makeUncheckedFinding,
 } from './finding.ts'
 
@@ -37,7 +33,6 @@ export async function checkServers(
   const encoding = server === null ? null : judgeEncoding(server.encoding)
   return [
     judgeFreeConnections(server?.room ?? null),
-    judgeDisk(server?.disk ?? null),
     ...(encoding === null ? [] : [encoding]),
     judgeDurability(server?.durability ?? null, config.ledgerStandby),
   ]
@@ -50,7 +45,6 @@ function readServer(url: string) {
     read: async (db) => ({
       room: await readFreeConnections(db),
       clock: await readServerClockLead(db, systemClock.nowMs),
-      disk: await readDisk(await readDataFolder(db)),
       durability: await readDurabilitySettings(db),
       encoding: await readServerEncoding(db),
     }),
@@ -63,32 +57,6 @@ export function judgeEncoding(encoding: string): Finding | null {
   if (refusal !== null) return makeFinding('encoding', 'problem', `the database: ${refusal}`)
   const warning = findEncodingWarningClause(encoding)
   return warning === null ? null : makeFinding('encoding', 'warning', `the database: ${warning}`)
-}
-
-export interface Disk {
-  folder: string
-  freeBytes: number
-  totalBytes: number
-}
-
-interface UnseenDisk {
-  unseen: string
-}
-
-const unseenWhy: Record<Exclude<DataFolder['kind'], 'local'>, string> = {
-  elsewhere: 'a database is on a different host or in a container',
-  hidden: 'the role may not see where the data lie (that needs pg_read_all_settings)',
-}
-
-async function readDisk(data: DataFolder): Promise<Disk | UnseenDisk> {
-  if (data.kind !== 'local') return { unseen: unseenWhy[data.kind] }
-  const { folder } = data
-  try {
-    const { bavail, blocks, bsize } = await statfs(folder)
-    return { folder, freeBytes: bavail * bsize, totalBytes: blocks * bsize }
-  } catch {
-    return { unseen: `the folder ${folder} cannot be seen from here` }
-  }
 }
 
 export function judgeFreeConnections(room: FreeConnections | null): Finding {
@@ -110,21 +78,6 @@ export function judgeFreeConnections(room: FreeConnections | null): Finding {
 
 const unreachable = 'the database cannot be reached'
 
-const gigabyte = 1e9
-const problemBytes = 0.2 * gigabyte
-const warningBytes = 2 * gigabyte
-
-export function judgeDisk(disk: Disk | UnseenDisk | null): Finding {
-  const what = 'disk'
-  if (disk === null) return makeUncheckedFinding(what, unreachable)
-  if ('unseen' in disk) return makeOutOfReachFinding(what, `${disk.unseen}. Look at the disk there (\`df\`)`)
-  const { folder, freeBytes, totalBytes } = disk
-  const line = `${showGigabytes(freeBytes)} of ${showGigabytes(totalBytes)} are free at ${folder}`
-  if (freeBytes >= warningBytes) return makeFinding(what, 'ok', line)
-  const mark = freeBytes < problemBytes ? 'problem' : 'warning'
-  return makeFinding(what, mark, line, 'Free some space: a full disk stops the database')
-}
-
 export function judgeDurability(durability: Durability | null, standby: LedgerStandby): Finding {
   const what = 'durability'
   if (durability === null) return makeUncheckedFinding(what, unreachable)
@@ -139,8 +92,6 @@ export function judgeDurability(durability: Durability | null, standby: LedgerSt
   const cause = `${off.join(' and ')} turned off at the server: a power cut loses committed data. Run \`${on} select pg_reload_conf()\``
   return makeFinding(what, 'warning', cause, failover)
 }
-
-const showGigabytes = (bytes: number) => `${(bytes / gigabyte).toFixed(1)} GB`
 
 /** Above this difference, times in the ledger and in logs are hard to compare. */
 const clockWarningMs = 2_000

@@ -74,19 +74,6 @@ export async function readFreeConnections(db: Database): Promise<FreeConnections
   )
 }
 
-/** `hidden`: our role may not read the setting. */
-export type DataFolder = { kind: 'local'; folder: string } | { kind: 'elsewhere' } | { kind: 'hidden' }
-
-export async function readDataFolder(db: Database): Promise<DataFolder> {
-  const { isLocal, folder } = await queryOne<{ isLocal: boolean; folder: string | null }>(
-    db,
-    `select inet_server_addr() is not distinct from inet_client_addr() as "isLocal",
-       (select setting from pg_settings where name = 'data_directory') as folder`,
-  )
-  if (!isLocal) return { kind: 'elsewhere' }
-  return folder === null ? { kind: 'hidden' } : { kind: 'local', folder }
-}
-
 /** Returns the least and the most milliseconds by which the server's clock is ahead of ours. */
 export async function readServerClockLead(
   db: Database,
