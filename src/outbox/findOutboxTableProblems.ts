@@ -49,16 +49,16 @@ function statementsOf(table: OpenTable): NamedStatements {
   const writing = writeBackStatements(table)
   const { filter } = table.table
   const { from, filtered } = table.rows
-  return {
-    // The first statement, so that a problem names the filter. The bare filter shows brackets that close ours.
-    ...(filter !== null && {
-      filter: `select 1 from ${from} where true${filtered} union all select 1 from ${from} where ${filter}`,
-    }),
-    lock: claimStatements(table).lock,
-    read: waitingRowsSql(table),
-    ...(writing !== null && { mark: writing.mark, report: writing.report }),
-    ...(table.form === 'append-only' && { advance: advancePositionSql(table) }),
+  const named: Record<string, CountedStatement> = {
+    lock: [claimStatements(table).lock, 6],
+    read: [waitingRowsSql(table), 2],
+    ...(writing !== null && { mark: [writing.mark, 1], report: [writing.report, 1] }),
+    ...(table.form === 'append-only' && { advance: [advancePositionSql(table), 2] }),
   }
+  if (filter === null) return named
+  // The first statement, so that a problem names the filter. The bare filter shows brackets that close ours.
+  const both = `select 1 from ${from} where true${filtered} union all select 1 from ${from} where ${filter}`
+  return { filter: [both, 0], ...named }
 }
 
 /** False if the ledger is not there yet, or our role may not write to it: `check` reports that apart. */
@@ -71,7 +71,9 @@ async function canUseLedger(db: Database): Promise<boolean> {
   return (rowCount ?? 0) > 0
 }
 
-type NamedStatements = Readonly<Record<string, string>>
+/** A statement, and how many parameters it has. */
+type CountedStatement = readonly [string, number]
+type NamedStatements = Readonly<Record<string, CountedStatement>>
 
 /**
  * Lets Postgres plan the statements with our role's rights. This finds wrong types, and missing columns, functions and
@@ -83,7 +85,7 @@ async function findStatementProblems(sessions: DatabasePool, statements: NamedSt
   await using transaction = await beginTransaction(sessions) // never committed
   await transaction.db.query(`set local lock_timeout = '2s'`)
   for (const [name, statement] of Object.entries(statements)) {
-    if (!hasLedger && statement.includes('outboxd.')) continue
+    if (!hasLedger && statement[0].includes('outboxd.')) continue
     const why = await explain(transaction.db, statement)
     if (why === 'locked') return [locked]
     if (why !== null && name === 'filter') return [`has a filter that Postgres refuses: ${why}`]
@@ -98,34 +100,18 @@ async function findStatementProblems(sessions: DatabasePool, statements: NamedSt
 const locked =
   'is locked by another session, so Postgres could not plan our statements. `outboxd status` names the session'
 
-/**
- * Prepares the statement first, because Postgres then says how many parameters it has.
- * @returns why the statement would fail
- */
-async function explain(db: Database, statement: string): Promise<string | null> {
+/** @returns why the statement would fail */
+async function explain(db: Database, [statement, parameters]: CountedStatement): Promise<string | null> {
   await db.query('savepoint explained')
   try {
-    await db.query(`prepare ${prepared} as ${statement}`)
-    const { values } = await queryOne<{ values: number }>(
-      db,
-      'select coalesce(cardinality(parameter_types), 0) as values from pg_prepared_statements where name = $1',
-      [prepared],
+    await db.query(
+      `explain ${statement}`,
+      Array.from({ length: parameters }, () => null),
     )
-    const nulls = Array.from({ length: values }, () => 'null')
-    await db.query(`explain execute ${prepared}${nulls.length === 0 ? '' : `(${nulls.join(', ')})`}`)
     return null
   } catch (error) {
     await db.query('rollback to savepoint explained')
     if (isLockTimeoutOrCanceled(error)) return 'locked'
     return `SQLSTATE ${errorCodeOf(error)}: ${(error as Error).message}`
-  } finally {
-    await forget(db) // a rollback keeps prepared statements
   }
-}
-
-const prepared = 'outboxd_check'
-
-async function forget(db: Database): Promise<void> {
-  const { rowCount } = await db.query('select from pg_prepared_statements where name = $1', [prepared])
-  if ((rowCount ?? 0) > 0) await db.query(`deallocate ${prepared}`)
 }

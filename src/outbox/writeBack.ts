@@ -92,8 +92,6 @@ export function writeBackStatements({ table, shape, rows }: OpenTable) {
         left join lateral (
           select ${open} as open, ${same} as same from ${shape.qualified} o where ${id} = r."outboxId"::${type}
         ) unheld on held."outboxId" is null`,
-    /** Returns false for a row in $1 that is a different row than the one captured. */
-    isSame: `select ${same} as same from ${rowStatusesSql} join ${shape.qualified} o on ${id} = r."outboxId"::${type}`,
     states: new Set<State>(states.filter((each) => matters(table, each))),
   }
 }

@@ -36,18 +36,8 @@ export const sessionNamesOfLedgerSql = (namesSql: string): string =>
 export function createSchemaRenamer(url: string): ((sql: string) => string) | null {
   const [, schema] = givenParameter.exec(url) ?? []
   if (schema === undefined) return null
-  const renamed = new Map<string, string>()
-  return (sql) => {
-    const known = renamed.get(sql)
-    if (known !== undefined) return known
-    const text = sql.replace(schemaName, schema)
-    if (renamed.size < renamedMax) renamed.set(sql, text)
-    return text
-  }
+  return (sql) => sql.replace(schemaName, schema)
 }
 
 /** The name before a dot, before `_jobs`, after the word `schema`, and alone in quotes. */
 const schemaName = /\boutboxd(?=\.[a-z_"]|_jobs\b)|(?<=\bschema )outboxd\b|(?<=(['"]))outboxd(?=\1)/g
-
-/** Bounds the memory for statements, because some have a different text each time. */
-const renamedMax = 1_000
