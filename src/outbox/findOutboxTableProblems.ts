@@ -1,20 +1,14 @@
 import type pg from 'pg'
 import type { ServedOutbox } from '../ledger/binding.ts'
-import {
-  beginTransaction,
-  type Database,
-  type DatabasePool,
-  isLockTimeoutOrCanceled,
-  queryOne,
-} from '../postgres/database.ts'
+import { beginTransaction, type Database, type DatabasePool, isLockTimeoutOrCanceled } from '../postgres/database.ts'
 import { errorCodeOf } from '../postgres/sqlState.ts'
 import { claimStatements } from './claimRows.ts'
-import { type OpenTable, openTable, readTableShapeAndIdentity } from './openTable.ts'
+import { type OpenTable, openTable } from './openTable.ts'
 import { findPermissionProblems } from './outboxGrants.ts'
 import { type OutboxTable, qualifiedNameSql } from './outboxTable.ts'
 import { advancePositionSql } from './position.ts'
 import { waitingRowsSql } from './readRows.ts'
-import { addTableSchemaIfFound } from './readTableShape.ts'
+import { addTableSchemaIfFound, readTableShapeAndIdentity } from './readTableShape.ts'
 import { findWriteBackProblemClauses } from './tryWriteBack.ts'
 import { writeBackStatements } from './writeBack.ts'
 

@@ -1,26 +1,12 @@
 import type pg from 'pg'
-import { describeOutboxIdentity, type OutboxIdentity, type ServedOutbox } from '../ledger/binding.ts'
+import { describeOutboxIdentity, type ServedOutbox } from '../ledger/binding.ts'
 import { type DatabasePool, withSearchPathOfRole } from '../postgres/database.ts'
-import { findEncodingRefusalClause, readServerEncoding } from '../postgres/serverEncoding.ts'
 import type { TableShape } from './columns.ts'
 import { type OutboxTable, type TableForm, tableFormOf } from './outboxTable.ts'
-import { OutboxTableUnusable, readOutboxIdentity, readTableShape } from './readTableShape.ts'
+import type { TableShapeAndIdentity } from './readTableShape.ts'
 import { type RowExpressions, rowExpressions } from './rowExpressions.ts'
 import { StablePositionReader } from './stablePosition.ts'
 import { writeBackAssignments } from './writeBack.ts'
-
-export interface TableShapeAndIdentity {
-  readonly shape: TableShape
-  readonly identity: OutboxIdentity
-}
-
-export async function readTableShapeAndIdentity(pool: pg.Pool, table: OutboxTable): Promise<TableShapeAndIdentity> {
-  const refusal = findEncodingRefusalClause(await readServerEncoding(pool))
-  if (refusal !== null) throw new OutboxTableUnusable(`the database of DATABASE_URL cannot be used: ${refusal}`)
-  const shape = await readTableShape(pool, table)
-  const identity = await readOutboxIdentity(pool, shape.qualified, table.id)
-  return { shape, identity }
-}
 
 /** Keys whose rows wait, if the last claim passed its most rows and found no row to take. The next claim passes them. */
 interface PassedKeys {

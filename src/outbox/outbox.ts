@@ -7,9 +7,14 @@ import {
   type ServedOutbox,
 } from '../ledger/binding.ts'
 import { canBeCausedByRow, FailingRows } from './failingRows.ts'
-import { type OpenTable, openTable, readTableShapeAndIdentity, type TableShapeAndIdentity } from './openTable.ts'
+import { type OpenTable, openTable } from './openTable.ts'
 import { type OutboxTable, qualifiedNameSql, toOutboxTable } from './outboxTable.ts'
-import { addTableSchemaIfFound, OutboxTableUnusable } from './readTableShape.ts'
+import {
+  addTableSchemaIfFound,
+  OutboxTableUnusable,
+  readTableShapeAndIdentity,
+  type TableShapeAndIdentity,
+} from './readTableShape.ts'
 import { findStartQuestion, readStartPosition } from './startPosition.ts'
 
 /** The client's outbox table, the first parameter of this folder's functions, as in `claimRows(outbox, …)`. */

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { OutboxIdentity } from '../ledger/binding.ts'
 import { type Database, queryOne, readSchemasInSearchPath, withSearchPathOfRole } from '../postgres/database.ts'
+import { findEncodingRefusalClause, readServerEncoding } from '../postgres/serverEncoding.ts'
 import { findNearestWord } from '../yaml/nearestWord.ts'
 import { baseTypeJoinSql, type Column, type TableShape } from './columns.ts'
 import { findDescriptionMismatchClauses } from './findTableProblems.ts'
@@ -50,13 +51,15 @@ const clientCodeSql = `
         and d.refclassid in ('pg_proc'::regclass::oid, 'pg_operator'::regclass::oid, 'pg_type'::regclass::oid, 'pg_opclass'::regclass::oid)
     ) as "hasClientCode"`
 
-async function tableHasClientCode(db: Database, qualified: string): Promise<boolean> {
-  const { hasClientCode } = await queryOne<{ hasClientCode: boolean }>(db, clientCodeSql, [qualified])
-  return hasClientCode
+export interface TableShapeAndIdentity {
+  readonly shape: TableShape
+  readonly identity: OutboxIdentity
 }
 
 /** @throws OutboxTableUnusable if the table cannot be read as described */
-export async function readTableShape(db: pg.Pool, named: OutboxTable): Promise<TableShape> {
+export async function readTableShapeAndIdentity(db: pg.Pool, named: OutboxTable): Promise<TableShapeAndIdentity> {
+  const refusal = findEncodingRefusalClause(await readServerEncoding(db))
+  if (refusal !== null) throw new OutboxTableUnusable(`the database of DATABASE_URL cannot be used: ${refusal}`)
   const table = await addTableSchemaIfFound(db, named)
   const qualified = qualifiedNameSql(table)
   // Uses the role's search path, so that types have the names that the client's statements use.
@@ -82,27 +85,16 @@ export async function readTableShape(db: pg.Pool, named: OutboxTable): Promise<T
   }
   const columns = new Map(rows.map(({ name, kind: _, ...column }) => [name, column]))
   const problems = await findDescriptionMismatchClauses(db, { qualified, kind: rows[0]?.kind ?? '', table, columns })
-  if (problems.length === 0) {
-    const hasCustomCode = table.filter !== null || (await tableHasClientCode(db, qualified))
-    const hasSystemColumns = rows.every(({ kind }) => /^[rp]$/.test(kind))
-    return { qualified, columns, hasSystemColumns, hasCustomCode }
+  if (problems.length > 0)
+    throw new OutboxTableUnusable(
+      problems.map((problem) => `${described}: the table ${qualifiedNameSql(named)} ${problem}`).join('\n'),
+    )
+  const { hasClientCode } = await queryOne<{ hasClientCode: boolean }>(db, clientCodeSql, [qualified])
+  const hasSystemColumns = rows.every(({ kind }) => /^[rp]$/.test(kind))
+  return {
+    shape: { qualified, columns, hasSystemColumns, hasCustomCode: table.filter !== null || hasClientCode },
+    identity: { table: `${table.schema}.${table.table}`, idColumn: table.id },
   }
-  throw new OutboxTableUnusable(
-    problems.map((problem) => `${described}: the table ${qualifiedNameSql(named)} ${problem}`).join('\n'),
-  )
-}
-
-export async function readOutboxIdentity(
-  db: Database,
-  qualifiedName: string,
-  idColumn: string,
-): Promise<OutboxIdentity> {
-  const { table } = await queryOne<{ table: string }>(
-    db,
-    `select n.nspname || '.' || c.relname as "table" from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass($1)::oid`,
-    [qualifiedName],
-  )
-  return { table, idColumn }
 }
 
 const tablesMax = 20_000
