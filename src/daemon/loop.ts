@@ -121,16 +121,15 @@ export interface FailingLoop {
 interface State {
   lastRoundMs: number
   lastSuccessMs: number | null
-  failures: number
-  failingSinceMs: number
+  /** Null after a success. */
+  failingSinceMs: number | null
   error: unknown
 }
 
 const stuckMs = 120_000
 const staleMs = 30_000
 
-/** A loop is reported after this many failures in a row, or after `failingToTellMs`. */
-const failuresToTell = 3
+/** A shorter failure usually passes. */
 const failingToTellMs = 10_000
 
 /** Measures ages by the monotonic clock, because a wall clock that is set would make loops look stuck, or hide stuck ones. */
@@ -157,16 +156,15 @@ export class LoopHealth {
     this.#states.set(loop, {
       ...state,
       lastRoundMs: nowMs,
-      failures: state.failures + 1,
-      failingSinceMs: state.failures === 0 ? nowMs : state.failingSinceMs,
+      failingSinceMs: state.failingSinceMs ?? nowMs,
       error,
     })
   }
 
   failing(): FailingLoop[] {
-    const failing = [...this.#states].filter(([, { failures, failingSinceMs }]) => {
-      return failures >= failuresToTell || (failures > 0 && this.#ageMs(failingSinceMs) >= failingToTellMs)
-    })
+    const failing = [...this.#states].filter(
+      ([, { failingSinceMs }]) => failingSinceMs !== null && this.#ageMs(failingSinceMs) >= failingToTellMs,
+    )
     const hanging = this.#stuck().map(({ loop, since }) => ({
       loop,
       error: new Error(`the loop hangs: its last round ended at ${since}`),
@@ -207,7 +205,6 @@ export class LoopHealth {
 const fresh = (nowMs: number): State => ({
   lastRoundMs: nowMs,
   lastSuccessMs: null,
-  failures: 0,
-  failingSinceMs: nowMs,
+  failingSinceMs: null,
   error: null,
 })
