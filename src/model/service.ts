@@ -19,7 +19,6 @@ export type Answer =
       code: string | null
       /** The last part of Location, if it may be an id and the host is the service's. */
       locationId: string | null
-      hasRepeatedJsonKey: boolean
       retryAfterMs: number | null
       rateRemaining: number | null
       dateMs: number | null
@@ -88,7 +87,6 @@ export const contractBreaches = [
   'unknown_status',
   'other_transaction',
   'duplicate_id',
-  'duplicate_key',
   'unknown_code',
   'rate_limit_lower',
   'other_success_status',

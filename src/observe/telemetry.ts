@@ -52,7 +52,6 @@ export class Telemetry {
     this.#metrics.requests.add(1, labels)
     this.#metrics.requestDuration.observe(answer.tookMs, labels)
     for (const kind of findContractBreaches(this.#contract, endpoint, answer)) this.breached(kind)
-    if (answer.kind === 'response' && answer.hasRepeatedJsonKey) this.breached('duplicate_key')
     // A token issuer has its own codes (RFC 6749, 5.2), so a wrong secret does not break the contract.
     if (answer.kind !== 'response' || answer.code === null || endpoint === 'token') return
     this.#metrics.serviceErrors.add(1, { code: answer.code })

@@ -158,10 +158,7 @@ function answerFrom(
 ): Answer {
   if (answer.kind === 'no-answer') return answer
   const { status, headers, text, unreadable, tookMs } = answer
-  const { json, repeatsKey } =
-    unreadable === null
-      ? parseAnswerJson(text, secrets, isSuccessStatus(status))
-      : { json: undefined, repeatsKey: false }
+  const json = unreadable === null ? parseAnswerJson(text, secrets, isSuccessStatus(status)) : undefined
   const hidden = compileSecrets(secrets)
   const shown = [unreadable && `(${unreadable}) `, redirectTo(status, headers), text].filter(Boolean).join('')
   return {
@@ -172,7 +169,6 @@ function answerFrom(
     excerpt: boundText(redactAndBoundText(shown, hidden), textCharsMax.excerpt),
     code: findAnyErrorCode(status, json, text),
     locationId: address === null ? null : readLocationId(headers.location, address, hidden),
-    hasRepeatedJsonKey: repeatsKey,
     retryAfterMs: readRetryAfterMs(headers, nowMs),
     rateRemaining: readRateRemaining(headers),
     dateMs: dateOf(headers.date),
@@ -184,9 +180,7 @@ function answerFrom(
 function readToken(answer: HttpAnswer & { kind: 'response' }, unitMs: number, nowMs: number): TokenAnswer {
   const withText = (text: string) => answerFrom({ ...answer, text }, [], nowMs)
   if (answer.unreadable !== null) return { answer: withText(''), token: null }
-  const { json, repeatsKey } = parseAnswerJson(answer.text, [], true)
-  if (json === undefined && repeatsKey) return { answer: withText('a key of the answer stands twice'), token: null }
-  const { data, error } = tokenResponseSchema.safeParse(json)
+  const { data, error } = tokenResponseSchema.safeParse(parseAnswerJson(answer.text, [], true))
   if (data === undefined) return { answer: withText(error.issues[0]?.message ?? ''), token: null }
   const { access_token: accessToken, expires_in: expiresIn } = data
   return { answer: withText(''), token: { accessToken, lifetimeMs: lifetimeMs(expiresIn, unitMs) } }

@@ -16,17 +16,12 @@ export function parseAndMaskJson(text: string, secrets: readonly string[]): unkn
 }
 
 /**
- * `json` is undefined if the body is not JSON, or if a success repeats a key of its outermost object. A refusal with a
- * repeated key stays readable, because it completes no record.
+ * Returns undefined, too, if a success repeats a key of its outermost object. A refusal with a repeated key stays
+ * readable, because it completes no record.
  */
-export function parseAnswerJson(text: string, secrets: readonly string[], refusesRepeatedKeys: boolean) {
+export function parseAnswerJson(text: string, secrets: readonly string[], isSuccess: boolean): unknown {
   const examined = findJsonFlaws(text, depthMax)
-  const json = readExamined(text, examined, secrets)
-  const isDoubtful = refusesRepeatedKeys && examined.topKeyFlaw?.kind === 'repeated'
-  return {
-    json: isDoubtful ? undefined : json,
-    repeatsKey: json !== undefined && examined.keyFlaw?.kind === 'repeated',
-  }
+  return isSuccess && examined.topKeyFlaw?.kind === 'repeated' ? undefined : readExamined(text, examined, secrets)
 }
 
 const depthMax = 100

@@ -475,7 +475,7 @@ describe('a token', () => {
     ['the answer is not a JSON object', '[]'],
     ['the answer is not a JSON object', '<html>two</html>'],
     ['access_token is longer than 16384 characters', `{"access_token":"${'a'.repeat(16_385)}"}`],
-    ['a key of the answer stands twice', '{"access_token":"two","access_token":"words"}'],
+    ['the answer is not a JSON object', '{"access_token":"two","access_token":"words"}'],
   ])('that cannot be used pauses all with the cause, without the body: %s', async (why, body) => {
     const { url } = await startServer((_request, response) => response.end(body))
     const { answer, token } = await clientFor(url).requestToken()

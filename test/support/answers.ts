@@ -14,7 +14,6 @@ export function response(status: number, body: unknown = '', retryAfterMs: numbe
     excerpt: text.slice(0, 2048),
     code: findAnyErrorCode(status, json, text),
     locationId: null as string | null,
-    hasRepeatedJsonKey: false,
     retryAfterMs,
     rateRemaining: null,
     dateMs: null,
