@@ -163,19 +163,6 @@ create index submission_emptiable on outboxd.submission (ended_at)
 create index submission_document on outboxd.submission (document, seq) where document is not null;
 create index submission_changed_after_sent on outboxd.submission (seq) where changed_after_sent;
 
--- The row of the newest later version of a document that is sent or was sent. If `with_listed`, also one that waits for a person because
--- the document changed after it was sent, or waited until the person discarded it. Null: there is none.
-create function outboxd.newer_version(document text, seq bigint, with_listed boolean) returns text language sql stable
-  return (select newer.outbox_id from (
-    select n.outbox_id, n.seq from outboxd.submission n
-      where n.document = newer_version.document and n.seq > newer_version.seq
-        and (n.was_sent or n.state <> 'discarded')
-        and (with_listed or not (n.changed_after_sent or (n.state = 'discarded' and n.attempt = 0)))
-    union all
-    select d.sent_outbox_id, d.sent_seq from outboxd.document d
-      where d.id = newer_version.document and d.sent_seq > newer_version.seq
-  ) newer order by newer.seq desc limit 1);
-
 -- What a person looks a record up by: the idempotency key that the service logged, the record's key (a hash, since an entry of an
 -- index ends at 2,704 bytes), and an id's last digits, for its first are those of all its time.
 create index submission_idempotency_key on outboxd.submission (idempotency_key);
@@ -380,14 +367,6 @@ create table outboxd.problem (
   primary key (kind, subject)
 );
 
--- All problems, with those of the daemons, which end with them. One that is silent for a moment may be held up by just that problem.
-create view outboxd.standing_problem as
-select kind, subject, detail, since, seen_at, times, retry_at from outboxd.problem
-union all
-select p.kind, p.part || ' of ' || left(i.id::text, 8), p.detail, i.beat_at - p."ageMs" * interval '1 ms', i.beat_at, 1, null
-from outboxd.instance i, jsonb_to_recordset(i.problems) as p(kind text, part text, detail text, "ageMs" float8)
-where i.stopped_at is null and i.beat_at > clock_timestamp() - interval '30 s';
-
 -- Requests made for records, by the minute, for the service's two targets (docs/reference/interface.md, section 8). Each instance writes
 -- rows of its own, so that none waits for another. After two days the rows of an hour are added up: kept for 29 days.
 create table outboxd.request_count (
@@ -478,9 +457,13 @@ begin
 end $$;
 create trigger note_writer before update on outboxd.ledger for each row execute function outboxd.note_writer();
 
--- The server's side of the identity. What our role may not execute is null, and does not fail the rest.
-create function outboxd.server_identity(out system_id text, out timeline text, out database_oid bigint, out table_oid bigint)
-  language plpgsql as $$
+-- Compares the identity with the server's, and looks for a daemon's heartbeat and request (null: looks for none). What our role may not
+-- read of the server is null, and does not fail the rest. Stable, so that a statement which writes a heartbeat sees the one before.
+-- Returns no row if the ledger's row is gone.
+create function outboxd.history(instance uuid, beats bigint, request bigint,
+  out lost_at timestamptz, out recovered_at timestamptz, out is_new boolean, out difference text, out missing text,
+  out system_id text, out timeline text, out database_oid bigint, out table_oid bigint)   -- the server's
+  returns setof record language plpgsql stable as $$
 begin
   select d.oid into database_oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database();
   table_oid := 'outboxd.ledger'::pg_catalog.regclass::pg_catalog.oid;
@@ -493,20 +476,13 @@ begin
     -- The checkpoint's timeline is seconds late after a promotion.
     timeline := left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 8);
   end if;
-end $$;
-
--- Compares the identity, and looks for a daemon's heartbeat and request (null: looks for none). Stable, so that a statement which writes
--- a heartbeat sees the one before. Returns no row if the ledger's row is gone.
-create function outboxd.history(instance uuid, beats bigint, request bigint,
-  out lost_at timestamptz, out recovered_at timestamptz, out is_new boolean, out difference text, out missing text)
-  returns setof record language sql stable as $$
-  select l.lost_at, l.recovered_at, l.database_oid is null,
+  return query select l.lost_at, l.recovered_at, l.database_oid is null,
     case
-      when l.system_id <> n.system_id then 'system'
-      when l.database_oid <> n.database_oid then 'database'
-      when l.table_oid <> n.table_oid then 'table'
+      when l.system_id <> history.system_id then 'system'
+      when l.database_oid <> history.database_oid then 'database'
+      when l.table_oid <> history.table_oid then 'table'
       when l.written_by::text::numeric % 4294967296 <> l.xmin::text::numeric then 'writer'
-      when l.timeline <> n.timeline then 'timeline'
+      when l.timeline <> history.timeline then 'timeline'
     end,
     case
       when history.beats is not null and not exists (
@@ -515,6 +491,7 @@ create function outboxd.history(instance uuid, beats bigint, request bigint,
       when history.request is not null and not exists (
         select from outboxd.request r where r.id = history.request and r.instance_id = history.instance
       ) then 'request'
-    end
-  from outboxd.ledger l, outboxd.server_identity() n
-$$;
+    end,
+    history.system_id, history.timeline, history.database_oid, history.table_oid
+  from outboxd.ledger l;
+end $$;

@@ -78,8 +78,7 @@ const documentsOfSql = `
  * True for a version that waits and is the newest of its document. A later row may have ended as unchanged because of it.
  */
 export const isNewestWaitingVersionSql = (alias: string): string =>
-  `(${alias}.state = 'queued' and ${alias}.document is not null
-    and outboxd.newer_version(${alias}.document, ${alias}.seq, true) is null)`
+  `(${alias}.state = 'queued' and ${alias}.document is not null and ${newerVersionIdSql(alias)} is null)`
 
 /** Returns those of these submissions that wait and are the newest versions of their documents. */
 export async function readNewestWaitingVersions(
@@ -304,13 +303,24 @@ export interface NewerVersion {
 }
 
 /**
- * Selects the `NewerVersion` of submission `s`, or null.
+ * The row of the newest later version of a submission's document that is sent or was sent; null if there is none.
  *
- * @param withListed as of outboxd.newer_version: true if a change that waits for a person counts
+ * @param withListed true if a version counts, too, that waits for a person because the document changed after it was sent,
+ *   or waited until the person discarded it
  */
+export const newerVersionIdSql = (alias: string, withListed = true): string => `(select newer.outbox_id from (
+    select v.outbox_id, v.seq from outboxd.submission v
+      where v.document = ${alias}.document and v.seq > ${alias}.seq and (v.was_sent or v.state <> 'discarded')
+        ${withListed ? '' : "and not (v.changed_after_sent or (v.state = 'discarded' and v.attempt = 0))"}
+    union all
+    select d.sent_outbox_id, d.sent_seq from outboxd.document d
+      where d.id = ${alias}.document and d.sent_seq > ${alias}.seq
+  ) newer order by newer.seq desc limit 1)`
+
+/** Selects the `NewerVersion` of submission `s`, or null. */
 export const newerVersionSql = (withListed = true): string => `(
   select json_build_object('outboxId', v.newer, 'state', n.state, 'hasBody', coalesce(n.body is not null, false))
-  from (select outboxd.newer_version(s.document, s.seq, ${withListed}) as newer) v
+  from (select ${newerVersionIdSql('s', withListed)} as newer) v
   left join outboxd.submission n on n.outbox_id = v.newer where v.newer is not null)`
 
 /** Returns the newest later version for each older version among these records, by submission id. */

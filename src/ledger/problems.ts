@@ -68,6 +68,18 @@ export async function replaceProblems(
   )
 }
 
+/**
+ * All problems, with those of the daemons, which end with them. A daemon that is silent for a moment may be held up by just
+ * that problem.
+ */
+export const standingProblemsSql = `(
+  select kind, subject, detail, since, seen_at, times, retry_at from outboxd.problem
+  union all
+  select p.kind, p.part || ' of ' || left(i.id::text, 8), p.detail, i.beat_at - p."ageMs" * interval '1 ms', i.beat_at, 1, null
+  from outboxd.instance i, jsonb_to_recordset(i.problems) as p(kind text, part text, detail text, "ageMs" float8)
+  where i.stopped_at is null and i.beat_at > clock_timestamp() - interval '30 s'
+) p`
+
 export interface ProblemCount {
   kind: ProblemKind
   problems: number
@@ -75,7 +87,7 @@ export interface ProblemCount {
 
 export async function countProblems(db: Database): Promise<ProblemCount[]> {
   const { rows } = await db.query<ProblemCount>(
-    'select kind, count(*)::int as problems from outboxd.standing_problem group by kind order by kind',
+    `select kind, count(*)::int as problems from ${standingProblemsSql} group by kind order by kind`,
   )
   return rows
 }
@@ -89,7 +101,7 @@ export async function readProblems(db: Database, limitPerKind = problemsPerKindM
     `select kind, subject, detail, extract(epoch from since)::float8 * 1000 as "sinceMs",
        extract(epoch from seen_at)::float8 * 1000 as "seenMs", times::float8 as times,
        extract(epoch from retry_at)::float8 * 1000 as "retryMs"
-     from (select *, row_number() over (partition by kind order by since, subject) as n from outboxd.standing_problem) p
+     from (select *, row_number() over (partition by kind order by since, subject) as n from ${standingProblemsSql}) p
      where n <= $1 order by since, kind, subject`,
     [limitPerKind],
   )

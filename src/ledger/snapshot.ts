@@ -8,6 +8,7 @@ import { type Resource, resourceNames } from '../resources.ts'
 import { isBehindOwnVersionSql } from './documents.ts'
 import { heartbeatSilenceMaxMs, isInstanceAliveSql } from './instances.ts'
 import { blocksKeySql } from './keyOrder.ts'
+import { standingProblemsSql } from './problems.ts'
 
 export interface LedgerSnapshot {
   /** The database's clock. */
@@ -73,7 +74,7 @@ export async function readLedgerSnapshot(db: Database): Promise<LedgerSnapshot> 
           'sinceMs', extract(epoch from since) * 1000, 'untilMs', extract(epoch from until) * 1000) order by set_at desc), '[]')
         from outboxd.standing_pause) as pauses,
        (select coalesce(json_object_agg(kind, n), '{}') from
-          (select kind, count(*) as n from outboxd.standing_problem group by kind) counted) as problems,
+          (select kind, count(*) as n from ${standingProblemsSql} group by kind) counted) as problems,
        coalesce(budget.rate_limit, 0) as "rateCapacity", coalesce(budget.window_ms, 0)::float8 as "rateWindowMs",
        coalesce(budget.free, 0) as "rateAvailable",
        (select count(*)::int from outboxd.request where purpose = 'other_client'

@@ -39,6 +39,6 @@ export async function createDatabase(
 async function writeIdentity(pool: pg.Pool): Promise<void> {
   await pool.query(
     `update outboxd.ledger l set system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid,
-       table_oid = n.table_oid from outboxd.server_identity() n`,
+       table_oid = n.table_oid from outboxd.history(null, null, null) n`,
   )
 }

@@ -87,7 +87,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         update outboxd.ledger l set settings = null, settings_since = null, settings_by = null, spent_at = null,
           system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, table_oid = n.table_oid,
           written_by = pg_current_xact_id(), lost_at = null, recovered_at = clock_timestamp() -- as recover does
-        from outboxd.server_identity() n;
+        from outboxd.history(null, null, null) n;
         commit`)
     },
     async capture(records, changes = 'each') {

@@ -1,4 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises'
+import { standingProblemsSql } from '../../src/ledger/problems.ts'
 import { findDocumentViolations } from './checkDocuments.ts'
 import { findViolations, type Violation } from './checker.ts'
 import type { Surroundings } from './environment.ts'
@@ -46,7 +47,7 @@ export async function conclude(options: ConcludeOptions): Promise<Conclusion> {
 export const ofAll = (what: string): Violation => ({ what, case: null })
 
 const whatIsLeftSql = `
-  select 'a problem is left: ' || to_jsonb(p)::text as trace from outboxd.standing_problem p
+  select 'a problem is left: ' || to_jsonb(p)::text as trace from ${standingProblemsSql}
   union all select 'a pause is left: ' || to_jsonb(p)::text from outboxd.standing_pause p
   union all select 'the budget is ' || to_jsonb(b)::text from outboxd.budget b
   union all select 'unfinished: ' || left((to_jsonb(s) - array['payload', 'body'])::text, 1500) from outboxd.submission s

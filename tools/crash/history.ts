@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { standingProblemsSql } from '../../src/ledger/problems.ts'
 import { rateLimit, type Surroundings } from './environment.ts'
 import type { Written } from './workload.ts'
 
@@ -162,7 +163,7 @@ export async function gatherHistory(
     ),
     rows<{ problem: string }>(
       environment.ledger,
-      `select concat_ws(' ', kind, subject, detail) as problem from outboxd.standing_problem
+      `select concat_ws(' ', kind, subject, detail) as problem from ${standingProblemsSql}
        union all select concat_ws(' ', 'put off', to_jsonb(s)) from outboxd.skipped_row s`,
     ),
     fetch(`${environment.sandboxUrl}/_sandbox/rate?windowSeconds=${rateLimit.windowSeconds}`).then(

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import type pg from 'pg'
+import { newerVersionIdSql } from '../../src/ledger/documents.ts'
 import { startSandbox } from '../../src/sandbox/startSandbox.ts'
 import { daemonEnvironment, startDaemonProcess } from '../../test/support/daemon.ts'
 import { createDatabaseOn, openPool, startPostgres } from '../../test/support/postgres.ts'
@@ -202,8 +203,8 @@ async function drain(erp: pg.Pool, service: pg.Pool, env: Record<string, string>
   await until(
     async () => {
       const { rows: doubtful } = await erp.query<{ id: string; key: string; isOld: boolean }>(
-        `select id, idempotency_key as key, outboxd.newer_version(document, seq, true) is not null as "isOld"
-         from outboxd.submission where state = 'uncertain'`,
+        `select s.id, s.idempotency_key as key, ${newerVersionIdSql('s')} is not null as "isOld"
+         from outboxd.submission s where s.state = 'uncertain'`,
       )
       for (const { id, key, isOld } of doubtful.filter((each) => !settled.has(each.id))) {
         settled.add(id)

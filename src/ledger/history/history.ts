@@ -231,7 +231,7 @@ async function acceptIdentity(db: Database): Promise<void> {
   await db.query(waitForNoStandby) // a promoted server has no standby yet
   await db.query(
     `update outboxd.ledger l set system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, table_oid = n.table_oid
-     from outboxd.server_identity() n where l.lost_at is null`,
+     from outboxd.history(null, null, null) n where l.lost_at is null`,
   )
 }
 
@@ -266,7 +266,7 @@ export async function acceptHistory(db: Database): Promise<void> {
     `update outboxd.ledger l set system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, table_oid = n.table_oid,
        written_by = pg_catalog.pg_current_xact_id(), lost_at = null,
        recovered_at = greatest(clock_timestamp(), l.recovered_at + interval '1 ms')
-     from outboxd.server_identity() n`,
+     from outboxd.history(null, null, null) n`,
   )
   await db.query(`delete from outboxd.pause where reason in ('history', 'standby')`)
   await clearProblems(db, kind, null)

@@ -4,7 +4,7 @@ import type { State } from '../../model/submission.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { readCurrency } from '../audit/currency.ts'
-import { computeRequestDigest, type NewerVersion, newerVersionSql } from '../documents.ts'
+import { computeRequestDigest, type NewerVersion, newerVersionIdSql, newerVersionSql } from '../documents.ts'
 import { lockSettings } from '../settings.ts'
 import { resetColumnsByLifetimeSql } from '../submissions.ts'
 import { decisionSql, withSubmissionsLocked, writeDecisions } from './decisions.ts'
@@ -106,7 +106,7 @@ const replaySql = decisionSql({
     "newKeys" boolean, "idempotencyKey" uuid, amounts jsonb, currency text,
     "requestDigest" text`,
   allowed: `s.state in ('failed', 'rejected', 'discarded') and s.erased_at is null
-    and outboxd.newer_version(s.document, s.seq, true) is null`,
+    and ${newerVersionIdSql('s')} is null`,
   set: `state = 'queued', type = r.type, key = r.key, held = r.key is not null, due_at = clock_timestamp(),
     resource = r.resource, payload = r.payload, body = r.body, tracked = r.tracked, sends_own_id = r."sendsOwnId",
     request_digest = case when s.document is not null then r."requestDigest" end,

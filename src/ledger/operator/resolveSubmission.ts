@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Database, epochMsSql } from '../../postgres/database.ts'
+import { newerVersionIdSql } from '../documents.ts'
 import type { PollQueue } from '../queue.ts'
 import { readRequestOverAfterMs } from '../settings.ts'
 import { resetColumnsByLifetimeSql } from '../submissions.ts'
@@ -142,7 +143,7 @@ export async function settleArrivedRecords(
 const notArrivedSql = decisionSql({
   fields: '"newKey" boolean, "idempotencyKey" uuid, "overAfterMs" float8',
   allowed: `${settleableSql} and coalesce(${overAtSql('r."overAfterMs"')} <= clock_timestamp(), true)
-    and outboxd.newer_version(s.document, s.seq, true) is null`,
+    and ${newerVersionIdSql('s')} is null`,
   set: `state = 'queued', probing = false, held = s.key is not null, due_at = clock_timestamp(),
     idempotency_key = case when ${keepsIdempotencyKeySql('f')} and not r."newKey" then s.idempotency_key else r."idempotencyKey" end,
     in_doubt = true, transaction_id = null, id_by_person = false, ${resetColumnsByLifetimeSql('start')},

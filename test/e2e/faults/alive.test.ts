@@ -1,4 +1,5 @@
 import { expect, type TestContext, test } from 'vitest'
+import { standingProblemsSql } from '../../../src/ledger/problems.ts'
 import { scrape } from '../../support/scrape.ts'
 import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
@@ -94,7 +95,7 @@ test.concurrent('a table lock cancels claims before their COMMIT: made again', a
   const { rows } = await until(
     () =>
       harness.pool.query<{ kind: string }>(
-        `select kind from outboxd.standing_problem where kind = 'claim_lost'
+        `select kind from ${standingProblemsSql} where kind = 'claim_lost'
            or (subject like 'dispatch of %' and seen_at - since > interval '12 s')`,
       ),
     ({ rowCount }) => rowCount !== 0,
@@ -147,14 +148,14 @@ test.concurrent('a loop fails again and again: `loop_failing`', async (context) 
   const { rows } = await until(
     () =>
       harness.pool.query<{ subject: string; detail: string }>(
-        `select subject, detail from outboxd.standing_problem where kind = 'loop_failing' and subject like 'capture of %'`,
+        `select subject, detail from ${standingProblemsSql} where kind = 'loop_failing' and subject like 'capture of %'`,
       ),
     ({ rowCount }) => rowCount === 1,
   )
   expect(rows[0]?.detail).toBe('relation "public.outbox" does not exist (42P01)')
   await bringBack()
   await until(
-    () => harness.pool.query(`select from outboxd.standing_problem where kind = 'loop_failing'`),
+    () => harness.pool.query(`select from ${standingProblemsSql} where kind = 'loop_failing'`),
     ({ rowCount }) => rowCount === 0,
   )
   await until(

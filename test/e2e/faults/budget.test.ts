@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { standingProblemsSql } from '../../../src/ledger/problems.ts'
 import { startDaemonProcess } from '../../support/daemon.ts'
 import { fullestWindow } from '../../support/fullestWindow.ts'
 import { readMetric } from '../../support/scrape.ts'
@@ -21,7 +22,7 @@ const forgetStoppedDaemons = (pool: pg.Pool) =>
   )
 
 async function problems(pool: pg.Pool): Promise<string[]> {
-  const { rows } = await pool.query<{ kind: string }>('select kind from outboxd.standing_problem')
+  const { rows } = await pool.query<{ kind: string }>(`select kind from ${standingProblemsSql}`)
   return rows.map(({ kind }) => kind)
 }
 

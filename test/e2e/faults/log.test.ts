@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { standingProblemsSql } from '../../../src/ledger/problems.ts'
 import { startDaemonProcess } from '../../support/daemon.ts'
 import { freePort } from '../../support/freePort.ts'
 import { type Program, sourceMain } from '../../support/program.ts'
@@ -94,8 +95,7 @@ test('the log has the SQLSTATE of a failing loop, and counts repeats within a mi
     const failed = await told(daemon, 'loop failed: the daemon tries again', { loop: 'capture' })
     expect(failed).toMatchObject({ level: 'error', code: '42P01' })
     await until(
-      async () =>
-        (await harness.pool.query(`select from outboxd.standing_problem where kind = 'loop_failing'`)).rowCount,
+      async () => (await harness.pool.query(`select from ${standingProblemsSql} where kind = 'loop_failing'`)).rowCount,
       (problems) => problems !== null && problems > 0,
     )
   } finally {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { standingProblemsSql } from '../../../src/ledger/problems.ts'
 import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { setup } from './harness.ts'
@@ -20,7 +21,7 @@ test('with a trigger of 0.3 s per row all rows are written, and status names no 
   const problems = new Set<string>()
   await until(
     async () => {
-      const { rows: found } = await harness.pool.query<{ kind: string }>('select kind from outboxd.standing_problem')
+      const { rows: found } = await harness.pool.query<{ kind: string }>(`select kind from ${standingProblemsSql}`)
       for (const { kind } of found) problems.add(kind)
       said.add(await statusSays(harness.env))
       const { rows: told } = await harness.pool.query<{ n: number }>(

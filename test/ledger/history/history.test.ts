@@ -43,7 +43,7 @@ const recovered = () =>
     `begin; delete from outboxd.pause; delete from outboxd.problem;
      update outboxd.ledger set lost_at = null, recovered_at = clock_timestamp(), written_by = pg_current_xact_id(),
        timeline = n.timeline, database_oid = n.database_oid, table_oid = n.table_oid, system_id = n.system_id
-     from outboxd.server_identity() n; commit`,
+     from outboxd.history(null, null, null) n; commit`,
   )
 
 test('the first daemon writes the identity of a new ledger', async () => {
