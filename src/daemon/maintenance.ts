@@ -11,7 +11,7 @@ import {
 import { releaseUnblockedRecords } from '../ledger/keyOrder.ts'
 import { type WrittenOutcomes, writeStepsAndReleaseKeys } from '../ledger/outcomes.ts'
 import { replaceProblems } from '../ledger/problems.ts'
-import { tidyRequestCounts } from '../ledger/requestCounts.ts'
+import { deleteOldRequestCounts } from '../ledger/requestCounts.ts'
 import { type PrunedCounts, toRetention } from '../ledger/retention.ts'
 import { readOrSetSettings } from '../ledger/settings.ts'
 import {
@@ -157,7 +157,7 @@ function createUpkeep({ config, databases, telemetry, wakeups }: DaemonContext, 
     () => deleteStaleInstances(ledger),
     async () => {
       if (!isHourOver) return
-      await tidyRequestCounts(ledger)
+      await deleteOldRequestCounts(ledger)
       telemetry.missingPollsInserted(await inTransaction(ledger, (db) => queue.insertMissing(db)))
       isHourOver = false
     },
