@@ -4,7 +4,6 @@ import type pg from 'pg'
 import { packageFolder } from '../packageFolder.ts'
 import { type Database, DatabaseUnusable, queryOne } from '../postgres/database.ts'
 import { inMigrationSession } from '../postgres/migrationSession.ts'
-import { errorCodeOf } from '../postgres/sqlState.ts'
 import { installPollQueue } from './queue.ts'
 
 export const migrationsDir = join(packageFolder, 'migrations')
@@ -20,25 +19,18 @@ export function migrateLedger(databaseUrl: string): Promise<string[]> {
   })
 }
 
-const deadlocksMax = 10
-
-/** Daemons lock tables in another order than a migration, so a deadlock may occur. Then it is tried again. */
 async function applyNext(client: pg.Client, databaseUrl: string): Promise<string | null> {
-  for (let deadlocks = 1; ; deadlocks++) {
-    try {
-      await client.query('begin')
-      await client.query(`select pg_advisory_xact_lock(hashtextextended('outboxd migrate', 0))`)
-      const name = await applyNextMissing(client, databaseUrl)
-      await client.query('commit')
-      return name
-    } catch (error) {
-      await client.query('rollback')
-      if (errorCodeOf(error) !== deadlock || deadlocks === deadlocksMax) throw error
-    }
+  await client.query('begin')
+  try {
+    await client.query(`select pg_advisory_xact_lock(hashtextextended('outboxd migrate', 0))`)
+    const name = await applyNextMissing(client, databaseUrl)
+    await client.query('commit')
+    return name
+  } catch (error) {
+    await client.query('rollback')
+    throw error
   }
 }
-
-const deadlock = '40P01'
 
 async function applyNextMissing(client: pg.Client, databaseUrl: string): Promise<string | null> {
   const [name] = await findMissing(client, databaseUrl)

@@ -6,7 +6,6 @@ import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { copyProgram, type ProgramCopy } from '../../tools/crash/programCopy.ts'
 import { createDatabase } from '../support/database.ts'
 import { openLedger } from '../support/ledger.ts'
-import { until } from '../support/until.ts'
 
 /** A migrated database in which another session holds a lock on a table. */
 async function locked(table: string, { onTestFinished }: TestContext): Promise<string> {
@@ -72,23 +71,5 @@ describe('a second migration', () => {
     ])
     expect(await readInvented()).toEqual([{ invented: 7 }, { invented: 7 }])
     await expect(assertMigrated(pool, url)).rejects.toThrow('newer version of outboxd (0002_invented)')
-  })
-
-  test('that deadlocks with a running daemon is applied when the daemon is through', async () => {
-    const { pool, migrate } = await setup()
-    const daemon = await pool.connect()
-    onTestFinished(() => daemon.release(true))
-    await daemon.query(`set deadlock_timeout = '1min'; begin; lock table outboxd.submission in row exclusive mode`)
-    const migrated = migrate()
-    // It has changed the table of pauses, and waits to change that of submissions.
-    await until(
-      async () =>
-        (await pool.query(`select from pg_locks where relation = 'outboxd.submission'::regclass and not granted`))
-          .rowCount,
-      (waiting) => waiting === 1,
-    )
-    await daemon.query('select from outboxd.pause')
-    await daemon.query('commit')
-    expect(await migrated).toBe('applied 0002_invented')
   })
 })
