@@ -132,7 +132,7 @@ async function resolveOne(context: CommandContext, name: string, options: Resolv
       askService: (transaction: TransactionRef) =>
         askServiceForTransaction(readConfig(context.env), transaction, {
           ...requestWaitOptions(context),
-          ...{ waitMaxMs, goesFirst: true },
+          waitMaxMs,
         }),
       onServiceAnswer: (message: string) => void context.stderr.write(`${escapeControlInLines(message)}.\n`),
     }

@@ -29,8 +29,6 @@ interface TransactionAskOptions {
   onWait(): void
   /** How long to wait for a free request; `requestWaitMaxMs` by default. */
   waitMaxMs?: number
-  /** True for a single question of a person, which goes before the polls and submissions of the daemons. */
-  goesFirst?: boolean
 }
 
 export async function askServiceForTransaction(
@@ -65,7 +63,8 @@ export async function askServiceForTransaction(
 
 const noneFree: TransactionAnswer = {
   kind: 'unasked',
-  message: 'no request of the budget became free in time: `outboxd status` says when one is',
+  message:
+    'no request of the budget became free in time, because the daemons use them all. While `outboxd pause` stands, they are free',
 }
 
 const questionFor = ({ resource, transactionId }: TransactionRef): ServiceRequest => ({
@@ -165,13 +164,13 @@ class LedgerUnusable extends Error {
 function createSpending(
   requests: CommandRequests,
   service: Config['service'],
-  { signal, onWait, waitMaxMs = requestWaitMaxMs, goesFirst = false, mayAskWithoutLedger }: BudgetedAskOptions<unknown>,
+  { signal, onWait, waitMaxMs = requestWaitMaxMs, mayAskWithoutLedger }: BudgetedAskOptions<unknown>,
 ): SpendRequest {
   let hasWaited = false
   return async (request) => {
     const elapsedMs = systemClock.stopwatch()
     for (;;) {
-      const claimed = await requests.tryClaim(service, goesFirst ? 'keep-place' : 'give-up')
+      const claimed = await requests.tryClaim(service)
       if (claimed.kind === 'no-limit' || (claimed.kind === 'unknown' && mayAskWithoutLedger)) return request(() => true)
       if (claimed.kind === 'history-differs' || claimed.kind === 'unknown') throw new LedgerUnusable(claimed)
       if (claimed.kind === 'request') {

@@ -48,7 +48,6 @@ export async function checkService(
     const asked = await withBudgetedServiceClient(config, {
       signal,
       mayAskWithoutLedger,
-      goesFirst: true,
       onWait() {},
       onCertificate(expiresAtMs) {
         shown.splice(0, 1, { whose: 'the certificate of the service', expiresAtMs })
