@@ -16,18 +16,9 @@ const beatEveryMs = 1_000
  */
 const mayClaimMs = 3_500
 
-/**
- * After an outage of the database every heartbeat is old, and this instance may be the first to write again. So an
- * instance rescues records of others only if its own heartbeats have had no gap of 2.5 s for 5 s. Other instances miss
- * a beat of 1 s more, and try again after 0.5 s.
- */
-const gapMs = 2_500
-const withoutGapMs = 5_000
-
 export class Heartbeat {
   readonly #daemon: DaemonContext
   #ageMs = () => Number.POSITIVE_INFINITY
-  #sinceGapMs = () => 0
   #silences = 0
   /** True if the database's clock was set back, until the loop `orphans` has moved the times. */
   isClockBack = false
@@ -56,7 +47,6 @@ export class Heartbeat {
     if (hasOrphans || isClockBack) wakeups.orphans.wake()
     this.clockLeadMs = computeClockLeadMs(beforeMs, clock.nowMs(), seen.dbMs)
     this.hasLedgersSettings = seen.hasLedgersSettings
-    if (this.#ageMs() - sinceBegunMs() > gapMs) this.#sinceGapMs = clock.stopwatch()
     if (!this.mayClaim()) this.#silences += 1
     this.#ageMs = sinceBegunMs
     return beatEveryMs
@@ -71,10 +61,6 @@ export class Heartbeat {
   watchHeartbeat(): () => boolean {
     const before = this.#silences
     return () => this.#silences === before && this.mayClaim()
-  }
-
-  mayRescue(): boolean {
-    return this.#ageMs() < gapMs && this.#sinceGapMs() > withoutGapMs
   }
 
   protected async write(problems: readonly InstanceProblem[]): Promise<HeartbeatAnswer> {

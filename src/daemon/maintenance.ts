@@ -2,12 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import cron from 'node-cron'
 import { tidyRequests } from '../ledger/budget.ts'
 import { moveTimesAfterClockSetBack } from '../ledger/clockSetBack.ts'
-import {
-  deleteStaleInstances,
-  readOrphanedSubmissions,
-  readOwnOrphanedSubmissions,
-  takeOverPolls,
-} from '../ledger/instances.ts'
+import { deleteStaleInstances, readOrphanedSubmissions, takeOverPolls } from '../ledger/instances.ts'
 import { releaseUnblockedRecords } from '../ledger/keyOrder.ts'
 import { type WrittenOutcomes, writeStepsAndReleaseKeys } from '../ledger/outcomes.ts'
 import { replaceProblems } from '../ledger/problems.ts'
@@ -23,7 +18,7 @@ import {
 } from '../ledger/snapshot.ts'
 import { findForeignStatusProblems, findStuckSubmissionProblems } from '../ledger/transactions.ts'
 import type { Answer } from '../model/service.ts'
-import type { PollClaim, Submission, Transition } from '../model/submission.ts'
+import type { PollClaim, Transition } from '../model/submission.ts'
 import { type OutboxBacklog, readBacklog } from '../outbox/backlog.ts'
 import { LockedRowWatch } from '../outbox/lockedRows.ts'
 import { readPruneOverdueMs, runPruneRound } from '../outbox/prune.ts'
@@ -39,7 +34,7 @@ import type { PollPlanner } from './pollPlanner.ts'
 
 /** The parts of the daemon that its maintenance asks. */
 export interface MaintenanceParts {
-  heartbeat: Pick<Heartbeat, 'mayRescue' | 'isClockBack' | 'hasLedgersSettings'>
+  heartbeat: Pick<Heartbeat, 'isClockBack' | 'hasLedgersSettings'>
   dispatch: Pick<Dispatch, 'holds' | 'holdsPoll'>
   attempts: Pick<Attempts, 'interpretAnswer'>
   planner: Pick<PollPlanner, 'noteOutboxRowsWaiting'>
@@ -73,7 +68,9 @@ function createOrphanRescue({ databases, telemetry, wakeups }: DaemonContext, pa
       wakeups.dispatch.wake()
     }
     telemetry.orphansRescued(await rescueOrphans(databases, parts))
-    if ((await takeOverPollsOfOthers(databases, parts)) > 0) wakeups.dispatch.wake()
+    const { ledger, queue, instance } = databases
+    const isHeld = (poll: PollClaim) => parts.dispatch.holdsPoll(poll)
+    if ((await takeOverPolls(ledger, queue, { instanceId: instance.id, isHeld })) > 0) wakeups.dispatch.wake()
   })
 }
 
@@ -84,14 +81,6 @@ const died = unknown(
 )
 const forgotten = unknown('the outcome of the attempt could not be written, or the ledger lost it')
 
-function takeOverPollsOfOthers(
-  { ledger, queue, instance }: InstanceDatabases,
-  { dispatch, heartbeat }: MaintenanceParts,
-): Promise<number> {
-  const isHeld = (poll: PollClaim) => dispatch.holdsPoll(poll)
-  return takeOverPolls(ledger, queue, { instanceId: instance.id, mayRescue: heartbeat.mayRescue(), isHeld })
-}
-
 /**
  * Applies UNCERTAIN_POLICY to records of dead instances, and to records that this instance claimed but no longer has in
  * flight. If a presumed dead instance wrote first, the fence keeps its outcome.
@@ -100,19 +89,14 @@ function takeOverPollsOfOthers(
  */
 async function rescueOrphans(
   databases: InstanceDatabases,
-  { dispatch, heartbeat, attempts, onWritten }: MaintenanceParts,
+  { dispatch, attempts, onWritten }: MaintenanceParts,
 ): Promise<number> {
   const { ledger, instance } = databases
-  const orphaned = heartbeat.mayRescue() ? await readOrphanedSubmissions(ledger, instance.id) : []
-  const own = await readOwnOrphanedSubmissions(ledger, instance.id, (each) => dispatch.holds(each))
-  const settle = (submission: Submission, answer: Answer): Transition => {
-    const { step } = attempts.interpretAnswer(submission, answer)
-    return { submission, poll: null, change: step.change, cause: step.cause, message: step.message, request: null }
-  }
-  const transitions = [
-    ...orphaned.map((submission) => settle(submission, died)),
-    ...own.map((submission) => settle(submission, forgotten)),
-  ]
+  const orphaned = await readOrphanedSubmissions(ledger, instance.id, (each) => dispatch.holds(each))
+  const transitions = orphaned.map(({ isOwn, ...submission }): Transition => {
+    const { change, cause, message } = attempts.interpretAnswer(submission, isOwn ? forgotten : died).step
+    return { submission, poll: null, change, cause, message, request: null }
+  })
   let rescued = 0
   const failures: unknown[] = []
   for (const transition of transitions) {

@@ -76,34 +76,27 @@ export async function writeHeartbeat(
   >(
     db,
     `with beat as (
-       insert into outboxd.instance as i (id, version, host, settings, problems) values ($1, $2, $3, $8, $9)
+       insert into outboxd.instance as i (id, version, host, settings, problems) values ($1, $2, $3, $7, $8)
        on conflict (id) do update set beat_at = clock_timestamp(), beats = i.beats + 1, problems = excluded.problems,
-         unbroken_since = case when ${isInstanceAliveSql('i')} then i.unbroken_since else clock_timestamp() end
-       returning beats, beat_at - unbroken_since as lived
+         unbroken_since = case when ${hasNoGapSql('i')} then i.unbroken_since else clock_timestamp() end
+       returning beats
      )
      select beat.beats::float8 as beats,
-       beat.lived > $4 * interval '1 ms' and (exists (
-         select from outboxd.submission s
-         where s.state = 'sending' and not s.probing and s.instance_id <> $1 and not exists (
-           select from outboxd.instance other where other.id = s.instance_id and ${isInstanceAliveSql('other')}
-         )
-       ) or exists (
-         select from outboxd.request r
-         where r.claim_id is not null and r.instance_id <> $1 and not exists (
-           select from outboxd.instance other where other.id = r.instance_id and ${isInstanceAliveSql('other')}
-         )
-       )) as "hasOrphans",
+       exists (select from outboxd.submission s
+         where s.state = 'sending' and not s.probing and s.instance_id <> $1 and ${isDeadSql('s.instance_id')}
+       ) or exists (select from outboxd.request r
+         where r.claim_id is not null and r.instance_id <> $1 and ${isDeadSql('r.instance_id')}
+       ) as "hasOrphans",
        -- sees the heartbeats as they were before this one
-       exists (select from outboxd.instance i where i.beat_at > clock_timestamp() + $7 * interval '1 ms') as "isClockBack",
+       exists (select from outboxd.instance i where i.beat_at > clock_timestamp() + $6 * interval '1 ms') as "isClockBack",
        ${epochMsSql('clock_timestamp()')} as "dbMs",
-       exists (select from outboxd.ledger l where l.settings = $8::jsonb) as "hasLedgersSettings",
+       exists (select from outboxd.ledger l where l.settings = $7::jsonb) as "hasLedgersSettings",
        ${ledgerBindingSql} as ledger, h.is_new is not null as "hasLedger", ${historyColumnsSql}
-     from beat left join outboxd.history($1, $5, $6) h on true`,
+     from beat left join outboxd.history($1, $4, $5) h on true`,
     [
       instance.id,
       instance.version,
       instance.host,
-      heartbeatSilenceMaxMs,
       beats,
       request,
       clockToleranceMs,
@@ -122,67 +115,44 @@ export async function noteInstanceStopped(db: Database, instanceId: string): Pro
 }
 
 /**
- * Reads the submissions that dead instances were sending. A live instance keeps its claims, however old, because no
- * other instance knows their outcome.
+ * Reads submissions whose outcome nobody may know. A live instance keeps its claims, however old.
  *
- * After an outage of the database every heartbeat is old. So an instance reads nothing until it has written heartbeats
- * for 5 s. By then the other live instances have written their heartbeats and outcomes.
+ *     of others   a dead instance was sending them
+ *     own         this instance claimed them. If it holds the claim no more, the ledger was restored, or refused the
+ *                 outcome. A claim is held from before its COMMIT until its outcome is written
  */
-export async function readOrphanedSubmissions(db: Database, instanceId: string): Promise<Submission[]> {
-  const { rows } = await db.query<Submission>(
-    `select ${submissionColumnsSql} from outboxd.submission s
-     where s.state = 'sending' and not s.probing and s.instance_id <> $1 and exists (
-       select from outboxd.instance me
-       where me.id = $1 and me.beat_at - me.unbroken_since > $2 * interval '1 ms' and ${isInstanceAliveSql('me')}
-     ) and not exists (
-       select from outboxd.instance i
-       where i.id = s.instance_id and ${isInstanceAliveSql('i')}
-     ) limit 1000`,
-    [instanceId, heartbeatSilenceMaxMs],
-  )
-  return rows
-}
-
-/**
- * Reads submissions that this instance is sending according to the ledger, although it holds no claim on them. The
- * ledger was restored, or refused their outcome. A claim is held from before its COMMIT until its outcome is written.
- */
-export async function readOwnOrphanedSubmissions(
+export async function readOrphanedSubmissions(
   db: Database,
   instanceId: string,
   isClaimHeld: (submission: Pick<Submission, 'id' | 'claimId'>) => boolean,
-): Promise<Submission[]> {
-  const { rows } = await db.query<Submission>(
-    `select ${submissionColumnsSql} from outboxd.submission s
-     where s.state = 'sending' and not s.probing and s.instance_id = $1 limit 1000`,
+): Promise<(Submission & { isOwn: boolean })[]> {
+  const { rows } = await db.query<Submission & { isOwn: boolean }>(
+    `select ${submissionColumnsSql}, s.instance_id = $1 as "isOwn" from outboxd.submission s
+     where s.state = 'sending' and not s.probing and (s.instance_id = $1 or ${isDeadSql('s.instance_id')} and ${mayJudgeSql})
+     limit 1000`,
     [instanceId],
   )
-  return rows.filter((each) => !isClaimHeld(each))
+  return rows.filter((each) => !(each.isOwn && isClaimHeld(each)))
 }
 
 /**
  * Makes polls due again that a dead instance had fetched, and those that this instance had fetched but does not hold,
  * because their outcome could not be written.
  *
- * @param mayRescue false if this instance may not take others for dead now
  * @returns how many polls are due again
  */
 export async function takeOverPolls(
   pool: Pool,
   queue: PollQueue,
-  { instanceId, mayRescue, isHeld }: { instanceId: string; mayRescue: boolean; isHeld(poll: PollClaim): boolean },
+  { instanceId, isHeld }: { instanceId: string; isHeld(poll: PollClaim): boolean },
 ): Promise<number> {
   const { rows } = await pool.query<PollClaim & { submissionId: string; isOwn: boolean }>(
-    `select r.id as "requestId", r.claim_id as "claimId", r.submission_id as "submissionId", r.instance_id = $1 as "isOwn" from outboxd.request r
-     where r.claim_id is not null and (r.instance_id = $1 or not exists (
-       select from outboxd.instance i where i.id = r.instance_id and ${isInstanceAliveSql('i')}
-     ) and exists (
-       select from outboxd.instance me
-       where me.id = $1 and me.beat_at - me.unbroken_since > $2 * interval '1 ms' and ${isInstanceAliveSql('me')}
-     ))`,
-    [instanceId, heartbeatSilenceMaxMs],
+    `select r.id as "requestId", r.claim_id as "claimId", r.submission_id as "submissionId", r.instance_id = $1 as "isOwn"
+     from outboxd.request r
+     where r.claim_id is not null and (r.instance_id = $1 or ${isDeadSql('r.instance_id')} and ${mayJudgeSql})`,
+    [instanceId],
   )
-  const left = rows.filter((poll) => (poll.isOwn ? !isHeld(poll) : mayRescue))
+  const left = rows.filter((poll) => !(poll.isOwn && isHeld(poll)))
   if (left.length === 0) return 0
   return inTransaction(pool, async (db) => {
     await lockSubmissions(
@@ -212,6 +182,7 @@ export async function deleteStaleInstances(db: Database): Promise<void> {
 /**
  * What happens after an instance's last heartbeat, by the database's clock:
  *
+ *    2.5 s   the instance may not say for the next 5 s that others are dead
  *    3.5 s   the instance takes on no work (src/daemon/heartbeat.ts)
  *      5 s   the instance counts as dead, and with their next heartbeat others take over its submissions
  *      1 d   its row is deleted
@@ -223,3 +194,19 @@ const clockToleranceMs = 2_000
 
 export const isInstanceAliveSql = (instanceAlias: string) =>
   `(${instanceAlias}.stopped_at is null and ${instanceAlias}.beat_at > clock_timestamp() - interval '${heartbeatSilenceMaxMs} milliseconds')`
+
+const isDeadSql = (instanceId: string) =>
+  `not exists (select from outboxd.instance i where i.id = ${instanceId} and ${isInstanceAliveSql('i')})`
+
+const hasNoGapSql = (instanceAlias: string) =>
+  `(${instanceAlias}.stopped_at is null and ${instanceAlias}.beat_at > clock_timestamp() - interval '2.5 s')`
+
+/**
+ * True if instance $1 may say that others are dead. After an outage of the database every heartbeat is old, and this
+ * instance may be the first to write again. So it waits until it has written heartbeats for 5 s without a gap: by then
+ * the other live instances have written theirs, and their outcomes.
+ */
+const mayJudgeSql = `exists (
+  select from outboxd.instance me
+  where me.id = $1 and me.beat_at - me.unbroken_since > interval '${heartbeatSilenceMaxMs} milliseconds' and ${hasNoGapSql('me')}
+)`

@@ -37,7 +37,7 @@ function setup({ env = {}, on = {}, dispatch = {} }: Given = {}) {
   const interpreted: Answer[] = []
   const stopping = new AbortController()
   const backlog: number[] = []
-  const heartbeat = { mayRescue: () => true, isClockBack: false, hasLedgersSettings: false }
+  const heartbeat = { isClockBack: false, hasLedgersSettings: false }
   const services = createMaintenanceLoops(context, {
     dispatch: { holds: () => false, holdsPoll: () => false, ...dispatch },
     attempts: {
@@ -329,7 +329,7 @@ describe('prune', () => {
     const slow = createMaintenanceLoops(context, {
       dispatch: { holds: () => false, holdsPoll: () => false },
       attempts: {} as MaintenanceParts['attempts'],
-      heartbeat: { mayRescue: () => true, isClockBack: false, hasLedgersSettings: false },
+      heartbeat: { isClockBack: false, hasLedgersSettings: false },
       planner: { noteOutboxRowsWaiting() {} },
       onWritten() {},
       stopping: stopping.signal,

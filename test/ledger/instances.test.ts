@@ -1,12 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
-import {
-  deleteStaleInstances,
-  readOrphanedSubmissions,
-  readOwnOrphanedSubmissions,
-  writeHeartbeat,
-} from '../../src/ledger/instances.ts'
+import { deleteStaleInstances, readOrphanedSubmissions, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
@@ -51,7 +46,7 @@ async function sendingBy({ id }: { id: string }): Promise<string> {
 }
 
 const orphaned = async (observer: { id: string }) =>
-  (await readOrphanedSubmissions(ledger.pool, observer.id)).map(({ id }) => id)
+  (await readOrphanedSubmissions(ledger.pool, observer.id, () => true)).map(({ id }) => id)
 
 test('an instance with steady heartbeats finds the record that a silent instance was sending', async () => {
   const dead = instance()
@@ -134,6 +129,17 @@ test('after an outage of the database no record is orphaned until all instances 
   expect(await orphaned(observer)).toEqual([id])
 })
 
+test('after a gap of 2.5 s an instance judges others only after 5 s more', async () => {
+  const [observer, other] = [await steady(), await steady()]
+  const id = await sendingBy(other)
+  await pass(6, other.id)
+  expect(await orphaned(observer)).toEqual([id])
+  await pass(3, observer.id)
+  expect(await orphaned(observer)).toEqual([])
+  await writeHeartbeat(ledger.pool, observer)
+  expect(await orphaned(observer)).toEqual([])
+})
+
 test('an instance that was suspended does not judge others by its own old heartbeat', async () => {
   const [observer, other] = [await steady(), await steady()]
   await sendingBy(other)
@@ -146,9 +152,9 @@ test('only the living instance that sends a record can settle it, and only if it
   const id = await sendingBy(owner)
   const held = new Set<string | null>()
   const forgotten = async (of: { id: string }) =>
-    (await readOwnOrphanedSubmissions(ledger.pool, of.id, ({ claimId }) => held.has(claimId))).map((each) => each.id)
+    (await readOrphanedSubmissions(ledger.pool, of.id, ({ claimId }) => held.has(claimId))).map((each) => each.id)
   expect(await forgotten(owner)).toEqual([id])
-  expect([await forgotten(observer), await orphaned(observer), await orphaned(owner)]).toEqual([[], [], []])
+  expect([await forgotten(observer), await orphaned(owner)]).toEqual([[], []])
   held.add((await ledger.row(id)).claim_id as string)
   expect(await forgotten(owner)).toEqual([])
 })
