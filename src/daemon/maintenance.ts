@@ -4,7 +4,7 @@ import { tidyRequests } from '../ledger/budget.ts'
 import { moveTimesAfterClockSetBack } from '../ledger/clockSetBack.ts'
 import { deleteStaleInstances, readOrphanedSubmissions, takeOverPolls } from '../ledger/instances.ts'
 import { releaseUnblockedRecords } from '../ledger/keyOrder.ts'
-import { type WrittenOutcomes, writeStepsAndReleaseKeys } from '../ledger/outcomes.ts'
+import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
 import { replaceProblems } from '../ledger/problems.ts'
 import { deleteOldRequestCounts } from '../ledger/requestCounts.ts'
 import { type PrunedCounts, toRetention } from '../ledger/retention.ts'
@@ -27,6 +27,7 @@ import { classifyDatabaseError, type Database, inTransaction } from '../postgres
 import type { Attempts } from './attempts.ts'
 import type { DaemonContext } from './context.ts'
 import type { Dispatch } from './dispatch/dispatch.ts'
+import { emptyBatch } from './dispatch/outcomeWriter.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import type { InstanceDatabases } from './instanceDatabases.ts'
 import { createPeriodicPart, createStepRound, type LoopPart } from './loop.ts'
@@ -101,9 +102,9 @@ async function rescueOrphans(
   const failures: unknown[] = []
   for (const transition of transitions) {
     try {
-      const written = await writeStepsAndReleaseKeys(databases, [transition])
-      onWritten({ written, heldBack: 0 })
-      rescued += written.length
+      const outcomes = await writeOutcomes(databases, { ...emptyBatch, transitions: [transition] })
+      onWritten(outcomes)
+      rescued += outcomes.written.length
     } catch (error) {
       if (classifyDatabaseError(error, 'maintenance') === 'everyone') throw error
       failures.push(error)

@@ -34,7 +34,7 @@ export interface InstanceLedger {
   requestOverAfterMs: number
 }
 
-type LedgerWriterDeps = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance'>
+type OutcomeLedger = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'backoff'>
 
 export interface WrittenOutcomes {
   written: WrittenStep[]
@@ -42,51 +42,33 @@ export interface WrittenOutcomes {
 }
 
 /** Writes a batch in one transaction. Writing a batch twice does no harm. */
-export async function writeOutcomes(
-  deps: LedgerWriterDeps & Pick<InstanceLedger, 'backoff'>,
-  batch: OutcomeBatch,
-): Promise<WrittenOutcomes> {
-  const written = await inTransaction(deps.ledger, (db) => writeBatch(deps, db, batch))
+export async function writeOutcomes(on: OutcomeLedger, batch: OutcomeBatch): Promise<WrittenOutcomes> {
+  const written = await inTransaction(on.ledger, (db) => writeBatch(on, db, batch))
   const { remaining } = batch
   if (remaining === null) return { written, heldBack: 0 }
   const others = { remaining: remaining.requests, sinceRequestMs: remaining.ageMs() }
   // Not in the same transaction, because a claim that has locked the budget may wait for the breaker that the batch opened.
   // If this fails, the next answer reports the difference again.
-  const heldBack = await inTransaction(deps.ledger, (db) => countRequestsOfOtherClient(db, deps.instance.id, others), {
+  const heldBack = await inTransaction(on.ledger, (db) => countRequestsOfOtherClient(db, on.instance.id, others), {
     openingSql: beginClaimSql,
   }).catch(() => 0)
   return { written, heldBack }
 }
 
-async function writeBatch(
-  deps: LedgerWriterDeps & Pick<InstanceLedger, 'backoff'>,
-  db: Database,
-  batch: OutcomeBatch,
-): Promise<WrittenStep[]> {
+async function writeBatch(on: OutcomeLedger, db: Database, batch: OutcomeBatch): Promise<WrittenStep[]> {
   // First, as a claim locks the breaker before records.
-  const openers = await applyAnswers(db, batch.answers, deps.backoff)
+  const openers = await applyAnswers(db, batch.answers, on.backoff)
   const transitions = await moveOpenersBehind(db, batch.transitions, openers)
-  const written = await writeUnderFence(deps, db, transitions)
+  const written = await writeUnderFence(on, db, transitions)
   await releaseBehind(db, transitions, written)
-  if (batch.answeredRequests.length > 0) await endAnsweredRequests(db, deps.instance.id, batch.answeredRequests)
-  if (batch.unsentRequests.length > 0) await endUnsentRequests(db, deps.instance.id, batch.unsentRequests)
+  if (batch.answeredRequests.length > 0) await endAnsweredRequests(db, on.instance.id, batch.answeredRequests)
+  if (batch.unsentRequests.length > 0) await endUnsentRequests(db, on.instance.id, batch.unsentRequests)
   const stepped = new Set(written.map(({ submissionId }) => submissionId))
   const requests = transitions.flatMap(({ submission, request }) =>
     request !== null && stepped.has(submission.id) ? [request] : [],
   )
-  await addRequestCounts(db, deps.instance.id, requests)
+  await addRequestCounts(db, on.instance.id, requests)
   return written
-}
-
-export function writeStepsAndReleaseKeys(
-  deps: LedgerWriterDeps,
-  transitions: readonly Transition[],
-): Promise<WrittenStep[]> {
-  return inTransaction(deps.ledger, async (db) => {
-    const written = await writeUnderFence(deps, db, transitions)
-    await releaseBehind(db, transitions, written)
-    return written
-  })
 }
 
 /**
@@ -94,7 +76,7 @@ export function writeStepsAndReleaseKeys(
  * that docs/why/architecture.md gives: ids of transactions, documents, submissions, requests, jobs.
  */
 async function writeUnderFence(
-  { queue, instance }: LedgerWriterDeps,
+  { queue, instance }: OutcomeLedger,
   db: Database,
   transitions: readonly Transition[],
 ): Promise<WrittenStep[]> {

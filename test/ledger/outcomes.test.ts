@@ -4,7 +4,6 @@ import { Attempts } from '../../src/daemon/attempts.ts'
 import type { DaemonContext } from '../../src/daemon/context.ts'
 import { lockBudget } from '../../src/ledger/budget.ts'
 import { readOrphanedSubmissions, takeOverPolls, writeHeartbeat } from '../../src/ledger/instances.ts'
-import { writeStepsAndReleaseKeys } from '../../src/ledger/outcomes.ts'
 import type { ClaimedPoll } from '../../src/model/dispatch.ts'
 import type { Submission } from '../../src/model/submission.ts'
 import { response } from '../support/answers.ts'
@@ -332,16 +331,13 @@ describe('a batch of outcomes', () => {
 
 describe('maintenance', () => {
   const instance = { id: randomUUID(), version: 'test', host: 'test', settings: {} }
-  const on = () => ({ ledger: ledger.pool, queue: ledger.queue })
 
   test('writes a rescue with its next poll, and the outcome of the former owner comes too late', async () => {
     const submission = await sending()
     const probe: GivenChange = { state: 'sending', transactionId: submission.id, pollInMs: 0 }
-    expect(
-      await writeStepsAndReleaseKeys({ ...on(), instance: { ...instance, who: 'test' } }, [
-        transition(submission, probe),
-      ]),
-    ).toHaveLength(1)
+    const rescuer = ledger.dispatch({ instance: { id: instance.id, who: 'test' } })
+    const rescue = outcomeBatch({ transitions: [transition(submission, probe)] })
+    expect((await rescuer.writeOutcomes(rescue)).written).toHaveLength(1)
     expect(await ledger.polled()).toHaveLength(1)
     expect(
       (await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, accepted())] }))).written,

@@ -99,7 +99,7 @@ export class OutcomeWriter {
     if (end !== 'written' && batch.transitions.length > 0 && hasRest(batch)) {
       const rest = { ...(end === 'piece' ? withoutTexts(batch, piece.error) : batch), transitions: [] }
       await this.#persist(rest, [])
-      piece.batch = { ...nothing, transitions: batch.transitions }
+      piece.batch = { ...emptyBatch, transitions: batch.transitions }
       return this.#writeAlone(piece)
     }
     if (end === 'piece') {
@@ -157,7 +157,7 @@ export class OutcomeWriter {
 const givenUpMessage = 'database refused an outcome twice: the daemon settles the record as if the answer had been lost'
 
 const { transition: _, ...nothingElse } = emptyOutcome
-const nothing: OutcomeBatch = { ...nothingElse, transitions: [] }
+export const emptyBatch: OutcomeBatch = { ...nothingElse, transitions: [] }
 
 const hasRest = ({ answers, answeredRequests, unsentRequests, remaining }: OutcomeBatch): boolean =>
   answers.length + answeredRequests.length + unsentRequests.length > 0 || remaining !== null

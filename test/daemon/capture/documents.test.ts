@@ -10,7 +10,7 @@ import { readSubmissionDetail } from '../../../src/ledger/operator/readSubmissio
 import { settleRecordsInDoubt } from '../../../src/ledger/operator/recover.ts'
 import { queueReplays, readReplayableSubmissions } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { resolveAsNotArrived } from '../../../src/ledger/operator/resolveSubmission.ts'
-import { writeStepsAndReleaseKeys, writeTransitions } from '../../../src/ledger/outcomes.ts'
+import { writeTransitions } from '../../../src/ledger/outcomes.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import { removeContentsOfOldSubmissions } from '../../../src/ledger/retention.ts'
 import { readDaemonActivity, readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
@@ -22,7 +22,7 @@ import { beginTransaction, inTransaction } from '../../../src/postgres/database.
 import { isLockTimeout } from '../../../src/postgres/sqlState.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { createRole } from '../../support/changeCapture.ts'
-import { type Ledger, openLedger } from '../../support/ledger.ts'
+import { type Ledger, openLedger, outcomeBatch } from '../../support/ledger.ts'
 import { pruneAll } from '../../support/retention.ts'
 import { submission } from '../../support/submission.ts'
 import { testActor } from '../../support/testActor.ts'
@@ -907,10 +907,8 @@ describe('an older version of a document is not sent after a newer one:', () => 
     )
     const older = submission({ ...rows[0], key: '6', state: 'accepted', transactionId: 't-1', claimId: null })
     const step = { change: resubmitted, cause: 'resubmitted', message: null, poll: null, request: null } as const
-    const instance = { id: randomUUID(), version: 'test', host: 'test', settings: {}, who: 'test' }
-
-    const write = () =>
-      writeStepsAndReleaseKeys({ ledger: ledger.pool, queue: ledger.queue, instance }, [{ submission: older, ...step }])
+    const write = async () =>
+      (await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions: [{ submission: older, ...step }] }))).written
 
     await using capture = await beginTransaction(ledger.pool)
     await lockDocumentsOf(capture.db, [older.id])
