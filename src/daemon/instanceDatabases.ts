@@ -7,7 +7,6 @@ import type { Instance } from '../ledger/instances.ts'
 import { openHeartbeatPool, openLedgerPool } from '../ledger/ledgerSessions.ts'
 import { assertMigrated, assertSequencesAreAhead } from '../ledger/migrations.ts'
 import type { InstanceLedger } from '../ledger/outcomes.ts'
-import { BindingMismatch, clearProblems, raiseProblems } from '../ledger/problems.ts'
 import { PollQueue } from '../ledger/queue.ts'
 import { describeDifferences, hasSettings, readOrSetSettings, type Settings } from '../ledger/settings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
@@ -40,8 +39,6 @@ export interface InstanceDatabases extends InstanceLedger {
   differences: string
   /** True if the ledger has this daemon's settings, and had them when this daemon read its configuration. */
   hasOwnSettings(db?: Database): Promise<boolean>
-  /** Notes the mismatch if `work` finds that the ledger belongs to a different table. @throws OutboxMismatch */
-  raiseForeign<T>(work: () => Promise<T>): Promise<T>
   history: LedgerHistory
   close(): Promise<void>
 }
@@ -75,8 +72,7 @@ export async function openAndBindInstanceDatabases(options: InstanceDatabasesOpt
   const queue = await openLedger(options, ledger)
   closing.push(() => queue.close())
   const outbox = new Outbox(erp, outboxTable, given.payloadMaxBytes, ledger)
-  await raiseForeign(ledger, () => outbox.bindLedger(instance.who))
-  for (const kind of ['foreign_outbox', 'foreign_service'] as const) await clearProblems(ledger, kind, null)
+  await outbox.bindLedger(instance.who)
   const ownSettings = { ...given.shared, ...(await readFileSettings(erp, outboxTable, mappings)) }
   const ledgerSettings = await readOrSetSettings(ledger, { ...instance, settings: ownSettings })
   const config = withLedgerSettings(given, ledgerSettings ?? ownSettings)
@@ -99,7 +95,6 @@ export async function openAndBindInstanceDatabases(options: InstanceDatabasesOpt
     differences,
     instance: { ...instance, settings: ownSettings },
     hasOwnSettings: async (db = ledger) => differences === '' && (await hasSettings(db, ownSettings)),
-    raiseForeign: (work) => raiseForeign(ledger, work),
     history: new LedgerHistory({
       pool: ledger,
       instanceId: instance.id,
@@ -117,10 +112,8 @@ async function openLedger({ config, instance }: InstanceDatabasesOptions, ledger
     await assertEncodingIsUsable(ledger, config.databaseUrl)
     await assertMigrated(ledger, config.databaseUrl)
     await assertSequencesAreAhead(ledger, config.databaseUrl)
-    await raiseForeign(ledger, async () => {
-      await bindLedgerToServiceIfUnbound(ledger, config.service, instance.who)
-      await assertLedgerBelongsToService(ledger, config.service)
-    })
+    await bindLedgerToServiceIfUnbound(ledger, config.service, instance.who)
+    await assertLedgerBelongsToService(ledger, config.service)
     return PollQueue.open(ledger)
   })
 }
@@ -130,13 +123,4 @@ const goodbyeMs = 3_000
 
 async function withinGoodbye(work: Promise<unknown>): Promise<void> {
   await Promise.race([work, setTimeout(goodbyeMs, undefined, { ref: false })])
-}
-
-async function raiseForeign<T>(ledger: Database, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof BindingMismatch) await raiseProblems(ledger, [error.problem])
-    throw error
-  }
 }

@@ -12,7 +12,7 @@ import type { LoopPart } from './loop.ts'
 
 interface WriteBackContext {
   clock: Pick<DaemonContext['clock'], 'stopwatch'>
-  databases: Pick<DaemonContext['databases'], 'ledger' | 'outbox' | 'hasOwnSettings' | 'raiseForeign'> & {
+  databases: Pick<DaemonContext['databases'], 'ledger' | 'outbox' | 'hasOwnSettings'> & {
     history: Pick<DaemonContext['databases']['history'], 'stands'>
   }
   telemetry: Pick<DaemonContext['telemetry'], 'reported'>
@@ -63,11 +63,6 @@ export class WriteBack implements LoopPart {
     this.#context = context
   }
 
-  /** @throws Error if no row can be written: the database is away, a column is missing, or the table is locked */
-  async runOnce(): Promise<number> {
-    return this.#context.databases.raiseForeign(() => this.#writeDue())
-  }
-
   /** Begins a round in `gatherMs`, so that one round writes back all steps that are written until then. */
   onWritten(written: readonly unknown[]): void {
     if (written.length === 0 || this.#isGathering) return
@@ -78,7 +73,8 @@ export class WriteBack implements LoopPart {
     }, gatherMs).unref()
   }
 
-  async #writeDue(): Promise<number> {
+  /** @throws Error if no row can be written: the database is away, a column is missing, or the table is locked */
+  async runOnce(): Promise<number> {
     const { fresh, again } = await readDueReports(this.#context.databases.ledger, limits)
     const elapsedMs = this.#context.clock.stopwatch()
     const alone = fresh.filter(({ submissionId }) => this.#alone.has(submissionId))

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../postgres/database.ts'
-import { BindingMismatch } from './problems.ts'
 
 export interface OutboxIdentity {
   /** With its schema, such as `public.outbox`. */
@@ -28,11 +27,16 @@ export interface ServedOutbox {
   recoveredMs: number | null
 }
 
+/** Thrown if the ledger belongs to a different outbox or service. A daemon does not start then, and its log says why. */
+export class BindingMismatch extends Error {
+  override name = 'BindingMismatch'
+}
+
 /** Thrown if the configuration names a different outbox, or one whose ids started again. */
 export class OutboxMismatch extends BindingMismatch {
   override name = 'OutboxMismatch'
-  constructor(outbox: string, why: string, advice: string) {
-    super('foreign_outbox', outbox, `${why}. With this configuration nothing is captured or written back. ${advice}`)
+  constructor(why: string, advice: string) {
+    super(`${why}. With this configuration nothing is captured or written back. ${advice}`)
   }
 }
 
@@ -85,7 +89,6 @@ export function assertOutboxIsServed({ identity: served }: ServedOutbox, identit
   if (served === null || isSameOutbox(served, identity)) return
   const named = describeOutboxIdentity(identity)
   throw new OutboxMismatch(
-    named,
     `the ledger belongs to the outbox ${describeOutboxIdentity(served)}, and the configuration names ${named}`,
     `If OUTBOX_TABLE or outbox.yaml is wrong, correct it. If the table was renamed, run \`outboxd adopt --same\`. ${newLedgerAdvice}`,
   )
@@ -117,8 +120,6 @@ export class ServiceMismatch extends BindingMismatch {
       ...(configured.clientHash === served.clientHash ? [] : ['SERVICE_CLIENT_ID is a different client']),
     ].join('; ')
     super(
-      'foreign_service',
-      differences,
       `the ledger belongs to a different service than the configured one (${differences}). With this configuration nothing is sent. If a variable is wrong, correct it. If the same service has a new address or client id, stop all daemons and run \`outboxd adopt --same\`. A different service needs a ledger of its own: name it in LEDGER_SCHEMA`,
     )
   }

@@ -10,17 +10,6 @@ const raiseProblemsSql = `insert into outboxd.problem as p (kind, subject, detai
   on conflict (kind, subject) do update set detail = excluded.detail, seen_at = excluded.seen_at,
     times = p.times + 1, retry_at = excluded.retry_at`
 
-/** Thrown if the ledger belongs to a different outbox or service, or the outbox to a different ledger. */
-export class BindingMismatch extends Error {
-  override name = 'BindingMismatch'
-  /** The problem to show while a daemon refuses to start. */
-  readonly problem: RaisedProblem
-  constructor(kind: Extract<ProblemKind, `foreign_${string}`>, subject: string, message: string) {
-    super(message)
-    this.problem = { kind, subject, detail: message, retryInMs: null }
-  }
-}
-
 /** Opens problems. A problem that is already open keeps `since`, and `times` rises by 1. */
 export async function raiseProblems(db: Database, problems: readonly RaisedProblem[]): Promise<void> {
   if (problems.length === 0) return

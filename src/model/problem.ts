@@ -8,8 +8,6 @@ export const problemKinds = [
   'mark_ineffective',
   'row_missing',
   'row_conflict',
-  'foreign_outbox',
-  'foreign_service',
   'rows_passed_over',
   'unknown_status',
   'foreign_status',

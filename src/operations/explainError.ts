@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { ConfigInvalid } from '../createVariableReader.ts'
+import { BindingMismatch } from '../ledger/binding.ts'
 import { allowedChangesByTable } from '../ledger/operator/grants.ts'
-import { BindingMismatch } from '../ledger/problems.ts'
 import { outboxFileName } from '../mapping/loadMappings.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { redactAndCut } from '../observe/redact.ts'

@@ -25,10 +25,6 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
   row_missing: (rows, count) =>
     `${pluralize(count, 'row')} left the outbox before the outcome was written back (${first(rows)}). If the ERP deleted ${count === 1 ? 'it' : 'them'}, do nothing. If a partition is detached, attach it: the daemon tries hourly for a day.`,
   row_conflict: rowConflicts,
-  foreign_outbox: (all) =>
-    `A daemon serves the outbox ${first(all)}, or did in the last two minutes. For the ledger this is a different table, or its ids began again, so that daemon captures nothing. Correct its DATABASE_URL or OUTBOX_TABLE, or run \`outboxd adopt --same\` if the table was renamed or its sequence altered. If the rows are different, or the ids began again, let the records of this ledger end, then give the table a ledger of its own (LEDGER_SCHEMA).`,
-  foreign_service: ([problem]) =>
-    `A daemon did not start, because its service is not the ledger’s: ${problem?.subject}. Correct its variables. If the same service has a new address or client id, stop all daemons and run \`outboxd adopt --same\`.`,
   rows_passed_over: ([found]) =>
     `In the outbox ${found?.detail}. \`outboxd capture --dry-run\` lists these rows, \`outboxd capture\` sends them.`,
   unknown_status: ([found]) => `In the outbox ${found?.detail}. ${unknownStatusAdvice}`,

@@ -59,7 +59,6 @@ async function assertIdsAreComparable(table: OpenTable): Promise<void> {
   )
   if (change !== undefined)
     throw new OutboxMismatch(
-      table.name,
       `the column now writes ids of the outbox ${table.name} differently (${change}), so captured rows would be sent again`,
       `Give the column its former type. ${newLedgerAdvice}`,
     )

@@ -55,13 +55,11 @@ function assertSequenceWentOn(
   if (position === null) return
   if (now.drawn !== null && BigInt(position) > BigInt(now.drawn))
     throw new OutboxMismatch(
-      name,
       `the ids of the outbox ${name} started again: the table has been read up to number ${position}, and its sequence stands at ${now.drawn}`,
       `If the rows are the same, set the sequence to ${position} or above (setval). ${newLedgerAdvice}`,
     )
   if (stored.sequenceFile === null || stored.sequenceFile === now.sequenceFile) return
   throw new OutboxMismatch(
-    name,
     `the sequence of the outbox ${name} was restarted or altered since the table was read up to number ${position}`,
     `If the rows are the same, run \`outboxd adopt --same\`. ${newLedgerAdvice}`,
   )

@@ -7,7 +7,6 @@ import {
   bindLedgerToServiceIfUnbound,
   ServiceMismatch,
 } from '../../src/ledger/binding.ts'
-import { problemMessages } from '../../src/operations/problemMessages.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 import { type Fixture, openFixture, uncertain } from './fixture.ts'
 
@@ -48,9 +47,6 @@ test.each([
   else {
     if (!(refused instanceof ServiceMismatch)) throw new Error('it was not refused')
     expect(refused.message).toContain(difference)
-    // What status says about a daemon that did not start.
-    const problem = { ...refused.problem, sinceMs: 0, seenMs: 0, times: 1, retryMs: null }
-    expect(problemMessages([problem])[0]).toContain(difference.replace(/\)$/, ''))
     expect(refused.message).not.toMatch(/\byou\b(?!r)/)
   }
 })

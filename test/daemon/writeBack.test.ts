@@ -30,7 +30,6 @@ function writeBackOf({ ledger, outbox }: Pick<Setup, 'ledger' | 'outbox'>) {
     outbox,
     history: { stands: async () => true },
     hasOwnSettings: async () => true,
-    raiseForeign: <T>(work: () => Promise<T>) => work(),
   }
   const writeBack = new WriteBack({
     clock: systemClock,

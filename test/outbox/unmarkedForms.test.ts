@@ -286,7 +286,8 @@ test.each(changedTypes)('if a change of $from to $to changes the text of ids, ca
   const { describedAs } = await capturedBeforeChange(from, to, id)
   const restarted = describedAs(noMark)
   await expect(restarted.capture()).rejects.toMatchObject({
-    problem: { kind: 'foreign_outbox', detail: expect.stringContaining(`(${change})`) },
+    name: 'OutboxMismatch',
+    message: expect.stringContaining(`(${change})`),
   })
 })
 

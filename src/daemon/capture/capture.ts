@@ -31,7 +31,7 @@ import { SleepFlagKeeper } from './sleep.ts'
 export interface CaptureContext {
   config: Pick<DaemonContext['config'], 'captureWindow'>
   clock: Pick<DaemonContext['clock'], 'stopwatch'>
-  databases: Pick<DaemonContext['databases'], 'ledger' | 'outbox' | 'instance' | 'ownSettings' | 'raiseForeign'> & {
+  databases: Pick<DaemonContext['databases'], 'ledger' | 'outbox' | 'instance' | 'ownSettings'> & {
     history: Pick<DaemonContext['databases']['history'], 'stands'>
     listener: Pick<
       NonNullable<DaemonContext['databases']['listener']>,
@@ -136,17 +136,13 @@ export class Capture implements LoopPart {
     }
   }
 
-  /** @throws errors that concern all rows, such as a lost connection */
-  captureOnce(): Promise<CaptureResult> {
-    return this.#context.databases.raiseForeign(() => this.#captureDue())
-  }
-
   /** Returns as many of the first records as may be in memory at once. */
   protected readContents(records: readonly OutboxRecord[]): Promise<OutboxRecord[]> {
     return readRecordContentsThatFit(this.#context.databases.outbox, this.#context.mappings, records)
   }
 
-  async #captureDue(): Promise<CaptureResult> {
+  /** @throws errors that concern all rows, such as a lost connection */
+  async captureOnce(): Promise<CaptureResult> {
     const { ledger, outbox } = this.#context.databases
     const { dueId, hasHeldTypes, served } = await readDueCaptureRetries(ledger)
     const captureNewIfAny = async () =>

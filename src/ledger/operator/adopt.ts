@@ -67,7 +67,6 @@ export function adopt(
       [table.table, table.idColumn, actor.who],
     )
     await db.query('update outboxd.outbox_cursor set sequence_file = null')
-    await db.query(`delete from outboxd.problem where kind in ('foreign_outbox', 'foreign_service')`)
     await logOperatorAct(db, actor, 'adopt', {
       outbox: describeOutboxIdentity(table),
       service: change && { baseUrl: change.configured.baseUrl, authUrl: change.configured.authUrl },

@@ -53,7 +53,6 @@ export async function openCapture(pool: pg.Pool, options: CaptureOptions = {}): 
       outbox,
       instance: { id: 'test', who: 'test', host: 'test', version: 'test', settings: {} },
       ownSettings: options.settings ?? ((await readSettings(pool)) as Settings),
-      raiseForeign: (work) => work(),
       history: historyOf(pool),
       listener: options.listener ?? null,
     },
