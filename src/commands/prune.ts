@@ -74,7 +74,7 @@ async function pruneLedger(
     if (pruned !== nothing) await logOperatorAct(ledger, actor, 'prune', { ...retention, ...pruned })
   }
   const round: PruneRound = {
-    ...{ settings, turn: 'wait', goOn },
+    ...{ settings, goOn },
     onProgress(soFar) {
       pruned = soFar
       showProgress(soFar)
