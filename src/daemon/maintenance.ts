@@ -13,7 +13,6 @@ import {
   countReplaysAndDiscardsOnce,
   type LedgerSnapshot,
   mergeStateCountDeltas,
-  readLastEventId,
   readLedgerSnapshot,
 } from '../ledger/snapshot.ts'
 import { findForeignStatusProblems, findStuckSubmissionProblems } from '../ledger/transactions.ts'
@@ -273,7 +272,6 @@ export function createDatabaseObservation(
       planner.noteOutboxRowsWaiting(backlog.waiting)
     },
     async () => {
-      lastEventId ??= await readLastEventId(ledger)
       const { lastId, ...acts } = await countReplaysAndDiscardsOnce(ledger, lastEventId, instance.id)
       lastEventId = lastId
       telemetry.operatorActed(acts)

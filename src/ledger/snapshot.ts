@@ -125,10 +125,12 @@ const uncountedMs = heartbeatSilenceMaxMs + 5_000
 /**
  * Counts operators' replays and discards after an event. Only the oldest live instance counts them. The other instances
  * stay `uncountedMs` behind, so that the next one counts what a dead instance did not count.
+ *
+ * @param afterEventId null counts none, and returns the last event
  */
 export async function countReplaysAndDiscardsOnce(
   db: Database,
-  afterEventId: string,
+  afterEventId: string | null,
   instanceId: string,
 ): Promise<ReplaysAndDiscards & { lastId: string }> {
   return queryOne<ReplaysAndDiscards & { lastId: string }>(
@@ -139,15 +141,11 @@ export async function countReplaysAndDiscardsOnce(
      )
      select count(*) filter (where first and cause = 'replayed')::int as replays,
        coalesce(array_agg(type) filter (where first and to_state = 'discarded'), '{}') as discards,
-       coalesce(max(e.id) filter (where first or at < clock_timestamp() - $3 * interval '1 ms'), $1::bigint) as "lastId"
+       coalesce(max(e.id) filter (where first or at < clock_timestamp() - $3 * interval '1 ms'), $1::bigint,
+         (select coalesce(max(id), 0) from outboxd.submission_event)) as "lastId"
      from me, outboxd.submission_event e join outboxd.submission s on s.id = e.submission_id where e.id > $1`,
     [afterEventId, instanceId, uncountedMs],
   )
-}
-
-export async function readLastEventId(db: Database): Promise<string> {
-  const { id } = await queryOne<{ id: string }>(db, 'select coalesce(max(id), 0) as id from outboxd.submission_event')
-  return id
 }
 
 /**

@@ -64,7 +64,7 @@ export async function askServiceForTransaction(
 const noneFree: TransactionAnswer = {
   kind: 'unasked',
   message:
-    'no request of the budget became free in time, because the daemons use them all. While `outboxd pause` stands, they are free',
+    'no request of the budget became free in time, because the daemons use them all. `outboxd pause` leaves them to you',
 }
 
 const questionFor = ({ resource, transactionId }: TransactionRef): ServiceRequest => ({
