@@ -21,7 +21,6 @@ export const problemKinds = [
   'host_failing',
   'log_failing',
   'prune_behind',
-  'ledger_history',
 ] as const
 export type ProblemKind = (typeof problemKinds)[number]
 

@@ -38,7 +38,6 @@ type Condition = (status: CombinedStatus) => readonly string[]
 const healthConditionChecks = {
   'no COMMIT hangs': ({ isStandbyAwaited }) => (isStandbyAwaited ? [sentence(standbyAwaitedMessage)] : []),
   'no pause for the ledger’s history': (status) => paused(status, isForHistory),
-  'the ledger’s history is as agreed': ({ standing }) => problemMessages(standing.filter(isOfHistory)),
   'the outbox can be read': (status) => some(outboxAway(status)),
   'the database can be written': ({ readOnly }) => (readOnly === null ? [] : [sentence(readOnlyMessage(readOnly))]),
   'a daemon lives': (status) => some(noDaemon(status)),
@@ -46,7 +45,7 @@ const healthConditionChecks = {
   'the service meets its targets': ({ recent }) => serviceAlarmMessages(recent),
   'no other problem is open': ({ standing, problems, instances }) =>
     problemMessages(
-      standing.filter((problem) => !isOfHistory(problem) && (instances.length > 0 || !namesSession(problem))),
+      standing.filter((problem) => instances.length > 0 || !namesSession(problem)),
       problems,
     ),
   'waiting rows are counted as the daemons see them': (status) => some(countedOtherwise(status)),
@@ -82,7 +81,6 @@ const some = (message: string | null): string[] => (message === null ? [] : [mes
 const isForHistory = ({ reason }: CombinedStatus['pauses'][number]) => reason === 'history' || reason === 'standby'
 /** True if the message tells the reader to end a session. Only a living daemon notices when that session has ended. */
 const namesSession = ({ kind }: Problem) => kind === 'row_locked' || kind === 'report_locked'
-const isOfHistory = ({ kind }: Problem) => kind === 'ledger_history'
 
 export function findUnmetHealthConditions(
   status: CombinedStatus,

@@ -51,10 +51,6 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
     `A daemon cannot write its log, so lines are lost (${firstDetails(all)}). Records go on. Make room on the disk of the log: the daemon tries again each second, and then logs how many lines are missing.`,
   prune_behind: ([problem]) =>
     `Pruning the ledger is late: ${problem?.detail}. \`outboxd prune\` does it now, and says what prevents it.`,
-  ledger_history: ([history]) =>
-    history?.subject === 'standby'
-      ? `${history.detail}.`
-      : `The ledger may have lost committed data (its database was restored or failed over): ${history?.detail}.`,
 }
 
 /** @param counts of all open problems, of which `problems` may be a part */

@@ -193,7 +193,6 @@ const pause = (reason: PauseReason) => ({ reason, sinceMs: nowMs - 60_000, detai
  */
 const onlyFalse: Record<HealthCondition, readonly Partial<SystemStatus>[]> = {
   'no pause for the ledger’s history': [{ pauses: [pause('history')] }, { pauses: [pause('standby')] }],
-  'the ledger’s history is as agreed': [{ problems: [openProblem('ledger_history')] }],
   'the outbox can be read': [
     { outboxWaiting: null },
     { outboxWaiting: null, isOutboxAwaited: true },
@@ -216,9 +215,7 @@ const onlyFalse: Record<HealthCondition, readonly Partial<SystemStatus>[]> = {
     { lastHour: { requests: 10, failed: 10, answered: 10, slow: 0 } },
     { lastHour: { requests: 10, failed: 0, answered: 10, slow: 10 } },
   ],
-  'no other problem is open': problemKinds
-    .filter((kind) => kind !== 'ledger_history')
-    .map((kind) => ({ problems: [openProblem(kind)] })),
+  'no other problem is open': problemKinds.map((kind) => ({ problems: [openProblem(kind)] })),
   'waiting rows are counted as the daemons see them': [{ fileDifferences: 'outbox.yaml differs' }],
   'no other client spends from the budget': [{ rateHeldBack: 71 }],
   'no record needs attention': (['uncertain', 'failed', 'rejected'] as const).map((state) => ({

@@ -41,7 +41,11 @@ export function checkLedger({ databaseUrl: url }: DatabaseConfig): Promise<Findi
         makeFinding('ledger', 'ok', `PostgreSQL ${await readServerVersion(db)}, all migrations are applied`),
         ...(problems.length === 0 ? [] : [judgeProblems(problems)]),
         ...pauses.map(({ reason, detail }) =>
-          makeFinding('pauses', 'warning', `sending is paused (${reason}): ${detail}`),
+          makeFinding(
+            'pauses',
+            reason === 'standby' ? 'problem' : 'warning',
+            `sending is paused (${reason}): ${detail}`,
+          ),
         ),
       ]
     },
@@ -50,7 +54,7 @@ export function checkLedger({ databaseUrl: url }: DatabaseConfig): Promise<Findi
 
 const statement = (sql: string) => `${sql};`
 
-const stopping: ReadonlySet<ProblemKind> = new Set(['ledger_history', 'loop_failing', 'claim_lost'])
+const stopping: ReadonlySet<ProblemKind> = new Set(['loop_failing', 'claim_lost'])
 
 function judgeProblems(counts: readonly ProblemCount[]): Finding {
   const all = counts.map(({ kind, problems }) => `${kind} ${problems}`).join(', ')

@@ -2,7 +2,6 @@ import type pg from 'pg'
 import { boundText } from '../../boundText.ts'
 import type { Clock } from '../../clock.ts'
 import { CommitUncertain, type Database, epochMsSql, inTransaction, queryOne } from '../../postgres/database.ts'
-import { clearProblems, raiseProblems } from '../problems.ts'
 import {
   differences,
   type HistoryReading,
@@ -238,9 +237,6 @@ async function acceptIdentity(db: Database): Promise<void> {
 /** No wait, because the next heartbeat repeats a lost write. */
 const waitForNoStandby = 'set local synchronous_commit = local'
 
-const kind = 'ledger_history'
-const standbySubject = 'standby'
-
 /**
  * Pauses all daemons, because the ledger may have lost records that were sent. Runs in a transaction.
  * @returns false if they are paused for that already
@@ -253,7 +249,6 @@ export async function pauseForHistory(db: Database, detail: string): Promise<boo
   )
   if (rowCount === 0) return false
   await raisePause(db, 'history', `the ledger may have lost committed data: ${detail}`)
-  await raiseProblems(db, [{ kind, subject: '', detail, retryInMs: null }])
   return true
 }
 
@@ -269,7 +264,6 @@ export async function acceptHistory(db: Database): Promise<void> {
      from outboxd.history(null, null, null) n`,
   )
   await db.query(`delete from outboxd.pause where reason in ('history', 'standby')`)
-  await clearProblems(db, kind, null)
 }
 
 async function raisePause(db: Database, reason: 'history' | 'standby', detail: string): Promise<void> {
@@ -284,12 +278,8 @@ async function raisePause(db: Database, reason: 'history' | 'standby', detail: s
 async function updateStandbyPause(pool: pg.Pool, isStandbyMissed: boolean): Promise<void> {
   await inTransaction(pool, async (db) => {
     await db.query(waitForNoStandby)
-    if (!isStandbyMissed) {
-      await db.query(`delete from outboxd.pause where reason = 'standby'`)
-      return clearProblems(db, kind, [standbySubject])
-    }
-    await raisePause(db, 'standby', standbyMissingMessage)
-    await raiseProblems(db, [{ kind, subject: standbySubject, detail: standbyMissingMessage, retryInMs: null }])
+    if (isStandbyMissed) await raisePause(db, 'standby', standbyMissingMessage)
+    else await db.query(`delete from outboxd.pause where reason = 'standby'`)
   })
 }
 

@@ -213,7 +213,7 @@ export interface HistoryPause {
 export async function readHistoryPause(db: Database): Promise<HistoryPause | null> {
   const { rows } = await db.query<HistoryPause>(
     `select coalesce(p.detail, 'the ledger may have lost committed data') as detail, ${epochMsSql('l.lost_at')} as "sinceMs"
-     from outboxd.ledger l left join outboxd.problem p on p.kind = 'ledger_history' and p.subject = ''
+     from outboxd.ledger l left join outboxd.pause p on p.reason = 'history'
      where l.lost_at is not null`,
   )
   return rows[0] ?? null

@@ -75,9 +75,6 @@ test.each([
   expect(await beat()).toEqual({ kind: 'lost', detail: expect.stringContaining(detail) })
   expect(await beat()).toEqual({ kind: 'none' })
   expect(await pauses()).toEqual([{ reason: 'history', until: null }])
-  expect((await query('select kind, subject from outboxd.problem')).rows).toEqual([
-    { kind: 'ledger_history', subject: '' },
-  ])
   await recovered()
   expect(await beat()).toEqual({ kind: 'none' })
   expect(await stands(history)).toBe(true)
@@ -192,19 +189,18 @@ test('a declared standby’s timeline is taken by a daemon that knows the old on
   expect(await pauses()).toEqual([{ reason: 'standby', until: null }]) // none is there
 })
 
-test('with LEDGER_STANDBY=synchronous nothing is claimed while COMMITs do not wait, and a problem says so', async () => {
+test('with LEDGER_STANDBY=synchronous nothing is claimed while COMMITs do not wait, and a pause says so', async () => {
   await ledger.capture([{}])
   const { beat, history, instance } = daemon('synchronous')
-  const problems = async () => (await query('select kind, subject from outboxd.problem')).rows
   await beat()
-  expect(await problems()).toEqual([{ kind: 'ledger_history', subject: 'standby' }])
+  expect(await pauses()).toEqual([{ reason: 'standby', until: null }])
   expect((await claim(ledger.dispatch({ history, instance }), { submissions: 1 })).submissions).toEqual([])
-  await query(`update outboxd.problem set detail = 'told once'`)
+  await query(`update outboxd.pause set detail = 'told once'`)
   await beat()
-  expect(await problems()).toHaveLength(1)
+  expect((await query('select detail from outboxd.pause')).rows).toEqual([{ detail: 'told once' }])
 
   onTestFinished(async () => void (await ledger.reset()))
   await daemon().beat()
-  expect(await problems()).toEqual([])
+  expect(await pauses()).toEqual([])
   expect((await claim(ledger.dispatch(), { submissions: 1 })).submissions).toHaveLength(1)
 })
