@@ -95,12 +95,10 @@ export class Claims {
   }
 
   /** @returns null if fewer than `freeMin` requests are free */
-  claimTokenRequest(freeMin: number): Promise<ClaimedRequest | null> {
-    return this.#takeRequest(async (db) => ((await lockBudget(db)) < freeMin ? null : this.#insertRequest(db, 'token')))
-  }
-
-  async #takeRequest(work: (db: Database) => Promise<ClaimedRequest | null>): Promise<ClaimedRequest | null> {
-    const request = await this.#take(work)
+  async claimTokenRequest(freeMin: number): Promise<ClaimedRequest | null> {
+    const request = await this.#take(async (db) =>
+      (await lockBudget(db)) < freeMin ? null : this.#insertRequest(db, 'token'),
+    )
     if (request !== null) this.#on.history.rememberRequest(request.requestId)
     return request
   }
