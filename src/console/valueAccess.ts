@@ -16,7 +16,8 @@ import type { ConsoleParts } from './parts.ts'
 type AccessLogParts = Pick<ConsoleParts, 'databases' | 'say'>
 type LoggedViewer = Pick<Viewer, 'who' | 'canChange'>
 
-const namedMax = 100
+/** Records that an entry of the log names. It counts the others. */
+export const namedMax = 100
 
 /**
  * Call this before values are shown.
@@ -31,17 +32,6 @@ export async function logValuesShown(
   const { act, records, unnamed, detail } = access
   const named = records.map(({ id, outboxId }) => ({ id, outboxId }))
   say(`${who}: ${act} of values ${JSON.stringify({ ...detail, records: named, unnamed })}`)
-}
-
-export function logDownload(
-  parts: AccessLogParts,
-  viewer: LoggedViewer,
-  recordsUnlessAll: ValueAccess['records'] | null,
-  detail: { file: string } & ValueAccess['detail'],
-): Promise<void> {
-  const named = (recordsUnlessAll ?? []).slice(0, namedMax)
-  const unnamed = recordsUnlessAll === null ? 'all' : recordsUnlessAll.length - named.length
-  return logValuesShown(parts, viewer, { act: 'download', records: named, unnamed, detail })
 }
 
 /**

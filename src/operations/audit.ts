@@ -247,8 +247,8 @@ function showAuditedAct({ who, act, reason, untilMs, records, detail }: AuditedA
 
 /** Facts of an act's detail, without personal texts. */
 export function actFacts(act: string, detail: AuditedAct['detail']): string {
-  const { begun, submissions, emptied, file, since, until } = detail ?? {}
-  if (act === 'download') return ` ${file}${since ? ` since ${since}` : ''}${until ? ` until ${until}` : ''}`
+  const { begun, submissions, emptied, file } = detail ?? {}
+  if (act === 'download') return ` ${file}`
   if (act === 'erase' && Array.isArray(submissions))
     return ` ${pluralize(submissions.length, 'record')}: ${listFirst(submissions, 0)}`
   if (act !== 'prune') return ''
@@ -258,7 +258,6 @@ export function actFacts(act: string, detail: AuditedAct['detail']): string {
 
 function whichOf(records: AuditedAct['records'], detail: AuditedAct['detail']): string {
   const { unnamed } = detail ?? {}
-  if (unnamed === 'all') return ' all records'
   const names = records.map(
     ({ outboxId, type, key }) =>
       `outbox:${outboxId} (${type}${key === null ? '' : `, key ${truncateToOneLine(key, 40)}`})`,

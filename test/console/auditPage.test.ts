@@ -9,7 +9,6 @@ import { command as replay } from '../../src/commands/replay.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { type Fixture, failedE003, openFixture, payloadOf } from '../commands/fixture.ts'
 import { setSettings } from '../support/ledger.ts'
-import { until } from '../support/until.ts'
 import { type OpenedConsole, openConsole } from './openConsole.ts'
 
 let fixture: Fixture
@@ -92,38 +91,6 @@ test('an erased record keeps who acted on it but not why, and a pruned one leave
   expect((await served.get(`/records/${id}`)).status).toBe(404)
 })
 
-test('the CSV equals the output of the command', async () => {
-  await fixture.end(
-    { state: 'completed', transactionId: 'tx-1' },
-    { outboxId: '7', key: 'K', amounts: { total: '1.50' } },
-  )
-  await fixture.end({ state: 'completed', transactionId: 'tx-2' }, { outboxId: '8' })
-  const context = fixture.context()
-  await audit.action(context, { csv: true, key: 'K' })
-  const { headers, text } = await served.get('/audit.csv?key=K')
-  expect(headers['content-disposition']).toContain('audit.csv')
-  expect(text).toBe(context.printed())
-  expect(parse(text, { columns: true })).toMatchObject([{ outbox_id: '7', amounts: 'total=1.50' }])
-})
-
-test('a CSV that cannot be read gets 500, one that fails halfway is aborted, and both are logged', async () => {
-  const ids = await Promise.all(
-    Array.from({ length: 130 }, (_, i) => fixture.ledger.capture([{ error: 'x', outboxId: `r${i}` }])),
-  )
-  expect(await discard.action(fixture.context(), ids.flat(), { as: 'carol', reason: 'many', yes: true })).toBe(0)
-  await using broken = await breakSteps()
-  await broken.where('submission_id is not null')
-  const { status, headers } = await served.get('/audit.csv')
-  expect({ status, disposition: headers['content-disposition'] }).toEqual({ status: 500, disposition: undefined })
-  expect(served.context.messages()).toContain('the console could not answer GET /audit.csv')
-  const { rows } = await fixture.ledger.pool.query<{ id: string }>(
-    'select id from outboxd.submission order by ended_at desc, seq desc limit 1',
-  )
-  await broken.where(`submission_id = '${rows[0]?.id}'`)
-  await expect(served.get('/audit.csv')).rejects.toThrow('aborted')
-  await until(served.context.messages, (said) => said.includes('the download of /audit.csv broke off'))
-})
-
 const acts = async () =>
   (
     await fixture.ledger.pool.query<{ act: string; who: string; detail: Record<string, unknown> }>(
@@ -168,59 +135,10 @@ test('the act of a large search names 100 found records and counts the others', 
   const [{ detail } = { detail: {} as Record<string, unknown> }] = await acts()
   expect(detail).toMatchObject({ lookedAt: 150, found: 120, unnamed: 20 })
   expect(detail.records).toHaveLength(100)
-  await served.get('/audit.csv')
+  await served.get('/records.csv')
   const [downloaded, searched] = rowsOf((await served.get('/audit')).text)
-  expect(downloaded).toMatch(/download.*all records/s)
+  expect(downloaded).toMatch(/download records.csv.* and 145 more/s)
   expect(searched).toMatch(/search.* and 115 more/s)
-})
-
-test('a download is an act in the log: of the audit with its span and key, of a value with its record', async () => {
-  const id = await fixture.end(failedE003, { outboxId: '7', key: 'K', payload: payloadOf() })
-  const known = { submission: id, outboxId: '7', type: 'data' }
-  await served.get('/audit.csv?since=2h&key=K')
-  await served.get('/audit.csv')
-  await served.post(`/records/${id}/show`)
-  await served.get(`/records/${id}/payload.txt`)
-  expect(await acts()).toMatchObject([
-    { act: 'download', detail: { file: 'audit.csv', since: expect.stringContaining('T'), records: [known] } },
-    { act: 'download', detail: { file: 'audit.csv', since: null, until: null, unnamed: 'all' } },
-    { act: 'show', detail: known },
-    { act: 'download', detail: { file: 'payload.txt', records: [known] } },
-  ])
-  expect(JSON.stringify(await acts())).not.toContain('"K"') // a key may be a person's data, which an erasure would not remove from here
-})
-
-test('text, CSV and page show the file and the span of a download', async () => {
-  const id = await fixture.end(failedE003, { outboxId: '7', key: 'K', payload: payloadOf() })
-  await served.get('/audit.csv?since=2026-01-01&until=2026-02-01')
-  await served.get('/audit.csv')
-  await served.post(`/records/${id}/show`)
-  await served.get(`/records/${id}/payload.txt`)
-  const since = 'download audit.csv since 2026-01-01T00:00:00.000Z until 2026-02-01T00:00:00.000Z'
-  for (const options of [{}, { csv: true }]) {
-    const context = fixture.context()
-    await audit.action(context, options)
-    expect(context.printed()).toContain(`: ${since}: all records`)
-    expect(context.printed()).toContain(': download audit.csv: all records')
-    expect(context.printed()).toContain(': download payload.txt: outbox:7 (data, key K)')
-  }
-  expect((await served.get('/audit')).text).toContain(since)
-})
-
-test('a download of all records is an act about a key only if a record of that key was captured before', async () => {
-  await served.get('/audit.csv')
-  await fixture.end(failedE003, { outboxId: '7', key: 'K' })
-  const downloads = async (query: string) => rowsOf((await served.get(`/audit?${query}`)).text).length
-  const listed = async (key: string) => {
-    const context = fixture.context()
-    await audit.action(context, { key })
-    return context.printed().match(/download/g)?.length ?? 0
-  }
-  expect([await downloads('key=K'), await listed('K')]).toEqual([0, 0])
-  await served.get('/audit.csv')
-  expect([await downloads('key=K'), await listed('K')]).toEqual([1, 1])
-  expect([await downloads('key=none'), await listed('none')]).toEqual([0, 0])
-  expect(await downloads('record=outbox:7')).toBe(2)
 })
 
 test('page, text, CSV and JSON find acts by key and by record, and name the record', async () => {
@@ -252,18 +170,3 @@ test('page, text, CSV and JSON find acts by key and by record, and name the reco
   expect(await printed({ key: 'L' })).not.toContain('show')
   expect(await audit.action(fixture.context(), { record: 'seven' })).toBe(2)
 })
-
-/** Makes the events that match a condition unreadable. */
-async function breakSteps() {
-  const { pool } = fixture.ledger
-  await pool.query('alter table outboxd.submission_event rename to kept_event')
-  return {
-    where: (condition: string) =>
-      pool.query(`create or replace view outboxd.submission_event as select * from outboxd.kept_event
-        where 1 / (case when ${condition} then 0 else 1 end) = 1`),
-    async [Symbol.asyncDispose]() {
-      await pool.query('drop view outboxd.submission_event')
-      await pool.query('alter table outboxd.kept_event rename to submission_event')
-    },
-  }
-}

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { systemClock } from '../../clock.ts'
 import { type State, statesNeedingAttention } from '../../model/submission.ts'
@@ -86,9 +85,6 @@ ${main}
 `
   return reply.type('text/html; charset=utf-8').send(page.toString())
 }
-
-export const sendFile = (reply: FastifyReply, name: string, type: string, content: string | Readable): FastifyReply =>
-  reply.type(`${type}; charset=utf-8`).header('content-disposition', `attachment; filename="${name}"`).send(content)
 
 function attributes(live: PageHead['live']): HtmlValue {
   if (live === undefined) return ''

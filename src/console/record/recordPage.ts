@@ -15,10 +15,10 @@ import { RequestRefused } from '../errors.ts'
 import { notice, untrustedTextHtml } from '../html/elements.ts'
 import { trimmedFieldText } from '../html/form.ts'
 import { html } from '../html/html.ts'
-import { sendFile, sendPage } from '../html/layout.ts'
+import { sendPage } from '../html/layout.ts'
 import { type ConsoleParts, readMappingFiles } from '../parts.ts'
 import { recordTable } from '../records/recordTable.ts'
-import { logDownload, logValuesShown, type UnmaskPermissions } from '../valueAccess.ts'
+import { logValuesShown, type UnmaskPermissions } from '../valueAccess.ts'
 import { recordHeading, recordHtml, recordName } from './recordHtml.ts'
 import { valuesSection } from './valuesHtml.ts'
 
@@ -98,16 +98,6 @@ export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts, shown
     shown.hide(request.viewer, request.params.id)
     return reply.redirect(`/records/${encodeURIComponent(request.params.id)}#values-head`, 303)
   })
-
-  for (const name of ['payload', 'body', 'result'] as const)
-    app.get(`/records/:id/${name}.txt`, async (request: RecordRequest, reply) => {
-      const { id } = request.params
-      if (!shown.isShown(request.viewer, id))
-        throw new RequestRefused(403, 'The values of this record are masked. Show them on its page first.')
-      const detail = await detailOf(await databases(), id)
-      await logDownload(parts, request.viewer, [detail], { file: `${name}.txt` })
-      return sendFile(reply, `${name}-${id}.txt`, 'text/plain', detail[name] ?? '')
-    })
 }
 
 async function detailOf(databases: Databases, id: string): Promise<SubmissionDetail> {

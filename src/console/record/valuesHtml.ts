@@ -27,13 +27,9 @@ export function valuesSection(
     { action: `/records/${id}/${path}`, viewer, changes: false },
     html`<button data-key="v">${button}</button>`,
   )
-  const whole = (name: string) =>
-    areValuesShown
-      ? html`<p><a href="/records/${id}/${name}.txt">All of it as text</a>, digit for digit</p>`
-      : html`<p class="quiet">Show the values to get all of it as text.</p>`
   const text = (name: string, title: string, json: string | null, whyNone: string) => {
     const none = nothingToShow(`(${missingContentText(detail, whyNone)})`)
-    const content = json === null ? none : [jsonHtml(json, !areValuesShown, title), whole(name)]
+    const content = json === null ? none : jsonHtml(json, !areValuesShown, title)
     return html`<details id="${name}"><summary>${title}</summary>${content}</details>`
   }
   return section('values', html`What ${attempt > 0 ? 'was' : 'would be'} sent ${asking}`, [
@@ -48,7 +44,7 @@ export function valuesSection(
 export function jsonHtml(json: string, isMasked: boolean, ariaLabel: string): HtmlValue {
   const { text, isCut } = shownJson(json, isMasked)
   return html`<pre tabindex="0" role="group" aria-label="${ariaLabel}">${escapeControlInLines(text)}</pre>
-${isCut ? html`<p class="quiet">This is only the beginning.</p>` : ''}`
+${isCut ? html`<p class="quiet">This is only the beginning: <code>outboxd show --json</code> prints all of it.</p>` : ''}`
 }
 
 /** The request by the current mapping files. */

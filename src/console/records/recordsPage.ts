@@ -18,9 +18,9 @@ import type { Viewer } from '../guard/viewer.ts'
 import { liveHtml, nothingToShow, notice, section } from '../html/elements.ts'
 import { checkbox, formHtml, hiddenField } from '../html/form.ts'
 import { type HtmlValue, html } from '../html/html.ts'
-import { type PageHead, sendFile, sendPage, versionOf } from '../html/layout.ts'
+import { type PageHead, sendPage, versionOf } from '../html/layout.ts'
 import { type ConsoleParts, readMappingFiles, shareRecentRead } from '../parts.ts'
-import { createLoggedSearch, logDownload, logValuesShown, type UnmaskPermissions } from '../valueAccess.ts'
+import { createLoggedSearch, logValuesShown, namedMax, type UnmaskPermissions } from '../valueAccess.ts'
 import { outcomeHtml, pageRowsMax, type RecentChanges } from './changePage.ts'
 import { type ListValues, readListValues } from './listValues.ts'
 import {
@@ -118,8 +118,11 @@ export function addRecordsRoutes(
     const submissions = await selectSubmissions(ledger, filter, csvRowsMax + 1, orderOf(query))
     if (submissions.length > csvRowsMax) cuts.push(tooManyForCsv)
     if (cuts.length > 0) throw new RequestRefused(400, cuts.join('\n'))
-    await logDownload(parts, viewer, submissions, { file: 'records.csv' })
-    return sendFile(reply, 'records.csv', 'text/csv', submissionCsv(submissions))
+    const records = submissions.slice(0, namedMax)
+    const unnamed = submissions.length - records.length
+    await logValuesShown(parts, viewer, { act: 'download', records, unnamed, detail: { file: 'records.csv' } })
+    reply.type('text/csv; charset=utf-8').header('content-disposition', 'attachment; filename="records.csv"')
+    return reply.send(submissionCsv(submissions))
   })
 
   app.post<{ Querystring: FormFields }>(

@@ -39,9 +39,9 @@ export interface ValueAccess {
   /** `id` is null if the row was not captured. */
   records: readonly { id: string | null; outboxId: string; type: string }[]
   /** Number of further records. */
-  unnamed: number | 'all'
+  unnamed: number
   /** Does not contain the text of a search. */
-  detail?: Record<string, string | number | null>
+  detail?: Record<string, string | number>
 }
 
 export function logValueAccess(
