@@ -29,7 +29,7 @@ const connectionsMax = 1_000
 const closeWithinMs = 3_000
 
 const limits = {
-  bodyLimit: 100_000, // the largest form is a page of ticked records; `/mapping` allows more
+  bodyLimit: 100_000, // a page of ticked records, or a payload to map
   requestTimeout: 30_000,
   keepAliveTimeout: 5_000,
   forceCloseConnections: 'idle' as const,

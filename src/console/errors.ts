@@ -58,7 +58,7 @@ const refusal = (status: number, words: string): ErrorPage => ({
 })
 
 const tooLarge =
-  'The form is too large and was not read. A payload to map may have 500 kB, any other form 100 kB. The commands take more.'
+  'The form is too large and was not read. It may have 100 kB. The commands take more.'
 
 const sentence = (message: string) => `${capitalize(message)}${message.endsWith('.') ? '' : '.'}`
 

@@ -10,11 +10,10 @@ import {
   type MapPreview,
   mapPayloads,
   previewRowMapping,
-  splitPayloads,
 } from '../operations/mapRecords.ts'
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { readWaitingRows } from '../outbox/readRows.ts'
-import { capitalize, pluralize } from '../plainText.ts'
+import { capitalize } from '../plainText.ts'
 import { serviceResources } from '../resources.ts'
 import type { Viewer } from './guard/viewer.ts'
 import { descriptionListHtml, nothingToShow, notice, section, table, untrustedTextHtml } from './html/elements.ts'
@@ -25,12 +24,8 @@ import { type ConsoleParts, readMappingFiles } from './parts.ts'
 import { jsonHtml, mappedFieldsTable } from './record/valuesHtml.ts'
 import { logValuesShown, maskedValuesNote } from './valueAccess.ts'
 
-/** Mapping a larger form would delay other viewers for over 0.1 s. */
-const formMaxBytes = 500_000
-const payloadsMax = 1_000
-
-/** `row` is null for payloads that were typed. */
-type MapResult = { previews: MapPreview[]; row: OutboxRecord | null; isMasked: boolean } | { problem: string }
+/** `row` is null for a payload that was typed. */
+type MapResult = { preview: MapPreview; row: OutboxRecord | null; isMasked: boolean } | { problem: string }
 
 interface MappingForm {
   type: string
@@ -62,7 +57,7 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
   async function mapRow(mappings: Mappings, outbox: string): Promise<MapResult> {
     const record = await withOutbox(await databases(), (erp) => readRecordWithContent(erp, mappings, outbox))
     if (record === null) return { problem: `there is no row ${outbox} in the outbox` }
-    return { previews: [previewRowMapping(mappings, record)], row: record, isMasked: true }
+    return { preview: previewRowMapping(mappings, record), row: record, isMasked: true }
   }
 
   app.get('/mapping', ({ query }, reply) => {
@@ -70,7 +65,7 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
     return send(reply, async (mappings) => (outbox === undefined ? null : mapRow(mappings, outbox)))
   })
 
-  app.post('/mapping', { config: { changesNothing: true }, bodyLimit: formMaxBytes }, ({ body }, reply) => {
+  app.post('/mapping', { config: { changesNothing: true } }, ({ body }, reply) => {
     const typed = { type: fieldTextAsTyped(body, 'type'), payload: fieldTextAsTyped(body, 'payload') }
     return send(reply, async (mappings) => mapTyped(mappings, typed, config.payloadMaxBytes), typed)
   })
@@ -89,12 +84,10 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
 function mapTyped(mappings: Mappings, { type, payload }: MappingForm, bytesMax: number): MapResult {
   const chosen = chooseRecordType(mappings, type === '' ? undefined : type)
   if (chosen.kind === 'invalid') return { problem: chosen.problem }
-  const count = splitPayloads(payload).length
-  const tooMany = `the form holds ${count} payloads, and takes at most ${payloadsMax} at once: give a file to outboxd map`
-  if (count > payloadsMax) return { problem: tooMany }
-  const previews = mapPayloads(mappings, chosen.type, payload, bytesMax)
-  if (previews.length === 0) return { problem: 'there is no payload in the form' }
-  return { previews, row: null, isMasked: false }
+  const [preview, ...others] = mapPayloads(mappings, chosen.type, payload, bytesMax)
+  if (preview === undefined) return { problem: 'there is no payload in the form' }
+  if (others.length > 0) return { problem: 'the form takes one payload: `outboxd map FILE` takes many' }
+  return { preview, row: null, isMasked: false }
 }
 
 function pasteSection(mappings: Mappings, { type, payload }: MappingForm, viewer: Viewer): HtmlValue {
@@ -104,37 +97,23 @@ function pasteSection(mappings: Mappings, { type, payload }: MappingForm, viewer
     html`<p class="quiet">Shows the request that it would become. Nothing is sent or kept.</p>`,
     formHtml({ action: '/mapping', viewer, class: 'paste', changes: false }, [
       html`<p><label>Type<select name="type">${options}</select></label></p>`,
-      html`<p><label for="payload">Payload, or one per line</label><textarea id="payload" name="payload" rows="8" spellcheck="false" required>
+      html`<p><label for="payload">Payload</label><textarea id="payload" name="payload" rows="8" spellcheck="false" required>
 ${payload}</textarea></p>`,
       html`<button class="main">Map</button>`,
     ]),
   ])
 }
 
-const previewsShown = 20
-
 function resultSection(mappings: Mappings, result: MapResult, viewer: Viewer): HtmlValue {
   if ('problem' in result) return notice('bad', `${capitalize(result.problem)}.`)
-  const { previews, row, isMasked } = result
-  const mapped = previews.filter(({ kind }) => kind === 'mapped').length
-  const warnings = findPreviewWarningLines(mappings, previews)
+  const { preview, row, isMasked } = result
+  const warnings = findPreviewWarningLines(mappings, [preview])
   const asking = html`<p>${maskedValuesNote(viewer)}</p>${hiddenField('outbox', row?.outboxId ?? '')}<button>Show the values</button>`
-  const [first] = previews
-  const title = html`What ${previews.length === 1 ? untrustedTextHtml(first?.name ?? '', 60) : 'they'} would become`
-  return section('result', title, [
-    previews.length > 1 ? html`<p>${mapped} of ${pluralize(previews.length, 'record')} map.</p>` : '',
+  return section('result', html`What ${untrustedTextHtml(preview.name, 60)} would become`, [
     warnings.length > 0 ? notice('attention', warnings.join('\n')) : '',
-    !isMasked ? '' : formHtml({ action: '/mapping/show', viewer, changes: false }, asking),
-    previews
-      .slice(0, previewsShown)
-      .map((preview) => [
-        previews.length > 1 ? html`<h3>${preview.name}</h3>` : '',
-        mappedFieldsTable(preview, mappings.get(preview.type), isMasked),
-        preview.kind === 'mapped' ? jsonHtml(preview.body, isMasked, `The request of ${preview.name}`) : '',
-      ]),
-    previews.length > previewsShown
-      ? html`<p class="quiet">… and ${previews.length - previewsShown} more: <code>outboxd map FILE</code> shows all.</p>`
-      : '',
+    isMasked ? formHtml({ action: '/mapping/show', viewer, changes: false }, asking) : '',
+    mappedFieldsTable(preview, mappings.get(preview.type), isMasked),
+    preview.kind === 'mapped' ? jsonHtml(preview.body, isMasked, `The request of ${preview.name}`) : '',
   ])
 }
 

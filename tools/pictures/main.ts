@@ -152,6 +152,6 @@ async function previewReplay(page: Page): Promise<void> {
 }
 
 async function mapPayload(page: Page): Promise<void> {
-  await page.getByLabel('Payload, or one per line').fill('{"customerId": "C-7010", "amount": 12.345}')
+  await page.getByLabel('Payload', { exact: true }).fill('{"customerId": "C-7010", "amount": 12.345}')
   await button(page, 'Map').click()
 }

@@ -65,29 +65,19 @@ const needingAttention = { ...anySubmissionFilter, states: statesNeedingAttentio
 const outboxRestMs = (tookMs: number) => Math.max(5_000, tookMs * 40)
 /** A page waits no longer for the outbox, whose table may be locked, unless nothing is known yet. */
 const patienceMs = { known: 150, unknown: 1_500 }
-/** An answer is not shown for longer than this after it was due to be read anew. */
-const overdueMaxMs = 10_000
 
 export function createLastKnownOutboxStatusReader(
   { databases, clock }: Pick<ConsoleParts, 'databases' | 'clock'>,
   ask: typeof readOutboxStatus = readOutboxStatus,
 ): () => Promise<OutboxStatus> {
   let last: OutboxStatus = { kind: 'awaited' }
-  let isTooOld = () => false
   const read = shareRecentRead(clock, outboxRestMs, async () => {
-    const tookMs = clock.stopwatch()
     last = await ask(await databases())
-    const [ageMs, maxMs] = [clock.stopwatch(), outboxRestMs(tookMs()) + overdueMaxMs]
-    isTooOld = () => ageMs() >= maxMs
     return last
   })
-  const readOrLast = async () => {
-    if (isTooOld()) last = { kind: 'awaited' }
-    const waitMs = last.kind === 'awaited' ? patienceMs.unknown : patienceMs.known
-    return Promise.race([read(), setTimeout(waitMs, undefined, { ref: false }).then(() => last)])
-  }
   return async () => {
-    const status = await readOrLast()
+    const waitMs = last.kind === 'awaited' ? patienceMs.unknown : patienceMs.known
+    const status = await Promise.race([read(), setTimeout(waitMs, undefined, { ref: false }).then(() => last)])
     if (status.kind !== 'locked') return status
     // Whose lock it is may have changed since.
     const by = await readSessionsBlockingOutboxReads(await databases())

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { findSubmissions, type ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import {
   type BulkChangeRules,
@@ -7,7 +7,6 @@ import {
   chooseSubmissions,
   groupSubmissionsByKind,
   listSkippedAsChanged,
-  previewedRecordsMax,
   type RecordChoice,
   readReplayCostMessage,
   type SkippedRecord,
@@ -22,12 +21,12 @@ import { mayHaveArrivedCell } from '../../operations/submissionFacts.ts'
 import { capitalize, pluralize } from '../../plainText.ts'
 import { BoundedMap } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
-import type { Viewer } from '../guard/viewer.ts'
 import { notice, table, untrustedTextHtml } from '../html/elements.ts'
 import {
   checkbox,
   confirmFormHtml,
   hiddenField,
+  neededReasonField,
   optionalHiddenField,
   optionLabel,
   readReason,
@@ -71,10 +70,7 @@ export function addBulkChangeRoutes(app: FastifyInstance, parts: ConsoleParts, c
   app.addHook('preClose', async () => stopping.abort())
   app.addHook('onClose', async () => void (await Promise.allSettled(running)))
 
-  app.post<{ Body: FormFields }>('/records/choose', async ({ body, viewer }, reply) => {
-    const { title, main } = await renderPreview(parts, viewer, body)
-    return sendPage(reply, { title }, main)
-  })
+  app.post<{ Body: FormFields }>('/records/choose', async ({ body }, reply) => sendPreview(parts, body, reply))
 
   app.post<{ Body: FormFields }>('/records/change', async ({ body, viewer }, reply) => {
     const reason = readReason(body, verbOf(body) === 'discard')
@@ -120,11 +116,8 @@ function readChoice(fields: FormFields): Pick<RecordChoice, 'ids' | 'filters'> {
   return { ids, filters: {} }
 }
 
-async function renderPreview(
-  parts: ConsoleParts,
-  viewer: Viewer,
-  fields: FormFields,
-): Promise<{ title: string; main: HtmlValue }> {
+async function sendPreview(parts: ConsoleParts, fields: FormFields, reply: FastifyReply): Promise<FastifyReply> {
+  const { viewer } = reply.request
   const databases = await parts.databases()
   const rules = rulesOf(fields)
   const { verb } = rules
@@ -152,15 +145,14 @@ async function renderPreview(
   const risks = [...warnings, rules.riskOf(submissions)].filter(Boolean)
   const confirmation =
     verb === 'discard'
-      ? html`<label>Reason, kept with each record<input name="reason" maxlength="1000" required autofocus></label>
-<button class="grave">${words}</button>`
+      ? [neededReasonField('Reason, kept with each record'), html`<button class="grave">${words}</button>`]
       : [reasonField, html`<button class="main" autofocus>${words}</button>`]
   const hidden = [
     ...queryEntries(readRecordsQuery(fields)),
     ...choice.ids.map((id) => ['id', id] as const),
     ['seen', submissions.map(({ id, revision }) => `${id}.${revision}`).join(' ')] as const,
   ].map(([name, value]) => hiddenField(name, value))
-  const main = [
+  return sendPage(reply, { title: `${words}?` }, [
     risks.map((risk) => notice('attention', risk)),
     isNone ? notice('quiet', `There is nothing to ${verb}.`) : chosenRecords(submissions, cost, asked.nowMs),
     skipped.length === 0 ? '' : skippedList(skipped, 'would be skipped'),
@@ -170,12 +162,10 @@ async function renderPreview(
       // After the main button, which Enter in the reason presses.
       verb === 'replay' ? replayOptions(termsOf(fields), isNone) : '',
     ),
-  ]
-  return { title: `${words}?`, main }
+  ])
 }
 
-/** A longer preview would be large. The list has all that a filter chooses. */
-const unfoldedMax = 200
+const previewedMax = 20
 
 const chosenRecords = (submissions: readonly ListedSubmission[], cost: string, nowMs: number): HtmlValue => [
   cost === '' ? '' : html`<p>${cost}</p>`,
@@ -190,17 +180,9 @@ const chosenRecords = (submissions: readonly ListedSubmission[], cost: string, n
       group.mayHaveArrived ? html`<strong class="attention">${mayHaveArrivedCell(group)}</strong>` : '',
     ]),
   ),
-  html`<h2>${submissions.length > previewedRecordsMax ? `The first ${previewedRecordsMax} of ${submissions.length}` : 'All of them'}</h2>`,
-  recordTable('The first records', submissions.slice(0, previewedRecordsMax), nowMs),
-  submissions.length > previewedRecordsMax ? otherRecords(submissions.slice(previewedRecordsMax), nowMs) : '',
+  html`<h2>${submissions.length > previewedMax ? `The first ${previewedMax} of ${submissions.length}` : 'All of them'}</h2>`,
+  recordTable('The first records', submissions.slice(0, previewedMax), nowMs),
 ]
-
-function otherRecords(others: readonly ListedSubmission[], nowMs: number): HtmlPart {
-  const isCut = others.length > unfoldedMax
-  return html`<details><summary>The other ${others.length}</summary>
-${recordTable('The other records', others.slice(0, unfoldedMax), nowMs)}
-${isCut ? html`<p class="quiet">These are ${unfoldedMax} of them. The list has all.</p>` : ''}</details>`
-}
 
 function replayOptions({ refresh, evenIfArrived, newKey }: ReplayTerms, areNeeded: boolean): HtmlPart {
   const isOpen = areNeeded || refresh || evenIfArrived || newKey

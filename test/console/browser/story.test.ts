@@ -296,7 +296,7 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     }
     await read.goto('/mapping')
     await read
-      .getByLabel('Payload, or one per line')
+      .getByLabel('Payload', { exact: true })
       .fill(JSON.stringify({ field2: hostile, [hostile]: hostile, amount: hostile }))
     await read.getByRole('button', { name: 'Map' }).click()
     await untilSays(read, 'It cannot be sent')

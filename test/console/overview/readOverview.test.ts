@@ -82,20 +82,6 @@ test('who locks the outbox is asked anew each time it is shown', async () => {
   expect(await read()).toEqual({ kind: 'awaited' })
 })
 
-test('an answer of the outbox is forgotten, not shown, when it is long out of date', async () => {
-  const clock = stoppedClock()
-  const answers = [Promise.resolve<OutboxStatus>({ kind: 'unreadable', problem: 'x' }), new Promise<never>(() => {})]
-  const read = createLastKnownOutboxStatusReader(
-    { databases: async () => ({}) as Databases, clock },
-    () => answers.shift() as Promise<OutboxStatus>,
-  )
-  expect(await read()).toMatchObject({ kind: 'unreadable' })
-  clock.elapsedMs = 6_000
-  expect(await read()).toMatchObject({ kind: 'unreadable' })
-  clock.elapsedMs = 20_000
-  expect(await read()).toEqual({ kind: 'awaited' })
-})
-
 test('the page costs between 2 and 4 statements a second', async () => {
   await using fixture = await openFixture()
   await fixture.reset()
