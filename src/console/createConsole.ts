@@ -57,7 +57,7 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   addOverviewRoutes(app, parts)
   addRecordsRoutes(app, parts, { changes, shown })
   addBulkChangeRoutes(app, parts, changes)
-  addRecordRoutes(app, parts, shown)
+  addRecordRoutes(app, parts, { changes, shown })
   addResolveRoutes(app, parts)
   addMappingRoutes(app, parts)
   addAuditRoutes(app, parts)

@@ -1,35 +1,71 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
+  type LoggedEvent,
   readSubmissionDetail,
   readSubmissionVersions,
   type SubmissionDetail,
 } from '../../ledger/operator/readSubmissionDetail.ts'
-import { anySubmissionFilter, selectSubmissions } from '../../ledger/operator/selectSubmissions.ts'
-import { statesNeedingAttention } from '../../model/submission.ts'
+import { selectSubmissionIds } from '../../ledger/operator/selectSubmissions.ts'
+import type { State } from '../../model/submission.ts'
 import type { Databases } from '../../operations/databases.ts'
+import { type Explanation, explainSubmission } from '../../operations/explainSubmission.ts'
 import { explainMissingRecord, searchRecords } from '../../operations/references.ts'
-import { tryReadCurrentRow } from '../../operations/submissionFacts.ts'
-import { capitalize } from '../../plainText.ts'
+import {
+  type CurrentRow,
+  eventDetails,
+  eventText,
+  rowConflictLines,
+  type SubmissionDetailValue,
+  submissionDetailRows,
+  tryReadCurrentRow,
+} from '../../operations/submissionFacts.ts'
+import { capitalize, escapeControl } from '../../plainText.ts'
+import { formatDuration } from '../../time.ts'
 import { addVersionRoute } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
-import { notice, untrustedTextHtml } from '../html/elements.ts'
+import {
+  cutAndEscapeText,
+  descriptionListHtml,
+  icon,
+  instantHtml,
+  liveHtml,
+  notice,
+  relativeTimeHtml,
+  section,
+  stateBadge,
+  type Tone,
+  untrustedTextHtml,
+} from '../html/elements.ts'
 import { trimmedFieldText } from '../html/form.ts'
-import { html } from '../html/html.ts'
+import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
 import { sendPage } from '../html/layout.ts'
 import { type ConsoleParts, readMappingFiles } from '../parts.ts'
+import type { RecentChanges } from '../records/changePage.ts'
+import {
+  type FormFields,
+  orderOf,
+  queryEntries,
+  readFilters,
+  readRecordsQuery,
+  recordPath,
+} from '../records/recordsQuery.ts'
 import { recordTable } from '../records/recordTable.ts'
 import { logValuesShown, type UnmaskPermissions } from '../valueAccess.ts'
-import { recordHeading, recordHtml, recordName } from './recordHtml.ts'
-import { valuesSection } from './valuesHtml.ts'
+import { actionsHtml } from './resolvePage.ts'
+import { maskText, valuesSection } from './valuesHtml.ts'
 
 const listedMax = 50
-/** Of those that need attention, the longest first. */
-const neighboursMax = 1_000
+/** A record further down in its list has no place. */
+const placesMax = 1_000
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 type RecordRequest = FastifyRequest<{ Params: { id: string } }>
 
-export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts, shown: UnmaskPermissions): void {
+export function addRecordRoutes(
+  app: FastifyInstance,
+  parts: ConsoleParts,
+  { changes, shown }: { changes: RecentChanges; shown: UnmaskPermissions },
+): void {
   const { databases, clock } = parts
 
   const readVersion = async (id: string) =>
@@ -44,21 +80,24 @@ export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts, shown
 
   app.get('/records/:id', async ({ params }: RecordRequest, reply) => sendFound(params.id, reply))
 
-  for (const [way, step] of [
-    ['next', 1],
-    ['former', -1],
-  ] as const)
-    app.get(`/records/:id/${way}`, async ({ params: { id } }: RecordRequest, reply) => {
-      const filter = { ...anySubmissionFilter, states: statesNeedingAttention }
-      const all = await selectSubmissions((await databases()).ledger, filter, neighboursMax)
-      const here = all.findIndex((each) => each.id === id)
-      const neighbour = all[here + step] ?? all.at(step === 1 ? 0 : -1)
-      return reply.redirect(neighbour === undefined ? '/records' : `/records/${neighbour.id}`, 303)
-    })
+  /** Says which of its list this record is, with links to its neighbours. Without a list: of those that need attention. */
+  async function placeHtml(id: string, fields: unknown): Promise<HtmlValue> {
+    const given = readRecordsQuery(fields as FormFields)
+    const query = given.changed === undefined || changes.has(given.changed) ? given : {}
+    const { filter } = readFilters(query, changes, clock.nowMs())
+    const ids = await selectSubmissionIds((await databases()).ledger, filter, placesMax, orderOf(query))
+    if (ids.length === 0) return ''
+    const here = ids.indexOf(id)
+    const link = (to: string | undefined, key: string, words: string) =>
+      to && html` · <a href="${recordPath(to, query)}" data-key="${key}">${words}</a>`
+    const all = `${ids.length}${ids.length === placesMax ? ' or more' : ''}`
+    const which = queryEntries(query).length === 0 ? 'that need attention' : 'in the list'
+    return html` · ${here < 0 ? '' : `${here + 1} of `}${all} ${which}${link(ids[here - 1], '[', 'Previous')}${link(ids[here + 1], ']', 'Next')}`
+  }
 
   /** Sends the page of the record that `word` names, the list of several, or why there is none. */
   async function sendFound(word: string, reply: FastifyReply): Promise<FastifyReply> {
-    const { viewer, url } = reply.request
+    const { viewer, url, query } = reply.request
     const opened = await databases()
     const found = (await searchRecords(opened.ledger, word, listedMax + 1)) ?? []
     const [submission] = found
@@ -78,11 +117,11 @@ export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts, shown
       return sendMissing(reply, word, await explainMissingRecord(opened, word))
     const row = detail.conflict === null ? null : await tryReadCurrentRow(opened, detail.outboxId)
     const areValuesShown = shown.isShown(viewer, detail.id)
-    const heading = recordHeading(detail, submission.revision, viewer)
+    const heading = recordHeading(detail, await placeHtml(detail.id, query), actionsHtml(detail, submission.revision, viewer))
     const live = { path: `/records/${detail.id}/version`, version }
     return sendPage(reply, { title: recordName(detail), heading, live }, [
       recordHtml(detail, row, areValuesShown),
-      valuesSection(detail, readMappingFiles(opened.config), viewer, areValuesShown),
+      valuesSection(detail, readMappingFiles(opened.config), viewer, { areValuesShown, search: searchOf(url) }),
     ])
   }
 
@@ -91,14 +130,18 @@ export function addRecordRoutes(app: FastifyInstance, parts: ConsoleParts, shown
     const detail = await detailOf(await databases(), request.params.id)
     await logValuesShown(parts, viewer, { act: 'show', records: [detail], unnamed: 0 })
     shown.show(viewer, detail.id)
-    return reply.redirect(`/records/${detail.id}#values-head`, 303)
+    return reply.redirect(`/records/${detail.id}${searchOf(request.url)}#values-head`, 303)
   })
 
   app.post('/records/:id/hide', { config: { changesNothing: true } }, async (request: RecordRequest, reply) => {
-    shown.hide(request.viewer, request.params.id)
-    return reply.redirect(`/records/${encodeURIComponent(request.params.id)}#values-head`, 303)
+    const { viewer, params, url } = request
+    shown.hide(viewer, params.id)
+    return reply.redirect(`/records/${encodeURIComponent(params.id)}${searchOf(url)}#values-head`, 303)
   })
 }
+
+/** Of the list that the record was opened from. */
+const searchOf = (url: string) => /\?.*/.exec(url)?.[0] ?? ''
 
 async function detailOf(databases: Databases, id: string): Promise<SubmissionDetail> {
   const detail = uuid.test(id) ? await readSubmissionDetail(databases.ledger, id) : null
@@ -116,3 +159,96 @@ function sendMissing(reply: FastifyReply, word: string, message: string): Fastif
     html`<p><a href="/records">Records</a></p>`,
   ])
 }
+
+const nameMaxChars = 60
+
+const recordName = ({ key, outboxId }: SubmissionDetail): string =>
+  cutAndEscapeText(key ?? `row ${outboxId}`, nameMaxChars)
+
+function recordHeading(detail: SubmissionDetail, place: HtmlValue, actions: HtmlValue): HtmlPart {
+  const { key, outboxId, type, state } = detail
+  return html`<div class="head" id="head" data-live><h1><bdi>${recordName(detail)}</bdi> ${stateBadge(state)}</h1>
+<p class="quiet">${key === null ? '' : html`row ${untrustedTextHtml(outboxId, 60)}, `}${untrustedTextHtml(type, 40)}${place}</p>
+${actions}</div>`
+}
+
+/** @param row the present row of the outbox, if the record is in conflict with it */
+function recordHtml(detail: SubmissionDetail, row: CurrentRow | null, areValuesShown: boolean): HtmlValue {
+  const explanation = explainSubmission(detail)
+  return [
+    liveHtml('stands', standing(detail, explanation, row)),
+    html`<div class="wide">
+${section('steps', 'What happened', liveHtml('steps', timeline(detail, areValuesShown)))}
+${section('facts', 'Facts', liveHtml('facts', facts(detail, explanation)))}</div>`,
+  ]
+}
+
+const tones: Record<State, Tone> = {
+  queued: 'quiet',
+  sending: 'quiet',
+  accepted: 'quiet',
+  completed: 'good',
+  failed: 'bad',
+  rejected: 'bad',
+  uncertain: 'attention',
+  discarded: 'quiet',
+}
+
+function standing(detail: SubmissionDetail, { why, advice }: Explanation, row: CurrentRow | null): HtmlValue {
+  const next = advice.map(({ words, ways }) => {
+    const text = ways.length > 0 ? `${words.replace(/, then$/, '')}. Choose above.` : words
+    return html`<p>${escapeControl(sentence(text))}</p>`
+  })
+  return [
+    notice(tones[detail.state], [
+      html`<p><bdi>${escapeControl(sentence(why))}</bdi></p>`,
+      next,
+      detail.blocker !== null ? blockerLink(detail.blocker) : '',
+    ]),
+    detail.conflict === null ? '' : notice('bad', rowConflictLines(detail, row).join('\n')),
+  ]
+}
+
+/** Leaves the name of a field at the beginning as it is. */
+const sentence = (words: string) =>
+  `${/^[a-z]+[ ,:]/.test(words) ? capitalize(words) : words}${/[.!?]$/.test(words) ? '' : '.'}`
+
+const blockerLink = ({ outboxId }: { outboxId: string }) =>
+  html`<p><a href="/records/${encodeURIComponent(`outbox:${outboxId}`)}">outbox:${untrustedTextHtml(outboxId, 60)}</a></p>`
+
+/** Without those that the page says above. */
+function facts(detail: SubmissionDetail, { why }: Explanation): HtmlPart {
+  const above: Partial<Record<string, SubmissionDetailValue | null>> = {
+    ...{ 'outbox row': detail.outboxId, type: detail.type, error: why },
+    key: detail.key === cutAndEscapeText(detail.key ?? '', nameMaxChars) ? detail.key : null,
+  }
+  const rest = submissionDetailRows(detail).filter(([name, fact]) => above[name] !== fact)
+  return descriptionListHtml(rest.map(([name, fact]) => [capitalize(name), factHtml(fact, detail.nowMs)]))
+}
+
+function factHtml(fact: SubmissionDetailValue, nowMs: number): HtmlValue {
+  if (typeof fact !== 'string') return html`${instantHtml(fact.atMs)} (${relativeTimeHtml(fact.atMs, nowMs)})`
+  const isId = /^\S{12,}$/.test(fact)
+  return isId ? html`<span data-copy>${untrustedTextHtml(fact, 2_000)}</span>` : untrustedTextHtml(fact, 2_000)
+}
+
+const timeline = ({ events }: SubmissionDetail, isShown: boolean) =>
+  html`<ol class="steps">${events.map((event, i) => step(event, events[i - 1] ?? null, isShown))}</ol>`
+
+function step(event: LoggedEvent, former: LoggedEvent | null, isShown: boolean): HtmlValue {
+  const { atMs, from, to, attempt, who } = event
+  const states = from === null || from === to ? to : `${from} → ${to}`
+  const after = former === null ? '' : html` <span class="after">+${distance(atMs - former.atMs)}</span>`
+  const words = eventText(event)
+  const details = eventDetails(event).map(([name, value]): [string, HtmlValue] => [
+    name,
+    isShown || !isOfRecord(name) ? untrustedTextHtml(value, 2_000) : maskText,
+  ])
+  return html`<li><span class="state ${to}">${icon(to)}</span><div><p><strong>${words === '' ? states : untrustedTextHtml(capitalize(words), 500)}</strong>
+<span class="quiet">${words === '' ? '' : `${states}, `}attempt ${attempt}, ${untrustedTextHtml(who, 100)}</span></p>
+${details.length > 0 ? descriptionListHtml(details) : ''}</div><p class="quiet">${instantHtml(atMs)}${after}</p></li>\n`
+}
+
+const distance = (ms: number) => (ms < 1_000 ? `${Math.round(ms)} ms` : formatDuration(ms))
+
+const isOfRecord = (name: string) => /(payload|body|result|answer)$/.test(name)

@@ -17,14 +17,14 @@ export function valuesSection(
   detail: SubmissionDetail,
   files: MappingFiles,
   viewer: Viewer,
-  areValuesShown: boolean,
+  { areValuesShown, search }: { areValuesShown: boolean; search: string },
 ): HtmlValue {
   const { id, payload, body, result, attempt } = detail
   const [path, words, button] = areValuesShown
     ? ['hide', 'You see the values for a quarter of an hour.', 'Hide values']
     : ['show', maskedValuesNote(viewer), 'Show values']
   const asking = formHtml(
-    { action: `/records/${id}/${path}`, viewer, changes: false },
+    { action: `/records/${id}/${path}${search}`, viewer, changes: false },
     html`<button data-key="v">${button}</button>`,
   )
   const text = (name: string, title: string, json: string | null, whyNone: string) => {

@@ -10,13 +10,13 @@ import {
 } from '../html/elements.ts'
 import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
 import type { ListValues } from './listValues.ts'
-import { type RecordsQuery, recordsPath } from './recordsQuery.ts'
+import { type RecordsQuery, recordPath, recordsPath } from './recordsQuery.ts'
 
 export function recordTable(
   ariaLabel: string,
   submissions: readonly ListedSubmission[],
   nowMs: number,
-  { values, hasTicks = false }: { values?: ListValues; hasTicks?: boolean } = {},
+  { query = {}, values, hasTicks = false }: { query?: RecordsQuery; values?: ListValues; hasTicks?: boolean } = {},
 ): HtmlPart {
   const columns: readonly Column[] = [
     { words: 'Choose', kind: 'tick' },
@@ -36,7 +36,7 @@ export function recordTable(
     ]
     return [
       html`<input type="checkbox" name="id" value="${id}" aria-label="${cutAndEscapeText(name, 44)}">`,
-      html`<a href="/records/${id}">${untrustedTextHtml(name, 40)}</a><small>${more}</small>`,
+      html`<a href="${recordPath(id, query)}">${untrustedTextHtml(name, 40)}</a><small>${more}</small>`,
       stateBadge(state),
       ...(values?.cellsOf(submission) ?? []),
       whyHtml(submission),

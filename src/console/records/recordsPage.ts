@@ -8,9 +8,8 @@ import {
   selectSubmissionPage,
   selectSubmissions,
 } from '../../ledger/operator/selectSubmissions.ts'
-import { states } from '../../model/submission.ts'
 import { discardRules } from '../../operations/discard.ts'
-import { narrowFilterByText, type ParsedFilters, parseListFilters } from '../../operations/filters.ts'
+import { narrowFilterByText } from '../../operations/filters.ts'
 import { submissionCsv } from '../../operations/submissionCsv.ts'
 import { addVersionRoute } from '../bounds.ts'
 import { RequestRefused } from '../errors.ts'
@@ -19,7 +18,7 @@ import { liveHtml, nothingToShow, notice, section } from '../html/elements.ts'
 import { checkbox, formHtml, hiddenField } from '../html/form.ts'
 import { type HtmlValue, html } from '../html/html.ts'
 import { type PageHead, sendPage, versionOf } from '../html/layout.ts'
-import { type ConsoleParts, readMappingFiles, shareRecentRead } from '../parts.ts'
+import { type ConsoleParts, readMappingFiles } from '../parts.ts'
 import { createLoggedSearch, logValuesShown, namedMax, type UnmaskPermissions } from '../valueAccess.ts'
 import { outcomeHtml, pageRowsMax, type RecentChanges } from './changePage.ts'
 import { type ListValues, readListValues } from './listValues.ts'
@@ -27,26 +26,25 @@ import {
   chipsHtml,
   type FormFields,
   filterForm,
+  orderOf,
+  parseQuery,
   positionText,
   queryEntries,
+  type ReadFilters,
   type RecordsQuery,
+  readFilters,
   readPosition,
   readRecordsQuery,
   recordsPath,
   tabsHtml,
-  toFilterOptions,
 } from './recordsQuery.ts'
 import { causesList, recordTable } from './recordTable.ts'
-
-const filesAgeMs = 5_000
 
 export function addRecordsRoutes(
   app: FastifyInstance,
   parts: ConsoleParts,
   { changes, shown }: { changes: RecentChanges; shown: UnmaskPermissions },
 ): void {
-  const readFiles = shareRecentRead(parts.clock, filesAgeMs, async () => readMappingFiles(parts.config))
-
   /** What a list shows, without reading how many match: the numbers by state, which are read for all pages, tell that. */
   const listVersion = ({ submissions }: SubmissionPage, { states: listed }: SubmissionFilter): string =>
     versionOf([
@@ -92,7 +90,7 @@ export function addRecordsRoutes(
       countSubmissions(ledger, filter, countedMax + 1),
     ])
     const isShown = (id: string) => shown.isShown(viewer, id)
-    const values = await readListValues(ledger, await readFiles(), page.submissions, isShown)
+    const values = await readListValues(ledger, readMappingFiles(parts.config), page.submissions, isShown)
     const live = { path: recordsPath(query, '/records/version'), version: listVersion(page, filter) }
     const main = [above, listHtml(page, total, query, viewer, { values, isShown, nowMs })]
     return send(main, read.containing === null ? { live } : {})
@@ -138,24 +136,6 @@ export function addRecordsRoutes(
   )
 }
 
-/** A key, and the records of a change, are looked for in all states. */
-function parseQuery(query: RecordsQuery, changes: RecentChanges, nowMs: number): ParsedFilters {
-  const { key, changed } = query
-  const anyState = key === undefined && changed === undefined ? {} : { state: states.join() }
-  const read = parseListFilters({ ...anyState, ...toFilterOptions(query) }, nowMs)
-  if (read.kind === 'invalid' || changed === undefined) return read
-  return { ...read, filter: { ...read.filter, among: changes.get(changed).done } }
-}
-
-type ReadFilters = Extract<ParsedFilters, { kind: 'value' }>
-
-/** @throws RequestRefused for a wrong filter */
-function readFilters(query: RecordsQuery, changes: RecentChanges, nowMs: number): ReadFilters {
-  const read = parseQuery(query, changes, nowMs)
-  if (read.kind === 'invalid') throw new RequestRefused(400, read.problems.join('\n'))
-  return read
-}
-
 const noneNote = (query: RecordsQuery) =>
   queryEntries(query).length > 0
     ? nothingToShow(html`No record matches. <a href="/records">What needs attention</a>`)
@@ -166,8 +146,6 @@ const rowsDefault = 40
 const countedMax = 1_000
 const csvRowsMax = 10_000
 const tooManyForCsv = `More than ${csvRowsMax.toLocaleString('en')} records match. Narrow the filters, or take \`outboxd list --csv\``
-
-const orderOf = ({ newest }: RecordsQuery) => (newest === undefined ? 'longest' : 'newest')
 
 async function readPage(
   { databases }: ConsoleParts,
@@ -216,7 +194,7 @@ ${isMasked ? html`<button formaction="${recordsPath(query, '/records/show')}" da
     // For a change of all records that match.
     queryEntries(whole).map(([name, value]) => hiddenField(name, value)),
     bar,
-    recordTable('Records', submissions, shown.nowMs, { values: shown.values, hasTicks: canAct }),
+    recordTable('Records', submissions, shown.nowMs, { query, values: shown.values, hasTicks: canAct }),
     first || more ? html`<p class="turns">${first} ${more}</p>` : '',
   ])}</section>`
 }

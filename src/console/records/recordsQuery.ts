@@ -1,9 +1,11 @@
-import type { ListPosition } from '../../ledger/operator/selectSubmissions.ts'
+import type { ListOrder, ListPosition } from '../../ledger/operator/selectSubmissions.ts'
 import { type State, states, statesNeedingAttention } from '../../model/submission.ts'
-import type { FilterOptions } from '../../operations/filters.ts'
+import { type FilterOptions, type ParsedFilters, parseListFilters } from '../../operations/filters.ts'
+import { RequestRefused } from '../errors.ts'
 import { cutAndEscapeText } from '../html/elements.ts'
 import { checkbox, type OptionName, optionLabel, optionWords } from '../html/form.ts'
 import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
+import type { RecentChanges } from './changePage.ts'
 
 const texts = ['code', 'type', 'key', 'since', 'until', 'transaction', 'containing', 'cause', 'limit'] as const
 
@@ -29,6 +31,26 @@ export const toFilterOptions = (query: RecordsQuery): FilterOptions => ({
   mayHaveArrived: query['may-have-arrived'] !== undefined,
 })
 
+/** A key, and the records of a change, are looked for in all states. */
+export function parseQuery(query: RecordsQuery, changes: RecentChanges, nowMs: number): ParsedFilters {
+  const { key, changed } = query
+  const anyState = key === undefined && changed === undefined ? {} : { state: states.join() }
+  const read = parseListFilters({ ...anyState, ...toFilterOptions(query) }, nowMs)
+  if (read.kind === 'invalid' || changed === undefined) return read
+  return { ...read, filter: { ...read.filter, among: changes.get(changed).done } }
+}
+
+export type ReadFilters = Extract<ParsedFilters, { kind: 'value' }>
+
+/** @throws RequestRefused for a wrong filter */
+export function readFilters(query: RecordsQuery, changes: RecentChanges, nowMs: number): ReadFilters {
+  const read = parseQuery(query, changes, nowMs)
+  if (read.kind === 'invalid') throw new RequestRefused(400, read.problems.join('\n'))
+  return read
+}
+
+export const orderOf = ({ newest }: RecordsQuery): ListOrder => (newest === undefined ? 'longest' : 'newest')
+
 /** Null for the first page. */
 export function readPosition({ after = '' }: RecordsQuery): ListPosition | null {
   const [, micros, seq] = /^(\d{1,16})-(\d{1,18})$/.exec(after) ?? []
@@ -43,6 +65,12 @@ export const queryEntries = (query: RecordsQuery): [name: string, value: string]
 export function recordsPath(query: RecordsQuery, path = '/records'): string {
   const search = new URLSearchParams(queryEntries(query)).toString().replaceAll('%2C', ',').replaceAll('%3A', ':')
   return search === '' ? path : `${path}?${search}`
+}
+
+/** The address of a record of a list, so that its page says its place. A search by text would be logged again. */
+export function recordPath(id: string, query: RecordsQuery): string {
+  const list = { ...query, after: undefined, limit: undefined, 'by-cause': undefined }
+  return recordsPath(query.containing === undefined ? list : {}, `/records/${id}`)
 }
 
 const underWay = ['queued', 'sending', 'accepted'] as const

@@ -7,7 +7,7 @@ import {
   matchingSubmissionsSql,
   normalizedErrorSql,
   type SubmissionFilter,
-  selectNewestSubmissionIds,
+  selectSubmissionIds,
 } from './selectSubmissions.ts'
 
 export interface SearchBounds {
@@ -33,7 +33,7 @@ export async function searchSubmissionTexts(
   { rowsMax, timeMaxMs }: SearchBounds,
 ): Promise<TextSearch> {
   const elapsedMs = systemClock.stopwatch()
-  const candidates = await selectNewestSubmissionIds(db, filter, rowsMax + 1)
+  const candidates = await selectSubmissionIds(db, filter, rowsMax + 1, 'newest')
   const search: TextSearch = { ids: [], lookedAt: 0, isCut: false }
   const last = Math.min(candidates.length, rowsMax)
   while (search.lookedAt < last && elapsedMs() < timeMaxMs) {

@@ -88,12 +88,13 @@ export async function selectSubmissions(
   return (await selectSubmissionPage(db, filter, { order, from: null, limit })).submissions
 }
 
-export async function selectNewestSubmissionIds(
+export async function selectSubmissionIds(
   db: Database,
   filter: SubmissionFilter,
   limit: number,
+  order: ListOrder,
 ): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>(selectIdsSql, [...filterParameters(filter), limit])
+  const { rows } = await db.query<{ id: string }>(selectIdsSql[order], [...filterParameters(filter), limit])
   return rows.map(({ id }) => id)
 }
 
@@ -202,8 +203,11 @@ const selectSql = {
   longest: matchingSubmissionsSql(listedColumnsSql, 'longest'),
   newest: matchingSubmissionsSql(listedColumnsSql, 'newest'),
 }
-const selectIdsSql = matchingSubmissionsSql('s.id', 'newest')
-const countSql = `select count(*)::int as n from (${matchingSubmissionsSql('s.id', 'longest')}) matching`
+const selectIdsSql = {
+  longest: matchingSubmissionsSql('s.id', 'longest'),
+  newest: matchingSubmissionsSql('s.id', 'newest'),
+}
+const countSql = `select count(*)::int as n from (${selectIdsSql.longest}) matching`
 
 /** Where a page of the list begins: a record's `sinceMs`, to the microsecond, and its `seq`. */
 export interface ListPosition {
