@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Mappings } from '../mapping/loadMappings.ts'
-import { describeField, type Mapping } from '../mapping/mapping.ts'
 import type { OutboxRecord } from '../model/outbox.ts'
 import { type Databases, withOutbox } from '../operations/databases.ts'
 import { explainError } from '../operations/explainError.ts'
@@ -14,9 +13,8 @@ import {
 import { readRecordWithContent } from '../outbox/readRecordContents.ts'
 import { readWaitingRows } from '../outbox/readRows.ts'
 import { capitalize } from '../plainText.ts'
-import { serviceResources } from '../resources.ts'
-import type { Viewer } from './guard/viewer.ts'
-import { descriptionListHtml, nothingToShow, notice, section, table, untrustedTextHtml } from './html/elements.ts'
+import type { Viewer } from './guard/installGuard.ts'
+import { nothingToShow, notice, section, table, untrustedTextHtml } from './html/elements.ts'
 import { fieldTextAsTyped, formHtml, hiddenField, trimmedFieldText } from './html/form.ts'
 import { type HtmlValue, html } from './html/html.ts'
 import { sendPage } from './html/layout.ts'
@@ -50,7 +48,6 @@ export function addMappingRoutes(app: FastifyInstance, parts: ConsoleParts): voi
       result && resultSection(mappings, result, viewer),
       pasteSection(mappings, typed, viewer),
       section('waiting', 'Rows waiting in the outbox, the next first', await waitingRows(await databases())),
-      filesSection(mappings, config.mappingsDir),
     ])
   }
 
@@ -134,25 +131,3 @@ async function waitingRows(databases: Databases): Promise<HtmlValue> {
     return notice('attention', explainError(error).message)
   }
 }
-
-const filesSection = (mappings: Mappings, dir: string): HtmlValue =>
-  section('files', 'The mapping files', [
-    html`<p class="quiet">In <code>${dir}</code> on the machine where this console runs.</p>`,
-    [...mappings.values()].map(fileOf),
-  ])
-
-const fileOf = ({ type, endpoint, track, sendsSubmissionId, fields }: Mapping) => html`<h3>${type}</h3>
-${descriptionListHtml([
-  ['becomes', html`<code>POST ${serviceResources[endpoint].path}</code>`],
-  ['tracked', track ? 'until the service has finished it' : 'no: done when it is accepted'],
-  ['sends its id', sendsSubmissionId ? 'yes' : null],
-])}
-${table(
-  `Fields of ${type}`,
-  ['Field', 'From', 'Rule'],
-  fields.map((field) => [
-    html`<code>${field.name}</code>`,
-    field.from === null ? '(constant)' : html`<code>${field.from}</code>`,
-    html`<span class="brief">${describeField(field)}</span>`,
-  ]),
-)}`

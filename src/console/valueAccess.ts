@@ -5,7 +5,7 @@ import { selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
 import { createOperator } from '../operations/databases.ts'
 import type { SearchByText } from '../operations/filters.ts'
 import { BoundedMap } from './bounds.ts'
-import type { Viewer } from './guard/viewer.ts'
+import type { Viewer } from './guard/installGuard.ts'
 import type { ConsoleParts } from './parts.ts'
 
 /**

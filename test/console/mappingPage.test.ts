@@ -79,10 +79,10 @@ test('a form of more than 100 kB is refused with a message', async () => {
   expect(other.status).toBe(413)
 })
 
-test('the page shows the mapping files with their rules', async () => {
-  const { text } = await served.get('/mapping')
+test('the page says if no row waits, and the rule of each field stands beside a payload', async () => {
+  expect((await served.get('/mapping')).text).toContain('No row waits in the outbox.')
+  const { text } = await served.post('/mapping', { type: 'data', payload: payloadOf() })
   expect(text).toMatch(/customer_id<\/code>.*customerId<\/code>.*string; at most 10 characters; required/)
-  expect(text).toContain('No row waits in the outbox.')
 })
 
 test('the page shows each problem of the mapping files with its line', async () => {

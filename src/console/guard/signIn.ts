@@ -1,35 +1,30 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import cookie from '@fastify/cookie'
 import rateLimit from '@fastify/rate-limit'
-import session from '@fastify/session'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import session, { type SessionStore } from '@fastify/session'
+import type { FastifyInstance, FastifyReply, FastifyRequest, Session } from 'fastify'
 import { normalizePersonName } from '../../operations/actor.ts'
+import { BoundedMap } from '../bounds.ts'
 import { notice } from '../html/elements.ts'
 import { fieldTextAsTyped, formHtml, hiddenField } from '../html/form.ts'
 import { html } from '../html/html.ts'
 import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
-import { NewestSessions } from './newestSessions.ts'
 import { isPasswordCorrect, type PasswordHash } from './passwordHash.ts'
 
 const formMaxBytes = 8_192
 const passwordCharsMax = 1_000
 const sessionMs = 12 * 3_600_000
-const deviceCookie = 'outboxd_console_device'
-const deviceCookieS = 180 * 86_400
-
-/** Lax: a link of another site opens a page, and a form of another site comes without the cookie. */
-const ownSite = { httpOnly: true, sameSite: 'lax', secure: 'auto' } as const
 
 /** Adds the sign-in page and its sessions, which end with the process. */
 export async function installSignIn(app: FastifyInstance, hash: PasswordHash, { say }: ConsoleParts): Promise<void> {
-  // Signed with the password's hash, so that the cookie of a device outlives the process and ends with the password.
-  await app.register(cookie, { secret: hash.tag.toString('base64') })
+  await app.register(cookie)
   await app.register(session, {
     secret: randomBytes(32).toString('base64'),
     // Browsers send a host's cookies to all its ports, where another console may listen.
     cookieName: `outboxd_console_${randomBytes(4).toString('hex')}`,
-    cookie: { ...ownSite, maxAge: sessionMs },
+    // Lax: a link of another site opens a page, and a form of another site comes without the cookie.
+    cookie: { httpOnly: true, sameSite: 'lax', secure: 'auto', maxAge: sessionMs },
     saveUninitialized: false,
     store: new NewestSessions(),
     rolling: false,
@@ -58,8 +53,6 @@ export async function installSignIn(app: FastifyInstance, hash: PasswordHash, { 
     }
     await request.session.regenerate()
     request.session.name = name
-    const device = deviceOf(request) ?? randomUUID()
-    reply.setCookie(deviceCookie, device, { ...ownSite, path: '/login', maxAge: deviceCookieS, signed: true })
     say(`operator ${name} signed in to the console from ${ip}`)
     return reply.redirect(to, 303)
   })
@@ -69,16 +62,9 @@ export async function installSignIn(app: FastifyInstance, hash: PasswordHash, { 
   })
 }
 
-/** Returns null for a browser that has not signed in with this password. */
-function deviceOf(request: FastifyRequest): string | null {
-  const { valid, value } = request.unsignCookie(request.cookies[deviceCookie] ?? '')
-  return valid ? value : null
-}
-
 /**
- * Bounds tries per address, whose IPv6 nets count as one, and of all addresses. A browser that signed in before has tries
- * of its own (OWASP's device cookies), so that others cannot lock it out. A try counts before its password is judged, so
- * that tries at once do not get around it.
+ * Bounds tries per address, whose IPv6 nets count as one, and of all addresses. A try counts before its password is
+ * judged, so that tries at once do not get around it.
  *
  * @returns a function that counts a try and returns 0, or returns how many seconds to wait
  */
@@ -86,9 +72,8 @@ function createTryLimit(app: FastifyInstance): (request: FastifyRequest) => Prom
   const timeWindow = 60_000
   const address = app.createRateLimit({ max: 5, timeWindow })
   const all = app.createRateLimit({ max: 30, timeWindow, keyGenerator: () => '' })
-  const device = app.createRateLimit({ max: 5, timeWindow, keyGenerator: (request) => deviceOf(request) ?? '' })
   return async (request) => {
-    for (const limit of deviceOf(request) === null ? [address, all] : [device]) {
+    for (const limit of [address, all]) {
       const tried = await limit(request)
       if (!tried.isAllowed && tried.isExceeded) return tried.ttlInSeconds
     }
@@ -123,4 +108,28 @@ ${formHtml({ action: '/login', viewer: { canChange: true } }, fields)}
 <p class="quiet">The event log keeps your name with your changes.</p>
 </section>`,
   ])
+}
+
+const sessionsMax = 1_000
+
+/**
+ * Keeps the newest sessions, and of each only what the next request needs. The plugin's own store keeps all that were not
+ * signed out, each with the request that signed it in, and so with the password.
+ */
+export class NewestSessions implements SessionStore {
+  readonly #sessions = new BoundedMap<string, Pick<Session, 'name' | 'cookie'>>(sessionsMax)
+
+  set(id: string, { name, cookie }: Session, done: (error?: unknown) => void): void {
+    this.#sessions.set(id, { ...(name !== undefined && { name }), cookie: JSON.parse(JSON.stringify(cookie)) })
+    done()
+  }
+
+  get(id: string, done: (error: unknown, session?: Session | null) => void): void {
+    done(null, (this.#sessions.get(id) ?? null) as Session | null)
+  }
+
+  destroy(id: string, done: (error?: unknown) => void): void {
+    this.#sessions.delete(id)
+    done()
+  }
 }

@@ -1,6 +1,6 @@
 import { findReasonProblemClause } from '../../operations/actor.ts'
 import { RequestRefused } from '../errors.ts'
-import type { Viewer } from '../guard/viewer.ts'
+import type { Viewer } from '../guard/installGuard.ts'
 import { type HtmlPart, type HtmlValue, html } from './html.ts'
 
 interface FormHead {

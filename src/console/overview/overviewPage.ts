@@ -6,7 +6,7 @@ import { backlogClause, dueReportsClause, heldRecordsSuffix } from '../../operat
 import { formatPercent, servicePerformanceOf, sumRequestCounts } from '../../operations/serviceLevelTargets.ts'
 import { pluralize } from '../../plainText.ts'
 import { formatDuration } from '../../time.ts'
-import type { Viewer } from '../guard/viewer.ts'
+import type { Viewer } from '../guard/installGuard.ts'
 import {
   cutAndEscapeText,
   descriptionListHtml,

@@ -11,7 +11,7 @@ import {
   whyCannotBeSettledSuffix,
 } from '../../operations/resolve.ts'
 import { RequestRefused } from '../errors.ts'
-import type { Viewer } from '../guard/viewer.ts'
+import type { Viewer } from '../guard/installGuard.ts'
 import { notice, untrustedLinesHtml } from '../html/elements.ts'
 import {
   checkbox,
