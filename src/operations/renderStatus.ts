@@ -1,11 +1,10 @@
 import type { ActivePause } from '../ledger/operator/readSubmissionDetail.ts'
-import type { CountsByKind } from '../ledger/requestCounts.ts'
 import { escapeControl, pluralize, type Terminal, type TextFormat, truncateToOneLine } from '../plainText.ts'
 import { formatDuration, formatInstant, formatInstantAndDistance } from '../time.ts'
 import { rowsBeforeStartMessage, startPositionMessage } from './databaseMessages.ts'
 import { type Diagnosis, type StatusReport, stopsSending } from './diagnose.ts'
 import { countProblems } from './problemMessages.ts'
-import { servicePerformanceMessage, servicePerformanceOf, sumRequestCounts } from './serviceLevelTargets.ts'
+import { servicePerformanceMessage } from './serviceLevelTargets.ts'
 
 type Row = readonly [name: string, message: string]
 
@@ -79,16 +78,14 @@ function ledgerRows(report: StatusReport): Row[] {
   const left = rateHeldBack === 0 ? '' : `, ${rateHeldBack} left to another client`
   return [
     ['budget', `${budgetClause(report)}${next}${left}`],
-    ['last hour', performance(recent.lastHour)],
-    ['last day', performance(recent.lastDay)],
-    ['last 28 days', performance(recent.last28Days)],
+    ['last hour', servicePerformanceMessage(recent.lastHour)],
+    ['last day', servicePerformanceMessage(recent.lastDay)],
+    ['last 28 days', servicePerformanceMessage(recent.last28Days)],
     ...pauseRows(report),
     ...problemRows(report),
     ...instanceRows(report),
   ]
 }
-
-const performance = (counts: CountsByKind) => servicePerformanceMessage(servicePerformanceOf(sumRequestCounts(counts)))
 
 /** "none due" does not mean that each row has its outcome: a row in conflict, for instance, gets no report. */
 export function dueReportsClause({

@@ -23,7 +23,8 @@ export function servicePerformanceOf(counts: RequestCounts): ServicePerformance 
   }
 }
 
-export function servicePerformanceMessage({ counts, successShare, fastShare }: ServicePerformance): string {
+export function servicePerformanceMessage(byKind: CountsByKind): string {
+  const { counts, successShare, fastShare } = servicePerformanceOf(sumRequestCounts(byKind))
   if (successShare === null) return 'no request for a record'
   const fast =
     fastShare === null

@@ -1,22 +1,16 @@
 import { expect, test } from 'vitest'
 import type { RequestCounts } from '../../src/ledger/requestCounts.ts'
-import {
-  formatPercent,
-  serviceAlarmMessages,
-  servicePerformanceMessage,
-  servicePerformanceOf,
-} from '../../src/operations/serviceLevelTargets.ts'
+import { formatPercent, serviceAlarmMessages, servicePerformanceMessage } from '../../src/operations/serviceLevelTargets.ts'
 
 const counts = (requests: number, failed: number, slow = 0) => ({ requests, failed, answered: requests, slow })
-const message = (...given: Parameters<typeof counts>) =>
-  servicePerformanceMessage(servicePerformanceOf(counts(...given)))
+const message = (...given: Parameters<typeof counts>) => servicePerformanceMessage(ofSubmissions(counts(...given)))
 
 test('the message compares a period with both targets', () => {
   expect(message(0, 0)).toBe('no request for a record')
   expect(message(1_000, 8, 11)).toBe(
     '99.2 % of 1000 submissions and polls succeeded (target 99 %), 98.9 % of the answers came within 2 s (below the target of 99 %)',
   )
-  expect(servicePerformanceMessage(servicePerformanceOf({ requests: 2, failed: 2, answered: 0, slow: 0 }))).toBe(
+  expect(servicePerformanceMessage(ofSubmissions({ requests: 2, failed: 2, answered: 0, slow: 0 }))).toBe(
     '0 % of 2 submissions and polls succeeded (below the target of 99 %)',
   )
 })

@@ -4,13 +4,7 @@ import type { BudgetUse } from '../../ledger/snapshot.ts'
 import type { StatusReport } from '../../operations/diagnose.ts'
 import { countProblems } from '../../operations/problemMessages.ts'
 import { noInstanceClause } from '../../operations/renderStatus.ts'
-import {
-  formatPercent,
-  type ServicePerformance,
-  serviceLevelTargets,
-  servicePerformanceOf,
-  sumRequestCounts,
-} from '../../operations/serviceLevelTargets.ts'
+import { servicePerformanceMessage } from '../../operations/serviceLevelTargets.ts'
 import { capitalize } from '../../plainText.ts'
 import { formatDuration } from '../../time.ts'
 import { version } from '../../version.ts'
@@ -94,28 +88,12 @@ function problemsHtml({ standing, problems, nowMs }: StatusReport): HtmlValue {
 ${more > 0 ? html`<p>And ${more} more: <code>outboxd status --json</code> lists them.</p>` : ''}`
 }
 
-export function targetsHtml({ lastHour, lastDay, last28Days }: RecentRequestCounts): HtmlPart {
-  const rows = Object.entries({ hour: lastHour, day: lastDay, '28\u00a0days': last28Days }).map(([name, counts]) =>
-    rowOf(name, servicePerformanceOf(sumRequestCounts(counts))),
-  )
-  const columns = ['Requests', 'Succeeded', `In ${serviceLevelTargets.answerSeconds} s`]
-  const figures = columns.map((words) => ({ words, kind: 'number' }) as const)
-  return table('The service', ['Last', ...figures], rows)
-}
-
-function rowOf(name: string, { counts, successShare, fastShare }: ServicePerformance): HtmlValue[] {
-  return [
-    name,
-    counts.requests.toLocaleString('en'),
-    against(successShare, serviceLevelTargets.successShare),
-    against(fastShare, serviceLevelTargets.fastShare),
-  ]
-}
-
-function against(share: number | null, target: number): HtmlValue {
-  if (share === null) return html`<span class="quiet">none</span>`
-  return share < target ? html`<span class="bad">below: ${formatPercent(share)}</span>` : formatPercent(share)
-}
+export const targetsHtml = ({ lastHour, lastDay, last28Days }: RecentRequestCounts): HtmlPart =>
+  descriptionListHtml([
+    ['Last hour', servicePerformanceMessage(lastHour)],
+    ['Last day', servicePerformanceMessage(lastDay)],
+    ['Last 28 days', servicePerformanceMessage(last28Days)],
+  ])
 
 function daemonsHtml(report: StatusReport): HtmlPart {
   const { instances, nowMs } = report

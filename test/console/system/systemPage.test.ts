@@ -69,9 +69,9 @@ test('a share below the target is marked in words, and without requests there is
     lastDay: empty,
     last28Days: empty,
   }).toString()
-  expect(text).toContain('<span class="bad">below: 98 %</span>')
-  expect(text).toContain('>100 %<')
-  expect(text.match(/>none</g)).toHaveLength(4)
+  expect(text).toContain('98 % of 100 submissions and polls succeeded (below the target of 99 %)')
+  expect(text).toContain('100 % of the answers came within 2 s (target 99 %)')
+  expect(text.match(/no request for a record/g)).toHaveLength(2)
 })
 
 test('the budget shows what is free, and when a request becomes free again', () => {
