@@ -10,6 +10,7 @@ import { maskText } from '../record/valuesHtml.ts'
 /** What a list shows of payloads: the columns that the mapping files name. */
 export interface ListValues {
   columns: readonly Column[]
+  isMasked: boolean
   cellsOf(submission: ListedSubmission): HtmlValue[]
 }
 
@@ -32,6 +33,7 @@ export async function readListValues(
   const payloads = ids.length === 0 ? new Map() : await readPayloads(ledger, ids, payloadMaxChars)
   return {
     columns: shown.map(({ heading, isAmount }) => (isAmount ? { words: heading, kind: 'number' as const } : heading)),
+    isMasked: shown.length > 0 && ids.length < submissions.length,
     cellsOf({ id, type }) {
       const own = columnsOf(type)
       const payload = payloads.get(id)

@@ -27,7 +27,6 @@ import {
   type FormFields,
   filterForm,
   orderOf,
-  parseQuery,
   positionText,
   queryEntries,
   type ReadFilters,
@@ -66,19 +65,14 @@ export function addRecordsRoutes(
     if (Object.values(fields).some((value) => value === '' || Array.isArray(value)))
       return reply.redirect(recordsPath(query), 303)
     const nowMs = parts.clock.nowMs()
-    const read = parseQuery(query, changes, nowMs)
-    const tab = read.kind === 'invalid' || query.changed !== undefined ? [] : read.filter.states
+    const { filter, limit, cuts } = await readAsked(query, viewer)
+    const tab = query.changed === undefined ? filter.states : []
     const send = (main: HtmlValue, live: Pick<PageHead, 'live'> = {}) =>
       sendPage(reply, { title: 'Records', ...live }, [
         liveHtml('tabs', tabsHtml(tab, app.installation.counts)),
         html`<div class="chips">${chipsHtml(query)}${filterForm(query)}</div>`,
         liveHtml('list', main),
       ])
-    if (read.kind === 'invalid') {
-      reply.code(400)
-      return send(notice('bad', read.problems.join('\n')))
-    }
-    const { filter, cuts } = await narrow(read, viewer)
     const above = [
       cuts.map((cut) => notice('attention', cut)),
       query.changed === undefined ? '' : outcomeHtml(changes.get(query.changed)),
@@ -86,32 +80,28 @@ export function addRecordsRoutes(
     if (query['by-cause'] !== undefined) return send([above, await causesHtml(parts, query, filter, nowMs)])
     const { ledger } = await parts.databases()
     const [page, total] = await Promise.all([
-      readPage(parts, query, { ...read, filter }),
+      readPage(parts, query, { filter, limit }),
       countSubmissions(ledger, filter, countedMax + 1),
     ])
-    const isShown = (id: string) => shown.isShown(viewer, id)
-    const values = await readListValues(ledger, readMappingFiles(parts.config), page.submissions, isShown)
+    const values = await readListValues(ledger, readMappingFiles(parts.config), page.submissions, (id) =>
+      shown.isShown(viewer, id),
+    )
     const live = { path: recordsPath(query, '/records/version'), version: listVersion(page, filter) }
-    const main = [above, listHtml(page, total, query, viewer, { values, isShown, nowMs })]
-    return send(main, read.containing === null ? { live } : {})
+    const main = [above, listHtml(page, total, query, viewer, { values, nowMs })]
+    return send(main, query.containing === undefined ? { live } : {})
   })
 
-  /** Reads all that is asked of records which are not shown on a page. */
-  async function readAsked(fields: FormFields, viewer: Viewer) {
-    const query = readRecordsQuery(fields)
-    const read = readFilters(query, changes, parts.clock.nowMs())
-    return { query, ...read, ...(await narrow(read, viewer)) }
-  }
-
   /** @returns as `cuts` why not all records were searched, if they were not */
-  async function narrow(read: ReadFilters, viewer: Viewer) {
+  async function readAsked(query: RecordsQuery, viewer: Viewer) {
+    const read = readFilters(query, changes, parts.clock.nowMs())
     const cuts: string[] = []
     const filter = await narrowFilterByText(createLoggedSearch(parts, viewer), read, (cut) => void cuts.push(cut))
-    return { filter, cuts }
+    return { filter, limit: read.limit, cuts }
   }
 
   app.get<{ Querystring: FormFields }>('/records.csv', async ({ query: fields, viewer }, reply) => {
-    const { query, filter, cuts } = await readAsked(fields, viewer)
+    const query = readRecordsQuery(fields)
+    const { filter, cuts } = await readAsked(query, viewer)
     const { ledger } = await parts.databases()
     const submissions = await selectSubmissions(ledger, filter, csvRowsMax + 1, orderOf(query))
     if (submissions.length > csvRowsMax) cuts.push(tooManyForCsv)
@@ -127,8 +117,8 @@ export function addRecordsRoutes(
     '/records/show',
     { config: { changesNothing: true } },
     async ({ query: fields, viewer }, reply) => {
-      const { query, cuts: _, ...read } = await readAsked(fields, viewer)
-      const { submissions: records } = await readPage(parts, query, read)
+      const query = readRecordsQuery(fields)
+      const { submissions: records } = await readPage(parts, query, await readAsked(query, viewer))
       await logValuesShown(parts, viewer, { act: 'show', records, unnamed: 0 })
       for (const { id } of records) shown.show(viewer, id)
       return reply.redirect(recordsPath(query), 303)
@@ -159,32 +149,25 @@ async function readPage(
   })
 }
 
-interface Shown {
-  values: ListValues
-  isShown: (id: string) => boolean
-  nowMs: number
-}
-
 /** @param total how many match: at most `countedMax` and one */
 function listHtml(
   { submissions, next }: SubmissionPage,
   total: number,
   query: RecordsQuery,
   viewer: Viewer,
-  shown: Shown,
+  { values, nowMs }: { values: ListValues; nowMs: number },
 ): HtmlValue {
   const { changed, after } = query
   if (submissions.length === 0) return changed === undefined ? html`<section>${noneNote(query)}</section>` : ''
   const isChangeable = ({ state }: ListedSubmission) => discardRules.allowedStates.includes(state)
   const canAct = viewer.canChange && changed === undefined && submissions.some(isChangeable)
-  const isMasked = shown.values.columns.length > 0 && !submissions.every(({ id }) => shown.isShown(id))
   const count = total > countedMax ? `more than ${countedMax.toLocaleString('en')}` : String(total)
   const whole = { ...query, after: undefined, 'by-cause': undefined }
   const bar = html`<div class="bar">
 ${canAct ? changeControls(count) : ''}<span class="quiet">${submissions.length} of ${count} shown</span>
 <span class="right">${isCausesUseful(query) ? html`<a class="button" href="${recordsPath({ ...whole, 'by-cause': 'on' })}">By cause</a>` : ''}
 <a class="button" href="${recordsPath(whole, '/records.csv')}" download title="At most ${csvRowsMax.toLocaleString('en')} records, without values">CSV</a>
-${isMasked ? html`<button formaction="${recordsPath(query, '/records/show')}" data-key="v" title="The log notes it">Show values</button>` : ''}</span></div>`
+${values.isMasked ? html`<button formaction="${recordsPath(query, '/records/show')}" data-key="v" title="The log notes it">Show values</button>` : ''}</span></div>`
   const first = after === undefined ? '' : html`<a href="${recordsPath({ ...query, after: undefined })}">First page</a>`
   const more =
     next === null
@@ -194,7 +177,7 @@ ${isMasked ? html`<button formaction="${recordsPath(query, '/records/show')}" da
     // For a change of all records that match.
     queryEntries(whole).map(([name, value]) => hiddenField(name, value)),
     bar,
-    recordTable('Records', submissions, shown.nowMs, { query, values: shown.values, hasTicks: canAct }),
+    recordTable('Records', submissions, nowMs, { query, values, hasTicks: canAct }),
     first || more ? html`<p class="turns">${first} ${more}</p>` : '',
   ])}</section>`
 }

@@ -31,22 +31,18 @@ export const toFilterOptions = (query: RecordsQuery): FilterOptions => ({
   mayHaveArrived: query['may-have-arrived'] !== undefined,
 })
 
-/** A key, and the records of a change, are looked for in all states. */
-export function parseQuery(query: RecordsQuery, changes: RecentChanges, nowMs: number): ParsedFilters {
+export type ReadFilters = Extract<ParsedFilters, { kind: 'value' }>
+
+/**
+ * A key, and the records of a change, are looked for in all states.
+ * @throws RequestRefused for a wrong filter
+ */
+export function readFilters(query: RecordsQuery, changes: RecentChanges, nowMs: number): ReadFilters {
   const { key, changed } = query
   const anyState = key === undefined && changed === undefined ? {} : { state: states.join() }
   const read = parseListFilters({ ...anyState, ...toFilterOptions(query) }, nowMs)
-  if (read.kind === 'invalid' || changed === undefined) return read
-  return { ...read, filter: { ...read.filter, among: changes.get(changed).done } }
-}
-
-export type ReadFilters = Extract<ParsedFilters, { kind: 'value' }>
-
-/** @throws RequestRefused for a wrong filter */
-export function readFilters(query: RecordsQuery, changes: RecentChanges, nowMs: number): ReadFilters {
-  const read = parseQuery(query, changes, nowMs)
   if (read.kind === 'invalid') throw new RequestRefused(400, read.problems.join('\n'))
-  return read
+  return changed === undefined ? read : { ...read, filter: { ...read.filter, among: changes.get(changed).done } }
 }
 
 export const orderOf = ({ newest }: RecordsQuery): ListOrder => (newest === undefined ? 'longest' : 'newest')
