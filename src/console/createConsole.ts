@@ -12,7 +12,7 @@ import { explainConsoleError, RequestRefused } from './errors.ts'
 import { type GuardOptions, installGuard } from './guard/installGuard.ts'
 import { notice, untrustedLinesHtml } from './html/elements.ts'
 import { html } from './html/html.ts'
-import { addKeysRoute, countNeedingAttention, sendPage } from './html/layout.ts'
+import { type AssetName, addKeysRoute, countNeedingAttention, sendPage } from './html/layout.ts'
 import { addMappingRoutes } from './mappingPage.ts'
 import { addOverviewRoutes } from './overview/overviewPage.ts'
 import { type ConsoleParts, overviewVersionPath, shareRecentRead } from './parts.ts'
@@ -52,7 +52,7 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   installErrorHandlers(app, parts)
   await installGuard(app, guard, parts)
   keepCounts(app, parts)
-  assetRoutes(app)
+  app.decorate('assetPaths', addAssetRoutes(app))
   const [changes, shown] = [new RecentChanges(), new UnmaskPermissions(parts.clock)]
   addOverviewRoutes(app, parts)
   addRecordsRoutes(app, parts, { changes, shown })
@@ -125,22 +125,21 @@ const headers = {
   xFrameOptions: { action: 'deny' as const },
 }
 
-const assetTypes = {
+const assetTypes: Record<AssetName, string> = {
   'console.css': 'text/css; charset=utf-8',
   'console.js': 'text/javascript; charset=utf-8',
   'keys.js': 'text/javascript; charset=utf-8',
   'console.svg': 'image/svg+xml',
 }
 
-/** A browser asks with each page whether a file has changed. */
-function assetRoutes(app: FastifyInstance): void {
-  for (const [name, type] of Object.entries(assetTypes)) {
+/** Serves each file under a path that names its content, so that a browser never asks again. @returns the paths */
+function addAssetRoutes(app: FastifyInstance): Record<AssetName, string> {
+  const paths = Object.entries(assetTypes).map(([name, type]) => {
     const content = readFileSync(join(assetsDir, name))
-    const etag = `"${createHash('sha256').update(content).digest('base64url')}"`
-    app.get(`/assets/${name}`, { config: { needsNoViewer: true } }, (request, reply) => {
-      reply.headers({ 'cache-control': 'no-cache', etag })
-      if (request.headers['if-none-match'] === etag) return reply.code(304).send()
-      return reply.type(type).send(content)
-    })
-  }
+    app.get(`/assets/${name}`, { config: { needsNoViewer: true } }, (_request, reply) =>
+      reply.type(type).header('cache-control', 'max-age=31536000, immutable').send(content),
+    )
+    return [name, `/assets/${name}?${createHash('sha256').update(content).digest('base64url').slice(0, 10)}`]
+  })
+  return Object.fromEntries(paths)
 }

@@ -41,16 +41,20 @@ export interface Installation {
 export const countNeedingAttention = (counts: Record<State, number>): number =>
   statesNeedingAttention.reduce((sum, state) => sum + counts[state], 0)
 
+export type AssetName = 'console.css' | 'console.js' | 'keys.js' | 'console.svg'
+
 declare module 'fastify' {
   interface FastifyInstance {
     installation: Installation
+    assetPaths: Record<AssetName, string>
   }
 }
 
 /** Sends a page with what is known of its viewer and the installation. */
 export function sendPage(reply: FastifyReply, { title, heading, live }: PageHead, main: HtmlValue): FastifyReply {
   const { viewer, url }: { viewer?: Viewer; url: string } = reply.request
-  const { name, colour, counts } = reply.server.installation
+  const { installation, assetPaths } = reply.server
+  const { name, colour, counts } = installation
   const count = counts === null ? 0 : countNeedingAttention(counts)
   const nowMs = systemClock.nowMs()
   const page = html`<!doctype html>
@@ -60,16 +64,16 @@ export function sendPage(reply: FastifyReply, { title, heading, live }: PageHead
   <meta name="viewport" content="width=device-width, initial-scale=1">
   <meta name="color-scheme" content="light dark">
   <title>${count ? `(${count}) ` : ''}${title} · outboxd${name && ` · ${name}`}</title>
-  <link rel="icon" href="/assets/console.svg">
-  <link rel="stylesheet" href="/assets/console.css">
-  <script src="/assets/console.js" defer></script>
-  <script src="/assets/keys.js" defer></script>
+  <link rel="icon" href="${assetPaths['console.svg']}">
+  <link rel="stylesheet" href="${assetPaths['console.css']}">
+  <script src="${assetPaths['console.js']}" defer></script>
+  <script src="${assetPaths['keys.js']}" defer></script>
 </head>
 <body${attributes(live)}${colour === null ? '' : html` data-colour="${colour}"`}>
 ${iconSheet}
 <a class="skip" href="#main">Skip to the content</a>
 <header>
-  <p class="name"><a href="/"><img src="/assets/console.svg" alt="">outboxd</a>${name && html` <strong>${name}</strong>`}</p>
+  <p class="name"><a href="/"><img src="${assetPaths['console.svg']}" alt="">outboxd</a>${name && html` <strong>${name}</strong>`}</p>
   ${viewer === undefined ? '' : [navigation(url, count), search]}
   <p class="age">as of <time id="as-of" datetime="${formatIsoInstant(nowMs)}">${formatInstant(nowMs)}</time></p>
   ${viewer === undefined ? '' : who(viewer)}

@@ -73,15 +73,13 @@ function renderOverview(data: OverviewData, viewer: Viewer | null): HtmlPart {
   const unlessNew = (content: HtmlValue) => (isNew ? '' : content)
   const [first, ...others] = diagnoses
   const count = countNeedingAttention(report)
-  const above = isNew
-    ? newInstallation(data, viewer)
-    : [verdict(first, data, viewer), others.filter(isNotShownBelow).map(sentence)]
-  // Before the first record, a pause is what an operator can end.
-  const pauses = [
-    isNew && report.pauses.length > 0 ? verdict(first, data, viewer) : '',
+  const above = [
+    // Before the first record, only a pause has a verdict: an operator can end it.
+    isNew && report.pauses.length === 0 ? '' : verdict(first, data, viewer),
+    isNew ? newInstallation(data, viewer) : others.filter(isNotShownBelow).map(sentence),
     pausesHtml(report.pauses, nowMs),
   ]
-  return html`${liveHtml('verdict', [above, pauses])}
+  return html`${liveHtml('verdict', above)}
 <div class="wide">
 ${liveHtml('person', unlessNew(attentionSection(needingAttention, count, nowMs)))}
 ${liveHtml('records', unlessNew(recordsSection(report)))}
