@@ -13,9 +13,6 @@ import type { ConsoleParts } from './parts.ts'
  * hour. With --read-only, the console's own log has the entry, because the ledger cannot be written.
  */
 
-type AccessLogParts = Pick<ConsoleParts, 'databases' | 'say'>
-type LoggedViewer = Pick<Viewer, 'who' | 'canChange'>
-
 /** Records that an entry of the log names. It counts the others. */
 export const namedMax = 100
 
@@ -24,8 +21,8 @@ export const namedMax = 100
  * @throws Error if the log cannot be written: show nothing then
  */
 export async function logValuesShown(
-  { databases, say }: AccessLogParts,
-  { who, canChange }: LoggedViewer,
+  { databases, say }: ConsoleParts,
+  { who, canChange }: Viewer,
   access: ValueAccess,
 ): Promise<void> {
   if (canChange) return logValueAccess(createOperator(await databases(), { who, reason: null }), access)

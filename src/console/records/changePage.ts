@@ -66,17 +66,13 @@ export class RecentChanges extends BoundedMap<string, RecentChange> {
 /** The preview is a form with the id and revision of each record shown, so that no other record is changed. */
 export function addBulkChangeRoutes(app: FastifyInstance, parts: ConsoleParts, changes: RecentChanges): void {
   const stopping = new AbortController()
-  const running = new Set<Promise<unknown>>()
   app.addHook('preClose', async () => stopping.abort())
-  app.addHook('onClose', async () => void (await Promise.allSettled(running)))
 
   app.post<{ Body: FormFields }>('/records/choose', async ({ body }, reply) => sendPreview(parts, body, reply))
 
   app.post<{ Body: FormFields }>('/records/change', async ({ body, viewer }, reply) => {
     const reason = readReason(body, verbOf(body) === 'discard')
-    const work = carryOut(parts, body, { who: viewer.who, reason }, stopping.signal)
-    running.add(work)
-    const change = await work.finally(() => running.delete(work))
+    const change = await carryOut(parts, body, { who: viewer.who, reason }, stopping.signal)
     const { done, skipped, rest, failure } = change
     const isOne = done.length === 1 && skipped.length === 0 && rest === 0 && failure === undefined
     if (isOne) return reply.redirect(`/records/${done[0]}`, 303)
