@@ -41,14 +41,7 @@ import { type HtmlPart, type HtmlValue, html } from '../html/html.ts'
 import { sendPage } from '../html/layout.ts'
 import { type ConsoleParts, readMappingFiles } from '../parts.ts'
 import type { RecentChanges } from '../records/changePage.ts'
-import {
-  type FormFields,
-  orderOf,
-  queryEntries,
-  readFilters,
-  readRecordsQuery,
-  recordPath,
-} from '../records/recordsQuery.ts'
+import { orderOf, queryEntries, readFilters, readRecordsQuery, recordPath } from '../records/recordsQuery.ts'
 import { recordTable } from '../records/recordTable.ts'
 import { logValuesShown, type UnmaskPermissions } from '../valueAccess.ts'
 import { actionsHtml } from './resolvePage.ts'
@@ -82,7 +75,7 @@ export function addRecordRoutes(
 
   /** Says which of its list this record is, with links to its neighbours. Without a list: of those that need attention. */
   async function placeHtml(id: string, fields: unknown): Promise<HtmlValue> {
-    const given = readRecordsQuery(fields as FormFields)
+    const given = readRecordsQuery(fields)
     const query = given.changed === undefined || changes.has(given.changed) ? given : {}
     const { filter } = readFilters(query, changes, clock.nowMs())
     const ids = await selectSubmissionIds((await databases()).ledger, filter, placesMax, orderOf(query))

@@ -53,16 +53,16 @@ export function addRecordsRoutes(
 
   /** No version for a list that is not live: a search by text is logged each time, and causes are expensive. */
   addVersionRoute(app, '/records/version', parts, async ({ query: fields }) => {
-    const query = readRecordsQuery(fields as FormFields)
+    const query = readRecordsQuery(fields)
     if (query.containing !== undefined || query['by-cause'] !== undefined) return ''
     const read = readFilters(query, changes, parts.clock.nowMs())
     return listVersion(await readPage(parts, query, read), read.filter)
   })
 
-  app.get<{ Querystring: FormFields }>('/records', async ({ query: fields, viewer }, reply) => {
+  app.get('/records', async ({ query: fields, viewer }, reply) => {
     const query = readRecordsQuery(fields)
     // Redirects to an address without the empty fields that a form sends.
-    if (Object.values(fields).some((value) => value === '' || Array.isArray(value)))
+    if (Object.values(fields as FormFields).some((value) => value === '' || Array.isArray(value)))
       return reply.redirect(recordsPath(query), 303)
     const nowMs = parts.clock.nowMs()
     const { filter, limit, cuts } = await readAsked(query, viewer)
@@ -99,7 +99,7 @@ export function addRecordsRoutes(
     return { filter, limit: read.limit, cuts }
   }
 
-  app.get<{ Querystring: FormFields }>('/records.csv', async ({ query: fields, viewer }, reply) => {
+  app.get('/records.csv', async ({ query: fields, viewer }, reply) => {
     const query = readRecordsQuery(fields)
     const { filter, cuts } = await readAsked(query, viewer)
     const { ledger } = await parts.databases()
@@ -113,17 +113,13 @@ export function addRecordsRoutes(
     return reply.send(submissionCsv(submissions))
   })
 
-  app.post<{ Querystring: FormFields }>(
-    '/records/show',
-    { config: { changesNothing: true } },
-    async ({ query: fields, viewer }, reply) => {
-      const query = readRecordsQuery(fields)
-      const { submissions: records } = await readPage(parts, query, await readAsked(query, viewer))
-      await logValuesShown(parts, viewer, { act: 'show', records, unnamed: 0 })
-      for (const { id } of records) shown.show(viewer, id)
-      return reply.redirect(recordsPath(query), 303)
-    },
-  )
+  app.post('/records/show', { config: { changesNothing: true } }, async ({ query: fields, viewer }, reply) => {
+    const query = readRecordsQuery(fields)
+    const { submissions: records } = await readPage(parts, query, await readAsked(query, viewer))
+    await logValuesShown(parts, viewer, { act: 'show', records, unnamed: 0 })
+    for (const { id } of records) shown.show(viewer, id)
+    return reply.redirect(recordsPath(query), 303)
+  })
 }
 
 const noneNote = (query: RecordsQuery) =>

@@ -18,9 +18,9 @@ export type RecordsQuery = Readonly<Partial<Record<(typeof names)[number], strin
 export type FormFields = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** Leaves out empty values, which forms send. */
-export function readRecordsQuery(fields: FormFields): RecordsQuery {
+export function readRecordsQuery(fields: unknown): RecordsQuery {
   const given = names.map((name) => {
-    const values = [fields[name] ?? []].flat().filter((value) => value.trim() !== '')
+    const values = [(fields as FormFields)[name] ?? []].flat().filter((value) => value.trim() !== '')
     return [name, name === 'state' && values.length > 0 ? values.join(',') : values[0]] as const
   })
   return Object.fromEntries(given.filter(([, value]) => value !== undefined))
