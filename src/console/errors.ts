@@ -57,8 +57,7 @@ const refusal = (status: number, words: string): ErrorPage => ({
   title: status === 404 ? 'Not found' : 'Refused',
 })
 
-const tooLarge =
-  'The form is too large and was not read. It may have 100 kB. The commands take more.'
+const tooLarge = 'The form is too large and was not read. It may have 100 kB. The commands take more.'
 
 const sentence = (message: string) => `${capitalize(message)}${message.endsWith('.') ? '' : '.'}`
 

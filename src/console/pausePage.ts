@@ -15,7 +15,7 @@ import {
 import { pauseEndText } from '../operations/renderStatus.ts'
 import { RequestRefused } from './errors.ts'
 import { instantHtml, notice, relativeTimeHtml, untrustedLinesHtml, untrustedTextHtml } from './html/elements.ts'
-import { confirmFormHtml, hiddenField, neededReasonField, readReason, reasonField, trimmedFieldText } from './html/form.ts'
+import { confirmFormHtml, hiddenField, readReason, reasonField, trimmedFieldText } from './html/form.ts'
 import { type HtmlValue, html } from './html/html.ts'
 import { sendPage } from './html/layout.ts'
 import type { ConsoleParts } from './parts.ts'
@@ -31,8 +31,8 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
       html`<p>No instance sends or polls then. Requests under way finish, and new rows are still captured.</p>`,
       confirmFormHtml({ action: '/pause', viewer, back: '/' }, [
         standing === null ? '' : hiddenField('replaces', String(standing.sinceMs)),
-        neededReasonField('Why'),
-        html`<label>For how long (until somebody resumes, if empty)<input name="for" placeholder="2h, 1h30m"></label>
+        html`<label>Why<input name="reason" maxlength="1000" required autofocus></label>
+<label>For how long (until somebody resumes, if empty)<input name="for" placeholder="2h, 1h30m"></label>
 <button class="main">${standing === null ? 'Pause now' : 'Replace that pause'}</button>`,
       ]),
     ])

@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest'
 import type { RequestCounts } from '../../src/ledger/requestCounts.ts'
-import { formatPercent, serviceAlarmMessages, servicePerformanceMessage } from '../../src/operations/serviceLevelTargets.ts'
+import {
+  formatPercent,
+  serviceAlarmMessages,
+  servicePerformanceMessage,
+} from '../../src/operations/serviceLevelTargets.ts'
 
 const counts = (requests: number, failed: number, slow = 0) => ({ requests, failed, answered: requests, slow })
 const message = (...given: Parameters<typeof counts>) => servicePerformanceMessage(ofSubmissions(counts(...given)))

@@ -36,9 +36,6 @@ export const confirmFormHtml = (
 
 export const reasonField = html`<label>Reason, if there is one<input name="reason" maxlength="1000"></label>\n`
 
-export const neededReasonField = (words: string): HtmlPart =>
-  html`<label>${words}<input name="reason" maxlength="1000" required autofocus></label>\n`
-
 /** @throws RequestRefused for a reason that the log cannot take, or for none if one is needed */
 export function readReason(fields: unknown, isNeeded = false): string | null {
   const reason = trimmedFieldText(fields, 'reason') ?? null

@@ -38,7 +38,8 @@ function placesOf(strings: TemplateStringsArray): Place[] {
 /** Where a value stands after this markup of our own, in which `>` is always the end of a tag or text. */
 function placeAfter(markup: string): Place {
   const tag = /<[a-z!/][^<>]*$/i.exec(markup)?.[0]
-  if (/<(script|style|!--)[^<]*$/i.test(markup)) throw new Error(`no value may stand here: ${markup.slice(-60)}`)
+  if (/(<(script|style)[^<>]*>|<!--)[^<]*$/i.test(markup))
+    throw new Error(`no value may stand here: ${markup.slice(-60)}`)
   if (tag === undefined) return /\s(href|action|formaction|src)="$/.test(markup) ? 'address' : 'text'
   const isQuoted = tag.split('"').length % 2 === 0
   if (!isQuoted) return 'tag'

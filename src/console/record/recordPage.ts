@@ -110,7 +110,8 @@ export function addRecordRoutes(
       return sendMissing(reply, word, await explainMissingRecord(opened, word))
     const row = detail.conflict === null ? null : await tryReadCurrentRow(opened, detail.outboxId)
     const areValuesShown = shown.isShown(viewer, detail.id)
-    const heading = recordHeading(detail, await placeHtml(detail.id, query), actionsHtml(detail, submission.revision, viewer))
+    const actions = actionsHtml(detail, submission.revision, viewer)
+    const heading = recordHeading(detail, await placeHtml(detail.id, query), actions)
     const live = { path: `/records/${detail.id}/version`, version }
     return sendPage(reply, { title: recordName(detail), heading, live }, [
       recordHtml(detail, row, areValuesShown),

@@ -26,7 +26,6 @@ import {
   checkbox,
   confirmFormHtml,
   hiddenField,
-  neededReasonField,
   optionalHiddenField,
   optionLabel,
   readReason,
@@ -141,7 +140,8 @@ async function sendPreview(parts: ConsoleParts, fields: FormFields, reply: Fasti
   const risks = [...warnings, rules.riskOf(submissions)].filter(Boolean)
   const confirmation =
     verb === 'discard'
-      ? [neededReasonField('Reason, kept with each record'), html`<button class="grave">${words}</button>`]
+      ? html`<label>Reason, kept with each record<input name="reason" maxlength="1000" required autofocus></label>
+<button class="grave">${words}</button>`
       : [reasonField, html`<button class="main" autofocus>${words}</button>`]
   const hidden = [
     ...queryEntries(readRecordsQuery(fields)),

@@ -154,7 +154,7 @@ test('every answer has the security headers', async () => {
       "default-src 'none';style-src 'self';script-src 'self';img-src 'self';connect-src 'self';form-action 'self';base-uri 'none';frame-ancestors 'none'",
     )
     expect(headers, path).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY' })
-    expect(headers['cache-control'], path).toBe(path.startsWith('/assets') ? 'no-cache' : 'no-store')
+    expect(headers['cache-control'], path).toBe(path.startsWith('/assets') ? 'max-age=31536000, immutable' : 'no-store')
     expect(headers['set-cookie']).toBeUndefined()
   }
 })

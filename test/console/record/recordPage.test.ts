@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Fixture, failedE003, openFixture, payloadOf } from '../../commands/fixture.ts'
+import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from '../../commands/fixture.ts'
 import { openBreaker } from '../../support/breaker.ts'
 import { until } from '../../support/until.ts'
 import { type OpenedConsole, openConsole } from '../openConsole.ts'
@@ -39,10 +39,34 @@ describe('a record', () => {
         status: 303,
         headers: { location: `/records/${id}` },
       })
-    expect((await served.get('/records?key=PO/1%20a')).text).toContain(`href="/records/${id}"`)
+    expect((await served.get('/records?key=PO/1%20a')).text).toContain(`href="/records/${id}?key=PO%2F1+a"`)
     const none = await served.get('/find?word=PO-2')
     expect(none).toMatchObject({ status: 404, text: expect.stringContaining('There is no record PO-2') })
     expect(none.text).toContain('<a href="/records?containing=PO-2">Search the values of all records</a>')
+  })
+
+  test('says its place in the list that it was opened from, with links to its neighbours', async () => {
+    const [first, second, third] = [
+      await fixture.end(failedE003, { outboxId: '1' }),
+      await fixture.end(uncertain, { outboxId: '2' }),
+      await fixture.end(failedE003, { outboxId: '3' }),
+    ]
+    const link = (id: string, key: string) => `<a href="/records/${id}" data-key="${key}">`
+    const alone = await page(second)
+    expect(alone).toContain('2 of 3 that need attention')
+    expect(alone).toContain(link(first, '['))
+    expect(alone).toContain(link(third, ']'))
+    expect((await served.get('/records?state=failed')).text).toContain(`href="/records/${third}?state=failed"`)
+    const last = (await served.get(`/records/${third}?state=failed`)).text
+    expect(last).toContain('2 of 2 in the list')
+    expect(last).toContain(link(`${first}?state=failed`, '['))
+    expect(last).not.toContain('data-key="]"')
+    const elsewhere = (await served.get(`/records/${second}?state=failed`)).text
+    expect(elsewhere).toContain(' 2 in the list')
+    expect(elsewhere).toContain(link(`${first}?state=failed`, ']'))
+    expect((await served.post(`/records/${third}/show?state=failed`)).headers.location).toBe(
+      `/records/${third}?state=failed#values-head`,
+    )
   })
 
   test('with an ambiguous name is a list to choose from, and with an unknown name a message', async () => {

@@ -17,7 +17,9 @@ beforeEach(() => fixture.reset())
 
 /** The outbox ids of the rows of a list, in their order. */
 const listed = (text: string) =>
-  [...text.matchAll(/<a href="\/records\/[0-9a-f-]{36}"><bdi>row ([^<]*)<\/bdi><\/a>/g)].map(([, outboxId]) => outboxId)
+  [...text.matchAll(/<a href="\/records\/[0-9a-f-]{36}(?:\?[^"]*)?"><bdi>row ([^<]*)<\/bdi><\/a>/g)].map(
+    ([, outboxId]) => outboxId,
+  )
 
 const link = (text: string, rel: 'next') =>
   new RegExp(`<a href="([^"]+)" rel="${rel}">`).exec(text)?.[1]?.replaceAll('&amp;', '&')
