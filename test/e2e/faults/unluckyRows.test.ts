@@ -126,7 +126,7 @@ test('a mark is refused at the COMMIT: `row_skipped`, and sent once when the mar
 test('a form locks a row before capture: `row_locked` names the session', async () => {
   const other = await setup({})
   onTestFinished(() => other[Symbol.asyncDispose]())
-  const id = await other.insert('in-a-form')
+  await other.insert('in-a-form')
   await other.insert('in-no-form')
   const form = await other.pool.connect()
   form.on('error', () => {}) // the statement that `status` names ends this session
@@ -134,8 +134,6 @@ test('a form locks a row before capture: `row_locked` names the session', async 
     const { rows } = await form
       .query('begin; select pg_backend_pid() as pid from outbox where id = 1 for update')
       .then((results) => (results as unknown as { rows: { pid: number }[] }[])[1] ?? { rows: [] })
-    // As if another instance had watched the row for a minute and reported it in the ledger.
-    await other.pool.query(`insert into outboxd.problem (kind, subject, detail) values ('row_locked', $1, '')`, [id])
     const started = await other.start()
     await other.becomes('in-no-form', 'completed')
     const counted = (count: number) =>
@@ -143,9 +141,9 @@ test('a form locks a row before capture: `row_locked` names the session', async 
         () => readMetric(started, 'outboxd_problems{kind="row_locked"}'),
         (locked) => locked === count,
       )
-    await counted(1)
     const says = () => statusSays(other.env)
     await until(says, (text) => text.includes(`pid ${rows[0]?.pid}`))
+    await counted(1)
     const [, statement = ''] =
       /run `(select pg_terminate_backend\(PID\))` in the ERP’s database\./.exec(await says()) ?? []
     await form.query(`update outbox set payload = '{}' where id = 1`)
