@@ -70,14 +70,17 @@ export type TokenRefusals = Pick<TokenCache, 'isRefusedForAge' | 'isRefusedAgain
 export class TokenCache {
   readonly #source: TokenSource
   readonly #options: TokenCacheOptions
-  readonly #refusals = createRefusalMemory()
-  readonly isRefusedForAge = this.#refusals.isRefusedForAge
-  readonly isRefusedAgain = this.#refusals.isRefusedAgain
   #held: Held | null = null
   #rejected: Held | null = null
   #fetching: Promise<TokenVerdict> | null = null
   /** Stays until a caller has its verdict, because that may be a pause. */
   #missing: Promise<TokenVerdict> | null = null
+  /** The newest first. */
+  #remembered: Held[] = []
+  /** By the id of a record that got 401: the first token that was refused. */
+  readonly #refusedWith = new Map<string, string>()
+  /** Tokens in a row that were refused because they had expired. */
+  #outlived = 0
 
   constructor(source: TokenSource, options: TokenCacheOptions) {
     this.#source = source
@@ -103,13 +106,51 @@ export class TokenCache {
       this.#held.isUsed = true
       this.#held.isAccepted ||= answer.kind === 'response' && answer.status !== 401
     }
-    this.#refusals.noteAnswer(answer)
+    if (answer.kind === 'response' && answer.status !== 401) this.#outlived = 0
   }
 
   reject(accessToken: string): void {
     if (this.#held?.accessToken !== accessToken || isResting(this.#held)) return
     this.#rejected = this.#held
     this.#held = null
+  }
+
+  /**
+   * True if a 401 may only mean that the token expired, or is not valid yet. After five expired tokens in a row, and after
+   * three waits for a young one, a 401 means a refusal.
+   */
+  isRefusedForAge(accessToken: string, answer: Answer): boolean {
+    if (answer.kind === 'no-answer' || answer.status !== 401) return false
+    const token = this.#find(accessToken)
+    if (token === undefined) return false
+    if (token.ageMs() + answer.tookMs + roundingMs < token.lifetimeMs) return isRefusedForYouth(token, answer.tookMs)
+    if (!token.isOutlived) this.#outlived += 1
+    token.isOutlived = true
+    return this.#outlived <= outlivedMax
+  }
+
+  /**
+   * True if a token that was fetched after a 401 gets 401, too, so that a further token will not help. Either the token
+   * was never accepted, or this record got 401 with two tokens of this process. Another instance's token does not
+   * count, because it may have been revoked earlier.
+   */
+  isRefusedAgain(accessToken: string, answer: Answer, method: Method, submissionId: string): boolean {
+    const token = this.#find(accessToken)
+    if (token === undefined || answer.kind === 'no-answer' || this.isRefusedForAge(accessToken, answer)) return false
+    if (answer.status !== 401) {
+      token.unprovenFor.delete(method)
+      this.#refusedWith.delete(submissionId)
+      return false
+    }
+    token.refusedFor.add(method)
+    const former = this.#refusedWith.get(submissionId) ?? accessToken
+    this.#refusedWith.set(submissionId, former)
+    if (this.#refusedWith.size > refusedRecordsMax) this.#refusedWith.delete([...this.#refusedWith.keys()][0] ?? '')
+    return token.unprovenFor.has(method) || (former !== accessToken && this.#find(former) !== undefined)
+  }
+
+  #find(accessToken: string): Held | undefined {
+    return this.#remembered.find((each) => each.accessToken === accessToken)
   }
 
   expiresAtMs(): number | null {
@@ -157,7 +198,7 @@ export class TokenCache {
     const held = this.#hold(fetched.token, sent)
     this.#held = held
     this.#rejected = null
-    this.#refusals.remember(held)
+    this.#remembered = [held, ...this.#remembered].slice(0, rememberedMax)
     return verdict(held)
   }
 
@@ -201,61 +242,6 @@ function isRefusedForYouth(token: Held, tookMs: number): boolean {
   token.youngRefusals += 1
   token.restsUntilAgeMs = ageMs + waitMs
   return true
-}
-
-/** Remembers refused tokens and records. */
-function createRefusalMemory() {
-  let remembered: Held[] = []
-  /** By the id of a record that got 401: the first token that was refused. */
-  const refusedWith = new Map<string, string>()
-  let outlived = 0
-
-  /**
-   * True if a 401 may only mean that the token expired, or is not valid yet. After five expired tokens in a row, and after
-   * three waits for a young one, a 401 means a refusal.
-   */
-  function isRefusedForAge(accessToken: string, answer: Answer): boolean {
-    if (answer.kind === 'no-answer' || answer.status !== 401) return false
-    const token = remembered.find((each) => each.accessToken === accessToken)
-    if (token === undefined) return false
-    if (token.ageMs() + answer.tookMs + roundingMs < token.lifetimeMs) return isRefusedForYouth(token, answer.tookMs)
-    if (!token.isOutlived) outlived += 1
-    token.isOutlived = true
-    return outlived <= outlivedMax
-  }
-
-  return {
-    isRefusedForAge,
-
-    remember(token: Held): void {
-      remembered = [token, ...remembered].slice(0, rememberedMax)
-    },
-
-    noteAnswer(answer: Answer): void {
-      if (answer.kind === 'response' && answer.status !== 401) outlived = 0
-    },
-
-    /**
-     * True if a token that was fetched after a 401 gets 401, too, so that a further token will not help. Either the token
-     * was never accepted, or this record got 401 with two tokens of this process. Another instance's token does not
-     * count, because it may have been revoked earlier.
-     */
-    isRefusedAgain(accessToken: string, answer: Answer, method: Method, submissionId: string): boolean {
-      const token = remembered.find((each) => each.accessToken === accessToken)
-      if (token === undefined || answer.kind === 'no-answer' || isRefusedForAge(accessToken, answer)) return false
-      if (answer.status !== 401) {
-        token.unprovenFor.delete(method)
-        refusedWith.delete(submissionId)
-        return false
-      }
-      token.refusedFor.add(method)
-      const former = refusedWith.get(submissionId)
-      refusedWith.set(submissionId, former ?? accessToken)
-      if (refusedWith.size > refusedRecordsMax) refusedWith.delete([...refusedWith.keys()][0] ?? '')
-      const isFormerKnown = former !== accessToken && remembered.some((each) => each.accessToken === former)
-      return token.unprovenFor.has(method) || isFormerKnown
-    },
-  }
 }
 
 const isRefused = (fetched: TokenAnswer | 'not-now'): boolean =>

@@ -17,6 +17,7 @@ import {
   type AttemptInterpretation,
   interpretAttempt,
   interpretQuestion,
+  isRefusedToken,
   noSilence,
   refusedTokenAnswer,
   unsentTrialAnswer,
@@ -307,7 +308,7 @@ export class Dispatch implements LoopPart {
   async #write(interpretation: AttemptInterpretation, sent: Sent, answer: Answer | null): Promise<void> {
     const { tokens, outcomes } = this.#stages
     this.#streaks = interpretation.streaks
-    if (interpretation.isTokenRefused) tokens.reject(sent.accessToken)
+    if (isRefusedToken(answer)) tokens.reject(sent.accessToken)
     const openings = interpretation.work.answers.filter(({ sign }) => sign.kind === 'fails').length
     this.#openings += openings
     if (openings > 0) this.#lastOpeningAgeMs = this.#daemon.clock.stopwatch()

@@ -1,5 +1,5 @@
 import type { BreakerAnswer, BreakerSign, RemainingRequests } from '../../model/dispatch.ts'
-import type { Answer, MadeRequest, Outcome, PauseToRaise } from '../../model/service.ts'
+import type { Answer, Outcome, PauseToRaise } from '../../model/service.ts'
 import { meaningOfHttpStatus, namesIdInLocation } from '../../model/statuses.ts'
 import type { AttemptResult, PollClaim, Submission } from '../../model/submission.ts'
 import { emptyOutcome, type OutcomeToWrite } from './outcomeWriter.ts'
@@ -40,7 +40,6 @@ export interface AttemptContext {
 
 export interface AttemptInterpretation {
   work: OutcomeToWrite
-  isTokenRefused: boolean
   streaks: SilentStreaks
 }
 
@@ -53,11 +52,11 @@ export function interpretAttempt(
   streaks: SilentStreaks,
   context: AttemptContext,
 ): AttemptInterpretation {
-  const { submission, poll, requestId, isTrial, attempted } = attempt
+  const { submission, poll, requestId, isTrial, attempted, outcome } = attempt
   const { step, answer } = attempted
   const request = poll === null ? 'submission' : 'poll'
   const silence = silenceOf(attempted)
-  const next = silence === null ? streaksAfterAnswer(streaks, attempt) : streaksAfterSilence(streaks, attempt)
+  const next = streaksAfter(attempt, silence !== null, streaks)
   const sign = signOf(attempt, { silence, streaks: next, maxInFlight: context.maxInFlight })
   return {
     work: {
@@ -68,12 +67,14 @@ export function interpretAttempt(
         change: step.change,
         cause: step.cause,
         message: step.message,
-        request: madeRequest(attempt),
+        request:
+          answer === null || outcome === null
+            ? null
+            : { kind: poll === null ? 'submit' : 'status', outcome, tookMs: answer.tookMs },
       },
       answers: toBreakerAnswers({ request, requestId, submissionId: submission.id, sign }, isTrial),
       remaining: findRemaining(answer, context),
     },
-    isTokenRefused: isRefusedToken(answer),
     streaks: next,
   }
 }
@@ -97,7 +98,6 @@ export function interpretQuestion(
       answers: [{ request: 'question', requestId, submissionId: null, sign }],
       remaining: findRemaining(answer, context),
     },
-    isTokenRefused: isRefusedToken(answer),
     streaks,
   }
 }
@@ -121,12 +121,7 @@ export const unsentTrialAnswer = (requestId: string): BreakerAnswer => ({
 const toBreakerAnswers = (answer: BreakerAnswer, isTrial: boolean): BreakerAnswer[] =>
   isTrial || answer.sign.kind === 'fails' ? [answer] : []
 
-const isRefusedToken = (answer: Answer | null): boolean => answer?.kind === 'response' && answer.status === 401
-
-function madeRequest({ poll, attempted: { answer }, outcome }: EndedAttempt): MadeRequest | null {
-  if (answer === null || outcome === null) return null
-  return { kind: poll === null ? 'submit' : 'status', outcome, tookMs: answer.tookMs }
-}
+export const isRefusedToken = (answer: Answer | null): boolean => answer?.kind === 'response' && answer.status === 401
 
 function signOf(
   { poll, isTrial, attempted: { step, answer } }: EndedAttempt,
@@ -168,13 +163,12 @@ function fails(
   }
 }
 
-const streaksAfterAnswer = (streaks: SilentStreaks, { poll, attempted }: EndedAttempt): SilentStreaks =>
-  attempted.answer === null ? streaks : { requests: 0, submissions: poll === null ? 0 : streaks.submissions }
-
-const streaksAfterSilence = ({ requests, submissions }: SilentStreaks, { poll }: EndedAttempt): SilentStreaks => ({
-  requests: requests + 1,
-  submissions: submissions + (poll === null ? 1 : 0),
-})
+function streaksAfter({ poll, attempted }: EndedAttempt, isSilent: boolean, before: SilentStreaks): SilentStreaks {
+  const { requests, submissions } = before
+  if (isSilent) return { requests: requests + 1, submissions: poll === null ? submissions + 1 : submissions }
+  if (attempted.answer === null) return before
+  return { requests: 0, submissions: poll === null ? 0 : submissions }
+}
 
 /**
  * Returns the remaining requests that the answer states, if they are fewer than expected: another client may spend from
