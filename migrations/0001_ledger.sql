@@ -368,11 +368,11 @@ create table outboxd.problem (
 );
 
 -- Requests made for records, by the minute, for the service's two targets (docs/reference/interface.md, section 8). Each instance writes
--- rows of its own, so that none waits for another. Kept for 29 days.
+-- rows of its own, so that none waits for another. After two days the rows of an hour are added up: kept for 29 days.
 create table outboxd.request_count (
-  minute      timestamptz not null,   -- when it began
+  minute      timestamptz not null,   -- when it began; of an hour that is added up: its first minute
   kind        text        not null check (kind in ('submit', 'status')),
-  instance_id uuid        not null,
+  instance_id uuid        not null,   -- all zeros: an hour
   requests    integer     not null,
   failed      integer     not null,   -- answered 500 and above, or with E003, or not at all
   answered    integer     not null,   -- answers and timeouts: all but connections that failed

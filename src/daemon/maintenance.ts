@@ -6,7 +6,7 @@ import { deleteStaleInstances, readOrphanedSubmissions, takeOverPolls } from '..
 import { releaseUnblockedRecords } from '../ledger/keyOrder.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
 import { replaceProblems } from '../ledger/problems.ts'
-import { deleteOldRequestCounts } from '../ledger/requestCounts.ts'
+import { tidyRequestCounts } from '../ledger/requestCounts.ts'
 import { type PrunedCounts, toRetention } from '../ledger/retention.ts'
 import { readOrSetSettings } from '../ledger/settings.ts'
 import {
@@ -141,7 +141,7 @@ function createUpkeep({ config, databases, telemetry, wakeups }: DaemonContext, 
     () => deleteStaleInstances(ledger),
     async () => {
       if (!isHourOver) return
-      await deleteOldRequestCounts(ledger)
+      await tidyRequestCounts(ledger)
       telemetry.missingPollsInserted(await inTransaction(ledger, (db) => queue.insertMissing(db)))
       isHourOver = false
     },

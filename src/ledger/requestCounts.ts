@@ -82,6 +82,21 @@ export async function readRecentRequestCounts(db: Database): Promise<RecentReque
   }
 }
 
-export async function deleteOldRequestCounts(db: Database): Promise<void> {
+const hourInstance = '00000000-0000-0000-0000-000000000000'
+
+/** Adds up the minutes of each hour that ended two days ago, and deletes hours after 29 days. */
+export async function tidyRequestCounts(db: Database): Promise<void> {
   await db.query(`delete from outboxd.request_count where minute < clock_timestamp() - interval '29 days'`)
+  await db.query(
+    `with minutes as (
+       delete from outboxd.request_count
+       where minute < date_trunc('hour', clock_timestamp() - interval '2 days', 'UTC') and instance_id <> $1 returning *
+     )
+     insert into outboxd.request_count as c (minute, kind, instance_id, requests, failed, answered, slow)
+     select date_trunc('hour', minute, 'UTC') as hour, kind, $1, sum(requests), sum(failed), sum(answered), sum(slow)
+     from minutes group by hour, kind
+     on conflict (minute, kind, instance_id) do update set requests = c.requests + excluded.requests,
+       failed = c.failed + excluded.failed, answered = c.answered + excluded.answered, slow = c.slow + excluded.slow`,
+    [hourInstance],
+  )
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { deleteOldRequestCounts, readRecentRequestCounts } from '../../src/ledger/requestCounts.ts'
+import { readRecentRequestCounts, tidyRequestCounts } from '../../src/ledger/requestCounts.ts'
 import type { MadeRequest } from '../../src/model/service.ts'
 import type { Transition } from '../../src/model/submission.ts'
 import { claim, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
@@ -90,7 +90,7 @@ test('an open transaction of one instance does not stop others from counting req
   expect((await readRecentRequestCounts(ledger.pool)).lastHour.submit.requests).toBe(1)
 })
 
-test('the last hour, day and 28 days are counted, and older counts are deleted', async () => {
+test('the last hour, day and 28 days are counted, also after the minutes of an hour were added up', async () => {
   const ages = ['1 min', '2 hours', '25 hours', '50 hours', '50 hours 1 min', '10 days', '27 days', '29 days 1 hour']
   for (const instance of [randomUUID(), randomUUID()])
     await ledger.pool.query(
@@ -111,8 +111,25 @@ test('the last hour, day and 28 days are counted, and older counts are deleted',
     last28Days: { submit: none, status: tenOf(13) },
   }
   expect(await readRecentRequestCounts(ledger.pool)).toEqual(counted)
-  await deleteOldRequestCounts(ledger.pool)
-  expect(await readRecentRequestCounts(ledger.pool)).toEqual(counted)
-  // One by itself, and six of two instances.
-  expect((await ledger.pool.query('select from outboxd.request_count')).rowCount).toBe(13)
+  for (let times = 0; times < 2; times++) {
+    await tidyRequestCounts(ledger.pool)
+    expect(await readRecentRequestCounts(ledger.pool)).toEqual(counted)
+    // Two instances, of the last two days by minute: 1 + 2 + 2. Then three hours.
+    expect((await ledger.pool.query('select from outboxd.request_count')).rowCount).toBe(8)
+  }
+})
+
+test('minutes that come after their hour was added up are added to it', async () => {
+  const add = () =>
+    ledger.pool.query(
+      `insert into outboxd.request_count values (date_trunc('hour', now()) - interval '60 hours', 'submit', $1, 10, 1, 10, 2)`,
+      [randomUUID()],
+    )
+  for (let times = 1; times <= 2; times++) {
+    await add()
+    await tidyRequestCounts(ledger.pool)
+    const { last28Days } = await readRecentRequestCounts(ledger.pool)
+    expect(last28Days.submit.requests).toBe(10 * times)
+  }
+  expect((await ledger.pool.query('select from outboxd.request_count')).rowCount).toBe(1)
 })

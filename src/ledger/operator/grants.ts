@@ -29,7 +29,7 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.state_delta': { acts: ['insert', 'delete'], holds: 'counts by state' },
   'outboxd.request': { acts: all, holds: 'requests that count against the limit' },
   'outboxd.pause': { acts: all, holds: 'pauses, and the breaker' },
-  'outboxd.request_count': { acts: all, holds: 'requests by minute' },
+  'outboxd.request_count': { acts: all, holds: 'requests by minute, and after two days by hour' },
   'outboxd.instance': { acts: all, holds: 'heartbeats' },
   'outboxd.problem': { acts: all, holds: 'problems' },
   'outboxd.ledger': {
