@@ -10,6 +10,7 @@ import { Telemetry } from '../observe/telemetry.ts'
 import { Tracing, toAttributes } from '../observe/tracing.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { findEarliestExpiryEpochMs } from '../pem.ts'
+import { findCollationChange } from '../postgres/collationVersion.ts'
 import { isTransientError } from '../postgres/database.ts'
 import { createServiceClient } from '../service/client.ts'
 import { requestOutcomeOf } from '../service/readAnswer.ts'
@@ -115,6 +116,9 @@ export async function startApp(deps: AppDeps): Promise<App> {
     ...{ databases, client, host, wakeups },
     health: new LoopHealth({ nowMs: clock.nowMs, monotonicMs: () => performance.now() }),
   }
+  const collation = await findCollationChange(databases.ledger).catch(() => null)
+  if (collation !== null) log.warn(collation)
+
   const running = await startLoops(daemon)
   loops = running
   opened.defer(() => running.stop())

@@ -11,6 +11,7 @@ import { readStandingPauses } from '../../ledger/pauses.ts'
 import { countProblems, findTrialWriteRefusal, type ProblemCount } from '../../ledger/problems.ts'
 import type { ProblemKind } from '../../model/problem.ts'
 import { readOnlyMessage, standbyAwaitedMessage } from '../../operations/databaseMessages.ts'
+import { findCollationChange } from '../../postgres/collationVersion.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { type Finding, makeFinding } from './finding.ts'
 
@@ -37,9 +38,11 @@ export function checkLedger({ databaseUrl: url }: DatabaseConfig): Promise<Findi
       if (limits.length > 0) return problem(missingTimeLimitsMessage(limits))
       const problems = await countProblems(db)
       const pauses = await readStandingPauses(db)
+      const collation = await findCollationChange(db)
       return [
         makeFinding('ledger', 'ok', `PostgreSQL ${await readServerVersion(db)}, all migrations are applied`),
         ...(problems.length === 0 ? [] : [judgeProblems(problems)]),
+        ...(collation === null ? [] : [makeFinding('ledger', 'warning', collation)]),
         ...pauses.map(({ reason, detail }) =>
           makeFinding(
             'pauses',
