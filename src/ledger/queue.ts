@@ -60,17 +60,12 @@ export async function installPollQueue(url: string): Promise<void> {
   boss.on('error', () => {}) // start() rejects with the same error
   try {
     await boss.start()
-    if (await boss.getQueue(queueName)) await boss.updateQueue(queueName, updatable(queueOptions))
-    else await boss.createQueue(queueName, queueOptions)
+    await boss.createQueue(queueName, queueOptions) // does nothing if the queue exists
     await pool.query(pollViewSql)
   } finally {
     await boss.stop({ graceful: false })
     await pool.end()
   }
-}
-
-function updatable({ policy: _, ...options }: typeof queueOptions) {
-  return options
 }
 
 export interface NewPoll {
