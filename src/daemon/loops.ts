@@ -98,7 +98,6 @@ function createRounds(daemon: DaemonContext) {
   const pauseLog = new PauseLog(daemon)
   const onWritten = (outcomes: WrittenOutcomes) => {
     telemetry.outcomesWritten(outcomes)
-    schedule.onWritten(outcomes.written)
     writeBack.onWritten(outcomes.written)
   }
   const outcomes = new OutcomeWriter(async (batch) => {

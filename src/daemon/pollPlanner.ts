@@ -3,8 +3,8 @@ import type { Clock } from '../clock.ts'
 import { readPollLoad } from '../ledger/budget.ts'
 import { type PollQueue, readPlannedPolls } from '../ledger/queue.ts'
 import { type ProcessingTime, readProcessingTimes } from '../ledger/snapshot.ts'
-import type { PollLoad, RequestDemand, WrittenStep } from '../model/dispatch.ts'
-import { isEndState, type MovedPoll, type PlannedPoll } from '../model/submission.ts'
+import type { PollLoad, RequestDemand } from '../model/dispatch.ts'
+import type { MovedPoll, PlannedPoll } from '../model/submission.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { makePerResource, type Resource } from '../resources.ts'
 import type { LoopPart } from './loop.ts'
@@ -67,7 +67,7 @@ export class PollPlanner {
     this.#pressure = { ...this.#pressure, accepted: tracked, submissionsPerWindow }
   }
 
-  /** False if nothing is sent or polled, so that the load need not be read. */
+  /** False if nothing is sent or polled, so that the ledger need not be asked. */
   isBusy(): boolean {
     const { submissionsWaiting, accepted, submissionsPerWindow } = this.#pressure
     return submissionsWaiting + this.#pollsDue + accepted + submissionsPerWindow > 0
@@ -106,10 +106,8 @@ export class PollPlanUpdates implements LoopPart {
   readonly #queue: PollQueue
   readonly #roundMs: number
   readonly #runningMs: () => number
-  #loadReadMs = Number.NEGATIVE_INFINITY
+  #lookedMs: number | null = null
   readonly #onMoved: () => void
-  /** True at the start, because transactions ended before it. */
-  #haveTransactionsEnded = true
 
   constructor(
     planner: PollPlanner,
@@ -124,34 +122,23 @@ export class PollPlanUpdates implements LoopPart {
     this.#onMoved = onMoved
   }
 
-  onWritten(written: readonly Pick<WrittenStep, 'state' | 'polls'>[]): void {
-    if (written.some(({ state, polls }) => polls > 0 && isEndState(state))) this.#haveTransactionsEnded = true
-  }
-
   async runOnce(): Promise<number> {
-    await this.#learn()
-    await this.#readLoad()
+    await this.#look()
     await this.#movePolls()
     return this.#roundMs
   }
 
-  async #learn(): Promise<void> {
-    if (!this.#haveTransactionsEnded) return
-    this.#haveTransactionsEnded = false
-    try {
-      this.#planner.learn(await readProcessingTimes(this.#ledger))
-    } catch (error) {
-      this.#haveTransactionsEnded = true
-      throw error
-    }
-  }
-
   /** Less often than each round, because it costs as much as a claim. */
-  async #readLoad(): Promise<void> {
+  async #look(): Promise<void> {
     const nowMs = this.#runningMs()
-    if (!this.#planner.isBusy() || nowMs - this.#loadReadMs < this.#roundMs * ROUNDS_PER_LOAD) return
-    this.#loadReadMs = nowMs
+    if (
+      this.#lookedMs !== null &&
+      (!this.#planner.isBusy() || nowMs - this.#lookedMs < this.#roundMs * ROUNDS_PER_LOOK)
+    )
+      return
+    this.#planner.learn(await readProcessingTimes(this.#ledger))
     this.#planner.noteLoad(await readPollLoad(this.#ledger), nowMs)
+    this.#lookedMs = nowMs
   }
 
   async #movePolls(): Promise<void> {
@@ -164,5 +151,5 @@ export class PollPlanUpdates implements LoopPart {
 }
 
 const ROUND_MAX_MS = 1_000
-const ROUNDS_PER_LOAD = 5
+const ROUNDS_PER_LOOK = 5
 const MOVED_MAX = 1_000

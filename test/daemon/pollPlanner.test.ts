@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
 import { PollPlanner, PollPlanUpdates } from '../../src/daemon/pollPlanner.ts'
 import type { ProcessingTime } from '../../src/ledger/snapshot.ts'
 import type { Resource } from '../../src/resources.ts'
@@ -146,13 +145,14 @@ describe('PollPlanUpdates', () => {
     const made = new PollPlanner(windowMs)
     press(made, scarce)
     const woken: string[] = []
+    const time = { ms: 0 }
     const { pool: ledger, queue } = fixture.ledger
     const updates = new PollPlanUpdates(
       made,
       { ledger, queue },
-      { windowMs, clock: systemClock, onMoved: () => void woken.push('dispatch') },
+      { windowMs, clock: { stopwatch: () => () => time.ms }, onMoved: () => void woken.push('dispatch') },
     )
-    return { made, updates, woken }
+    return { made, updates, woken, time }
   }
 
   /** Five transactions that were last seen pending at an age of 10 s, and first seen done at 14 s. */
@@ -167,19 +167,15 @@ describe('PollPlanUpdates', () => {
     }
   }
 
-  test('processing times are learned at the start, and again after transactions have ended', async () => {
-    const { made, updates } = setup()
+  test('processing times are learned at the start, and every five rounds while records are sent or polled', async () => {
+    const { made, updates, time } = setup()
     const before = made.nextPollDelayMs('data', 0)
     await updates.runOnce()
     await endFive()
-    await updates.runOnce()
-    updates.onWritten([
-      { state: 'accepted', polls: 3 },
-      { state: 'rejected', polls: 0 },
-    ])
+    time.ms = 4_999
     await updates.runOnce()
     expect(made.nextPollDelayMs('data', 0)).toBe(before)
-    updates.onWritten([{ state: 'completed', polls: 2 }])
+    time.ms = 5_000
     await updates.runOnce()
     expect(made.nextPollDelayMs('data', 0)).toBe(12_000)
   })
