@@ -3,18 +3,20 @@ import { sessionNameOf } from './ledgerSchema.ts'
 import { applySessionSettings, daemonSessionNames } from './sessionSettings.ts'
 
 export type SleepFlagResult =
-  /** The sleep flag is set. Inserts notify from now on. Earlier inserts did not, so look at the table once more. */
-  | 'marked'
-  /** Another daemon has set the sleep flag. Inserts notify all listeners, so this one, too. */
-  | 'another'
+  /** The sleep flag is set from now on. Earlier inserts did not notify, so look at the table once more. */
+  | 'set'
+  /** The sleep flag was set before, so a new row notifies this daemon. */
+  | 'asleep'
   /** Open transactions have inserted rows and will not notify. */
   | 'writers'
-  /** The listener has no connection, or only a pooler's, or the table has no trigger that notifies while the flag is set. */
+  /**
+   * Another daemon has set the sleep flag, the listener has no connection, or only a pooler's, or the table has no trigger
+   * that notifies while the flag is set.
+   */
   | 'unavailable'
 
 export interface Listener {
   setSleepFlag(): Promise<SleepFlagResult>
-  isSleepFlagSet(): boolean
   clearSleepFlag(): void
   close(): Promise<void>
 }
@@ -41,19 +43,23 @@ const settings = {
   tcp_keepalives_count: '3',
 }
 
-const markStatement = `select case
+const setFlagSql = `select case
+    when current_setting('transaction_read_only')::boolean then 'read-only'
     when not exists (select from pg_trigger g join pg_proc p on p.oid = g.tgfoid
       where g.tgrelid = to_regclass($2)::oid and p.proname = 'outboxd_wake'::name
         and (g.tgenabled = 'O'::"char" or g.tgenabled = 'A'::"char")) then 'unavailable'
-    when pg_try_advisory_lock($1, to_regclass($2)::oid::int) then 'marked'
+    when pg_try_advisory_lock($1, to_regclass($2)::oid::int) then 'set'
     when exists (select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and granted
       and database = (select oid from pg_database where datname = current_database())
-      and classid = $1::oid and objid = to_regclass($2)::oid and objsubid = 2) then 'another'
-    else 'writers' end as mark`
+      and classid = $1::oid and objid = to_regclass($2)::oid and objsubid = 2) then 'unavailable'
+    else 'writers' end as result`
 
 /**
- * Connects again after a break. Notices can be missed, as of a server that became a standby, so callers must also look
- * at the table themselves.
+ * Connects again after a break, and when the server is read-only, because rows are then written elsewhere. Notices can be
+ * missed, so callers must also look at the table themselves.
+ *
+ * A NOTIFY takes a lock of the ERP's whole cluster, so inserts send one only while a daemon's sleep flag, a lock, is set
+ * (migrations/outbox_wake.sql).
  */
 export function openListener({ url, channel, readTable, onNotice, onError }: ListenerDeps): Listener {
   let closed = false
@@ -111,18 +117,21 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
     async setSleepFlag() {
       const asked = client
       if (!isReady || closed || asked === undefined) return 'unavailable'
+      const wasSet = isSleepFlagSet
+      // A notification that comes before the answer must not release the lock that this statement takes.
+      isSleepFlagSet = false
       try {
-        const { rows } = await asked.query<{ mark: SleepFlagResult }>(markStatement, [lockClass, await readTable()])
-        const mark = rows[0]?.mark ?? 'unavailable'
+        const values = [lockClass, await readTable()]
+        const { result } = await queryOne<{ result: SleepFlagResult | 'read-only' }>(asked, setFlagSql, values)
+        if (result === 'read-only') throw new Error('the server of the listening connection is read-only')
         if (asked !== client) return 'unavailable'
-        isSleepFlagSet ||= mark === 'marked'
-        return mark
+        isSleepFlagSet = result === 'set'
+        return isSleepFlagSet && wasSet ? 'asleep' : result
       } catch (error) {
         again(error as Error)
         return 'unavailable'
       }
     },
-    isSleepFlagSet: () => isSleepFlagSet,
     clearSleepFlag,
     async close() {
       closed = true

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { decideClaimLimits } from '../../src/daemon/capture/capture.ts'
+import { decideClaimLimits } from '../../src/daemon/capture.ts'
 import { releaseUnblockedRecords } from '../../src/ledger/keyOrder.ts'
 import type { Submission } from '../../src/model/submission.ts'
 import type { GivenChange } from '../support/change.ts'

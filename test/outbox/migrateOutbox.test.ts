@@ -34,7 +34,7 @@ describe('if max_prepared_transactions is above 0', () => {
       throw error
     }
   }
-  const sleep = async (wanted = 'marked') => {
+  const sleep = async (wanted = 'set') => {
     const onNotice = () => {}
     const listener = openListener({
       url: server.url,
@@ -45,7 +45,7 @@ describe('if max_prepared_transactions is above 0', () => {
     })
     await until(
       () => listener.setSleepFlag(),
-      (mark) => mark === wanted,
+      (result) => result === wanted,
     )
     return listener
   }
@@ -100,10 +100,10 @@ describe('if max_prepared_transactions is above 0', () => {
     })
     await until(
       () => listener.setSleepFlag(),
-      (mark) => mark === 'writers',
+      (result) => result === 'writers',
     )
     await client.query(`commit prepared 'slow'`)
-    expect(await listener.setSleepFlag()).toBe('marked')
+    expect(await listener.setSleepFlag()).toBe('set')
     await listener.close()
   })
 })

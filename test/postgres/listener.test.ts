@@ -56,7 +56,7 @@ async function eavesdrop(url: string): Promise<() => number> {
 const becomes = (listener: Listener, wanted: string) =>
   until(
     () => listener.setSleepFlag(),
-    (mark) => mark === wanted,
+    (result) => result === wanted,
   )
 
 test('while sessions insert all the time, only the first insert after a sleep notifies', async () => {
@@ -64,16 +64,15 @@ test('while sessions insert all the time, only the first insert after a sleep no
   const heard = await eavesdrop(database.url)
   const listener = await ready()
   await pool.query(insert)
-  expect(await listener.setSleepFlag()).toBe('marked')
+  expect(await listener.setSleepFlag()).toBe('set')
   await pool.query(insert)
   await until(listener.notices, (count) => count === 2)
-  expect(listener.isSleepFlagSet()).toBe(false)
   const marks = () =>
     pool.query(`select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock'
       and database = (select oid from pg_database where datname = current_database())`)
   await until(marks, ({ rowCount }) => rowCount === 0)
   for (let i = 0; i < 20; i++) await pool.query(insert)
-  await becomes(listener, 'marked')
+  await becomes(listener, 'set')
   await pool.query(insert)
   await until(listener.notices, (count) => count === 3)
   await until(heard, (count) => count >= 2)
@@ -97,12 +96,12 @@ test('if an insert began before the sleep, the daemon looks once more', async ()
   await early.query(`begin; ${insert}`)
   expect(await listener.setSleepFlag()).toBe('writers')
   await early.query('commit')
-  expect(await listener.setSleepFlag()).toBe('marked')
+  expect(await listener.setSleepFlag()).toBe('set')
 
   const late = await writer()
   await late.query(`begin; ${insert}`)
   listener.clearSleepFlag()
-  expect(await listener.setSleepFlag()).toBe('marked') // its COMMIT will notify, because its insert saw the sleep flag
+  expect(await listener.setSleepFlag()).toBe('set') // its COMMIT will notify, because its insert saw the sleep flag
   await late.query('commit')
   await until(listener.notices, (count) => count === 2)
 })
@@ -110,16 +109,17 @@ test('if an insert began before the sleep, the daemon looks once more', async ()
 test('of two daemons one sleeps for both, and both are woken', async () => {
   const { pool, ready } = await setup()
   const [one, two] = [await ready(), await ready()]
-  expect(await one.setSleepFlag()).toBe('marked')
-  expect(await two.setSleepFlag()).toBe('another')
+  expect(await one.setSleepFlag()).toBe('set')
+  expect(await one.setSleepFlag()).toBe('asleep')
+  expect(await two.setSleepFlag()).toBe('unavailable')
   await pool.query(insert)
   await until(
     () => one.notices() + two.notices(),
     (count) => count === 4,
   )
-  await becomes(two, 'marked') // after the first daemon's session has released the flag
+  await becomes(two, 'set') // after the first daemon's session has released the flag
   await two.close()
-  await becomes(one, 'marked')
+  await becomes(one, 'set')
 })
 
 test('the sleep flag cannot be set without a table or a connection', async () => {
@@ -134,7 +134,7 @@ test('the sleep flag cannot be set without a table or a connection', async () =>
     `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'outboxd listen' and datname = $1`,
     [new URL(database.url).pathname.slice(1)],
   )
-  await becomes(listener, 'marked') // on a new connection
+  await becomes(listener, 'set') // on a new connection
 })
 
 test('migrating again does not lock the table', async () => {

@@ -130,7 +130,7 @@ export const mutations = {
     breaks: 'rows are marked in a transaction of their own, before their records are inserted',
     patches: [
       {
-        file: 'src/daemon/capture/capture.ts',
+        file: 'src/daemon/capture.ts',
         from: `        const { records } = all.length === 0 ?`,
         to: `        if (all.length > 0) {
           await markRows(session.db, rows, toMarks(all))

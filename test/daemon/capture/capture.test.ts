@@ -4,6 +4,7 @@ import { countProblems, readProblems } from '../../../src/ledger/problems.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { beginTransaction } from '../../../src/postgres/database.ts'
+import type { SleepFlagResult } from '../../../src/postgres/listener.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { type Ledger, openCaptureLock, openLedger, setKeyOnFailure } from '../../support/ledger.ts'
 import { openPool } from '../../support/postgres.ts'
@@ -44,7 +45,7 @@ async function statuses(): Promise<Record<string, number>> {
 test('a captured row gets the state of its submission', async () => {
   await insert(3)
   await insert(2, 'wrong')
-  expect(await captureOnce()).toBe('idle')
+  expect(await captureOnce()).toBe('rest')
   expect(await statuses()).toEqual({ queued: 3, rejected: 2 })
   expect(await ledger.countStates()).toEqual({ queued: 3, rejected: 2 })
 })
@@ -500,30 +501,44 @@ describe('CAPTURE_WINDOW', () => {
 })
 
 describe('runOnce', () => {
-  const listener = (isSet: boolean) => ({
-    setSleepFlag: async () => 'marked' as const,
-    isSleepFlagSet: () => isSet,
+  const listener = (result: SleepFlagResult = 'asleep') => ({
+    setSleepFlag: vi.fn(async () => result),
     clearSleepFlag: vi.fn(),
   })
 
   test('a round that leaves rows is followed at once, and inserts need not notify', async () => {
     await insert(501)
-    const awake = listener(false)
+    const awake = listener()
     const { capture, batches, wakes } = await open({ listener: awake })
     expect(await capture.runOnce()).toBe(0)
     expect([batches, wakes]).toEqual([[500], ['dispatch']])
     expect(awake.clearSleepFlag).toHaveBeenCalledTimes(1)
   })
 
-  test('after the last rows capture looks again after a second', async () => {
+  test('after the last rows capture looks again soon, and sets the sleep flag only when none are left', async () => {
     await insert(2)
-    const { capture, batches } = await open()
-    expect(await capture.runOnce()).toBe(1_000)
-    expect(batches).toEqual([2])
+    const awake = listener()
+    const { capture, batches } = await open({ listener: awake })
+    expect(await capture.runOnce()).toBe(25)
+    expect([batches, awake.setSleepFlag.mock.calls]).toEqual([[2], []])
+    expect(await capture.runOnce()).toBe(5_000)
   })
 
-  test('while new rows notify this instance, it looks for others every five seconds', async () => {
-    expect(await (await open({ listener: listener(true) })).capture.runOnce()).toBe(5_000)
+  test.each([
+    ['after the sleep flag is set, it looks once more', 'set', 0],
+    ['while new rows notify this instance, it looks for others every five seconds', 'asleep', 5_000],
+    ['while transactions are open that will not notify, it looks again and again', 'writers', 100],
+    ['without a sleep flag it looks every second', 'unavailable', 1_000],
+  ] as const)('%s', async (_, result, waitMs) => {
+    expect(await (await open({ listener: listener(result) })).capture.runOnce()).toBe(waitMs)
+  })
+
+  test('while rows wait that cannot be captured, it looks every second, and inserts need not notify', async () => {
+    await stopCaptureOfTypeBriefly(ledger.pool, 'data', 'fails')
+    await insert(1)
+    const awake = listener()
+    expect(await (await open({ listener: awake })).capture.runOnce()).toBe(1_000)
+    expect([awake.setSleepFlag.mock.calls, awake.clearSleepFlag.mock.calls]).toEqual([[], [[]]])
   })
 
   test('while the window is full, capture looks again after half a second', async () => {

@@ -1,6 +1,5 @@
 import type pg from 'pg'
-import { systemClock } from '../../../src/clock.ts'
-import { Capture, type CaptureContext } from '../../../src/daemon/capture/capture.ts'
+import { Capture, type CaptureContext } from '../../../src/daemon/capture.ts'
 import { readSettings, type Settings } from '../../../src/ledger/settings.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
 import type { OutboxRecord } from '../../../src/model/outbox.ts'
@@ -47,7 +46,6 @@ export async function openCapture(pool: pg.Pool, options: CaptureOptions = {}): 
   const wake = (loop: string) => ({ wake: () => void wakes.push(loop) })
   const context: CaptureContext = {
     config: { captureWindow },
-    clock: systemClock,
     databases: {
       ledger: pool,
       outbox,
@@ -71,7 +69,7 @@ export async function openCapture(pool: pg.Pool, options: CaptureOptions = {}): 
         options.onCaptured?.()
       },
     },
-    wakeups: { capture: wake('capture'), dispatch: wake('dispatch'), report: wake('report') },
+    wakeups: { dispatch: wake('dispatch'), report: wake('report') },
   }
   const capture = new CaptureWithContents(context, options, mappings)
   return {
@@ -83,7 +81,7 @@ export async function openCapture(pool: pg.Pool, options: CaptureOptions = {}): 
     async captureAll() {
       for (let rounds = 1; ; rounds++) {
         const result = await capture.captureOnce()
-        if (result === 'idle' || result === 'full') return rounds
+        if (result === 'idle' || result === 'rest' || result === 'full') return rounds
       }
     },
   }

@@ -1,4 +1,4 @@
-import { boundText, textCharsMax } from '../../boundText.ts'
+import { boundText, textCharsMax } from '../boundText.ts'
 import {
   type CaptureSession,
   forgetSkippedRows,
@@ -7,11 +7,11 @@ import {
   skipRows,
   stopCaptureOfTypeBriefly,
   withCaptureLock,
-} from '../../ledger/capture.ts'
-import { makeReportsDueAgain } from '../../ledger/reports.ts'
-import { toCapturedRecord, toRejectedRecord } from '../../mapping/mapRecord.ts'
-import type { CapturedRecord, OutboxRecord, RowStatus } from '../../model/outbox.ts'
-import { redactError } from '../../observe/redact.ts'
+} from '../ledger/capture.ts'
+import { makeReportsDueAgain } from '../ledger/reports.ts'
+import { toCapturedRecord, toRejectedRecord } from '../mapping/mapRecord.ts'
+import type { CapturedRecord, OutboxRecord, RowStatus } from '../model/outbox.ts'
+import { redactError } from '../observe/redact.ts'
 import {
   type ClaimedRows,
   claimRow,
@@ -19,37 +19,33 @@ import {
   hasToWaitForKey,
   markRows,
   readClaimedRows,
-} from '../../outbox/claimRows.ts'
-import { SourceFailed } from '../../outbox/contentQueries.ts'
-import { nameDocuments, readRecordContentsThatFit } from '../../outbox/readRecordContents.ts'
-import { mayHaveWaitingRows } from '../../outbox/readRows.ts'
-import { classifyDatabaseError } from '../../postgres/database.ts'
-import type { DaemonContext } from '../context.ts'
-import type { LoopPart } from '../loop.ts'
-import { SleepFlagKeeper } from './sleep.ts'
+} from '../outbox/claimRows.ts'
+import { SourceFailed } from '../outbox/contentQueries.ts'
+import { nameDocuments, readRecordContentsThatFit } from '../outbox/readRecordContents.ts'
+import { mayHaveWaitingRows } from '../outbox/readRows.ts'
+import { classifyDatabaseError } from '../postgres/database.ts'
+import type { Listener } from '../postgres/listener.ts'
+import type { DaemonContext } from './context.ts'
+import type { LoopPart } from './loop.ts'
 
 export interface CaptureContext {
   config: Pick<DaemonContext['config'], 'captureWindow'>
-  clock: Pick<DaemonContext['clock'], 'stopwatch'>
   databases: Pick<DaemonContext['databases'], 'ledger' | 'outbox' | 'instance' | 'ownSettings'> & {
     history: Pick<DaemonContext['databases']['history'], 'stands'>
-    listener: Pick<
-      NonNullable<DaemonContext['databases']['listener']>,
-      'setSleepFlag' | 'isSleepFlagSet' | 'clearSleepFlag'
-    > | null
+    listener: Pick<Listener, 'setSleepFlag' | 'clearSleepFlag'> | null
   }
   mappings: DaemonContext['mappings']
   log: Pick<DaemonContext['log'], 'warn' | 'error'>
   telemetry: Pick<DaemonContext['telemetry'], 'captured'>
-  wakeups: Record<'capture' | 'dispatch' | 'report', { wake(): void }>
+  wakeups: Record<'dispatch' | 'report', { wake(): void }>
 }
 
 /**
  * `again`: there may be more rows. `busy`: another instance captures. `full`: CAPTURE_WINDOW has too little room.
  * `waits`: the ledger may have lost data, so no instance captures, or it has the settings of another. `idle`: no row
- * waits.
+ * waits. `rest`: all rows that can be captured now were captured.
  */
-export type CaptureResult = 'again' | 'busy' | 'full' | 'waits' | 'idle'
+export type CaptureResult = 'again' | 'busy' | 'full' | 'waits' | 'rest' | 'idle'
 
 type Attempt =
   /** As in `CaptureResult`. */
@@ -85,6 +81,10 @@ const batchMax = 500
 const roomShareMin = 1 / 4
 const fullWaitMs = 500
 const sweepEveryMs = 1_000
+/** After captured rows, others follow soon. Until then an insert needs no NOTIFY. */
+const restMs = 25
+/** Until the transactions that inserted without a NOTIFY have ended. */
+const writersMs = 100
 /** While new rows notify this instance. A row whose trigger was off, or whose NOTIFY was lost, waits this long. */
 const asleepSweepEveryMs = 5_000
 
@@ -102,23 +102,20 @@ const asleepSweepEveryMs = 5_000
  */
 export class Capture implements LoopPart {
   readonly #context: CaptureContext
-  readonly #sleepFlag: SleepFlagKeeper
   #rowsMax = batchMax
   /** Records captured in this round. */
   #captured = 0
 
   constructor(context: CaptureContext) {
     this.#context = context
-    const { clock, databases, wakeups } = context
-    this.#sleepFlag = new SleepFlagKeeper(databases, wakeups.capture, clock.stopwatch())
   }
 
   async runOnce(): Promise<number> {
     this.#captured = 0
     const result = await this.captureOnce()
+    if (result !== 'idle') this.#context.databases.listener?.clearSleepFlag()
     switch (result) {
       case 'again':
-        this.#sleepFlag.stayAwake()
         return 0
       // Waits a random time, because otherwise the same instance would always come second.
       case 'busy':
@@ -127,10 +124,27 @@ export class Capture implements LoopPart {
         return fullWaitMs
       case 'waits':
         return sweepEveryMs
-      // Rows may come without a NOTIFY. No cron job, because the wall clock may be set.
+      case 'rest':
+        return this.#captured > 0 ? restMs : sweepEveryMs
       case 'idle':
-        await this.#sleepFlag.fallAsleep(this.#captured)
-        return this.#sleepFlag.isAsleep() ? asleepSweepEveryMs : sweepEveryMs
+        return this.#fallAsleep()
+      default:
+        return result satisfies never
+    }
+  }
+
+  /** Rows may also come without a NOTIFY. No cron job, because the wall clock may be set. */
+  async #fallAsleep(): Promise<number> {
+    const result = (await this.#context.databases.listener?.setSleepFlag()) ?? 'unavailable'
+    switch (result) {
+      case 'set':
+        return 0
+      case 'asleep':
+        return asleepSweepEveryMs
+      case 'writers':
+        return writersMs
+      case 'unavailable':
+        return sweepEveryMs
       default:
         return result satisfies never
     }
@@ -171,7 +185,7 @@ export class Capture implements LoopPart {
     if (batch.kind !== 'failed') {
       if (batch.kind !== 'captured') return batch.kind
       if (batch.rows === rowsMax) this.#rowsMax = Math.min(batchMax, Math.ceil(rowsMax * 1.125))
-      return batch.hasMore ? 'again' : 'idle'
+      return batch.hasMore ? 'again' : 'rest'
     }
     const { error, outboxIds } = batch
     const [first] = outboxIds
