@@ -17,7 +17,6 @@ create table outboxd.outbox_cursor (
 create table outboxd.skipped_row (
   id        bigint      generated always as identity primary key,   -- for publications of all tables
   outbox_id text collate "C" not null,
-  captured  boolean     not null,             -- in the ledger: only the mark is missing, and nobody behind it has to wait
   times     integer     not null default 1,
   retry_at  timestamptz not null
 );

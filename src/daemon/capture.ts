@@ -12,14 +12,7 @@ import { makeReportsDueAgain } from '../ledger/reports.ts'
 import { toCapturedRecord, toRejectedRecord } from '../mapping/mapRecord.ts'
 import type { CapturedRecord, OutboxRecord, RowStatus } from '../model/outbox.ts'
 import { redactError } from '../observe/redact.ts'
-import {
-  type ClaimedRows,
-  claimRow,
-  claimRows,
-  hasToWaitForKey,
-  markRows,
-  readClaimedRows,
-} from '../outbox/claimRows.ts'
+import { type ClaimedRows, claimRow, claimRows, MarkIgnored, markRows, readClaimedRows } from '../outbox/claimRows.ts'
 import { SourceFailed } from '../outbox/contentQueries.ts'
 import { nameDocuments, readRecordContentsThatFit } from '../outbox/readRecordContents.ts'
 import { mayHaveWaitingRows } from '../outbox/readRows.ts'
@@ -47,33 +40,34 @@ export interface CaptureContext {
  */
 export type CaptureResult = 'again' | 'busy' | 'full' | 'waits' | 'rest' | 'idle'
 
+interface Captured {
+  rows: ClaimedRows
+  read: readonly CapturedRecord[]
+  records: readonly CapturedRecord[]
+  unwrittenIds: readonly string[]
+  heldTypes: CaptureSession['heldTypes']
+}
+
+/** New rows, or one row by its id. `rejectedFor`: the row is rejected for this reason, and not read. */
+type Selection =
+  | { kind: 'new'; rowsMax: number }
+  | { kind: 'one'; outboxId: string }
+  | { kind: 'rejected'; outboxId: string; rejectedFor: string }
+
 type Attempt =
   /** As in `CaptureResult`. */
   | { kind: 'busy' | 'full' | 'waits' }
-  /** `read`: how many of the `claimed` rows were read. `unmarked`: ids of captured rows whose mark the table ignored. */
-  | { kind: 'captured'; claimed: number; read: number; unmarked: readonly string[] }
+  /** `read`: number of rows that were read. */
+  | { kind: 'captured'; read: number; hasMore: boolean }
   | Failure
 
 interface Failure {
   kind: 'failed'
+  /** The rows of which one may be the cause. Empty if the claim failed. */
   outboxIds: readonly string[]
   error: unknown
   /** True if the table refused a mark. The row is then not rejected, because its content is not the cause. */
   isMark: boolean
-}
-
-interface Captured {
-  rows: ClaimedRows
-  read: number
-  records: readonly CapturedRecord[]
-  unmarked: readonly string[]
-}
-
-/** What an attempt captures. */
-interface Selection {
-  /** Resolves to null if CAPTURE_WINDOW has no room. */
-  claim(session: CaptureSession): Promise<ClaimedRows | null>
-  read(rows: ClaimedRows, session: CaptureSession): Promise<CapturedRecord[]>
 }
 
 const batchMax = 500
@@ -168,7 +162,7 @@ export class Capture implements LoopPart {
     } catch (error) {
       // The error says that every row would fail. If new rows do not, the skipped row may be the cause.
       const result = await captureNewIfAny()
-      await this.#skip(dueId, { error, isMark: false })
+      await this.#skip([dueId], { error, isMark: false })
       return result === 'idle' ? 'again' : result
     }
     if (tried !== 'again') return tried
@@ -181,16 +175,17 @@ export class Capture implements LoopPart {
    */
   async #captureNew(): Promise<CaptureResult> {
     const rowsMax = this.#rowsMax
-    const batch = await this.#captureBatch(rowsMax)
+    const batch = await this.#capture({ kind: 'new', rowsMax })
     if (batch.kind !== 'failed') {
       if (batch.kind !== 'captured') return batch.kind
-      if (batch.rows === rowsMax) this.#rowsMax = Math.min(batchMax, Math.ceil(rowsMax * 1.125))
+      if (batch.read === rowsMax) this.#rowsMax = Math.min(batchMax, Math.ceil(rowsMax * 1.125))
       return batch.hasMore ? 'again' : 'rest'
     }
     const { error, outboxIds } = batch
     const [first] = outboxIds
     // If the claim itself fails, no single row is the cause.
     if (first === undefined) throw error
+    if (error instanceof MarkIgnored) return this.#skip(outboxIds, batch)
     if (error instanceof SourceFailed && error.blame === 'type') return this.#stopType(error)
     if (outboxIds.length === 1) return this.#rejectOrSkip(first, batch)
     const { log } = this.#context
@@ -200,41 +195,6 @@ export class Capture implements LoopPart {
     })
     this.#rowsMax = Math.ceil(Math.min(rowsMax, outboxIds.length) / 2)
     return 'again'
-  }
-
-  async #captureBatch(
-    rowsMax: number,
-  ): Promise<Exclude<Attempt, { kind: 'captured' }> | { kind: 'captured'; rows: number; hasMore: boolean }> {
-    const { config, databases } = this.#context
-    let limit = 0
-    let triedTypes: string[] = []
-    const typesRead = new Set<string>()
-    const attempt = await this.#capture({
-      claim: async (session) => {
-        const { room, keyRowsMax, exceptKeys } = decideClaimLimits(session, config.captureWindow)
-        if (room < config.captureWindow * roomShareMin) return null
-        limit = Math.min(rowsMax, room)
-        triedTypes = session.heldTypes.filter(({ isDue }) => isDue).map(({ type }) => type)
-        return claimRows(databases.outbox, session.db, {
-          limit,
-          keyRowsMax,
-          exceptKeys,
-          skipped: session.skipped,
-          heldTypes: session.heldTypes.filter(({ isDue }) => !isDue).map(({ type }) => type),
-        })
-      },
-      read: async (rows, session) => {
-        const records = await this.#readRecords(rows, session)
-        for (const { type } of records) typesRead.add(type)
-        return records
-      },
-    })
-    if (attempt.kind !== 'captured') return attempt
-    const { claimed, read, unmarked } = attempt
-    if (unmarked.length > 0) await skipRows(databases.ledger, unmarked.map(withIgnoredMark))
-    const released = triedTypes.filter((type) => typesRead.has(type) || claimed < limit)
-    if (released.length > 0) await resumeCaptureOfTypes(databases.ledger, released)
-    return { kind: 'captured', rows: read, hasMore: read > 0 && (read < claimed || claimed === limit) }
   }
 
   async #stopType(failed: SourceFailed): Promise<'again'> {
@@ -249,124 +209,126 @@ export class Capture implements LoopPart {
 
   /** Captures a row that was skipped and is due again, else rejects it, else skips it. */
   async #trySkippedRow(outboxId: string): Promise<CaptureResult> {
-    const { config, databases } = this.#context
-    let turn = 'unknown' as 'unknown' | 'behind' | 'now'
-    const attempt = await this.#capture({
-      claim: async (session) => {
-        const wasCaptured = session.skipped.some((row) => row.outboxId === outboxId && row.isCaptured)
-        const { room, exceptKeys } = decideClaimLimits(session, config.captureWindow)
-        if (!wasCaptured && room <= 0) return null
-        const order = { exceptKeys, skipped: session.skipped }
-        turn = !wasCaptured && (await hasToWaitForKey(databases.outbox, outboxId, order)) ? 'behind' : 'now'
-        return turn === 'behind' ? null : claimRow(databases.outbox, session.db, outboxId)
-      },
-      read: (rows, session) => this.#readRecords(rows, session),
-    })
-    if (turn === 'behind') {
-      // The scan of new rows keeps the order of keys, so it takes the row when its turn comes.
-      await forgetSkippedRows(databases.ledger, [outboxId])
-      return 'again'
-    }
+    const attempt = await this.#capture({ kind: 'one', outboxId })
     if (attempt.kind !== 'failed') return this.#forget(outboxId, attempt)
-    // Reading the earlier rows of the key failed, which is not the fault of this row.
-    return turn === 'unknown' ? this.#skip(outboxId, attempt) : this.#rejectOrSkip(outboxId, attempt)
+    // If the claim fails, such as for an earlier row of the key, this row is not rejected.
+    return attempt.outboxIds.length === 0
+      ? this.#skip([outboxId], attempt)
+      : this.#rejectOrSkip(outboxId, attempt)
   }
 
-  /** The rejected record keeps its key if possible, because with KEY_ON_FAILURE=block the next ones wait behind it. */
+  /** The rejected record keeps its key, because with KEY_ON_FAILURE=block the next ones wait behind it. */
   async #rejectOrSkip(outboxId: string, failure: Failure): Promise<CaptureResult> {
-    if (failure.isMark || blameOf(failure) !== 'piece') return this.#skip(outboxId, failure)
-    const why = boundText(messageOf(failure.error), textCharsMax.message)
-    let attempt = await this.#reject(outboxId, why, (key) => key)
-    // The key itself may be the cause.
-    if (attempt.kind === 'failed' && !attempt.isMark && blameOf(attempt) === 'piece')
-      attempt = await this.#reject(outboxId, why, () => null)
-    if (attempt.kind === 'failed') return this.#skip(outboxId, attempt)
+    if (failure.isMark || blameOf(failure) !== 'piece') return this.#skip([outboxId], failure)
+    const rejectedFor = boundText(messageOf(failure.error), textCharsMax.message)
+    const attempt = await this.#capture({ kind: 'rejected', outboxId, rejectedFor })
+    if (attempt.kind === 'failed') return this.#skip([outboxId], attempt)
     if (attempt.kind === 'captured')
       this.#context.log.warn('outbox row could not be captured and was rejected', { outboxId, error: failure.error })
     return this.#forget(outboxId, attempt)
   }
 
-  #reject(outboxId: string, why: string, keyOf: (key: string | null) => string | null): Promise<Attempt> {
-    let key: string | null = null
-    return this.#capture({
-      claim: async ({ db }) => {
-        const row = await claimRow(this.#context.databases.outbox, db, outboxId)
-        key = keyOf(row.key)
-        return row
-      },
-      read: async () => [{ ...toRejectedRecord(outboxId, `the row cannot be captured: ${why}`), key }],
-    })
-  }
-
+  /** A row that was not claimed is taken by the scan of new rows when its turn comes. */
   async #forget(outboxId: string, attempt: Exclude<Attempt, Failure>): Promise<CaptureResult> {
     if (attempt.kind !== 'captured') return attempt.kind
-    const { ledger } = this.#context.databases
-    if (attempt.unmarked.length > 0) await skipRows(ledger, attempt.unmarked.map(withIgnoredMark))
-    else await forgetSkippedRows(ledger, [outboxId])
+    await forgetSkippedRows(this.#context.databases.ledger, [outboxId])
     return 'again'
   }
 
-  async #skip(outboxId: string, failure: Pick<Failure, 'error' | 'isMark'>): Promise<'again'> {
+  async #skip(outboxIds: readonly string[], failure: Pick<Failure, 'error' | 'isMark'>): Promise<'again'> {
     const { databases, log } = this.#context
-    await skipRows(databases.ledger, [{ outboxId, isCaptured: false, detail: whySkipped(failure) }])
-    log.error('outbox row was skipped: the daemon tries it again later', { outboxId, error: failure.error })
+    const { error } = failure
+    await skipRows(databases.ledger, outboxIds, whySkipped(failure))
+    for (const outboxId of outboxIds)
+      log.error('outbox row was skipped: the daemon tries it again later', { outboxId, error })
     return 'again'
-  }
-
-  async #readRecords(rows: ClaimedRows, { db, lockDocuments }: CaptureSession): Promise<CapturedRecord[]> {
-    const { databases, mappings } = this.#context
-    const { outbox } = databases
-    const claimed = await nameDocuments(outbox, mappings, await readClaimedRows(outbox, db, rows))
-    await lockDocuments(claimed)
-    const records = await this.readContents(claimed)
-    return records.map((record) => toCapturedRecord(mappings, record))
   }
 
   /** Captures and marks rows in one transaction. @throws errors that concern all rows, such as a lost connection */
-  async #capture({ claim, read }: Selection): Promise<Attempt> {
+  async #capture(selection: Selection): Promise<Attempt> {
     const { databases, telemetry, wakeups } = this.#context
+    const { ledger, outbox } = databases
     let outboxIds: readonly string[] = []
     let isMark = false
     let captured: Captured | 'waits' | 'full' | null
     try {
-      const sessions = (await databases.outbox.open()).db
-      const { changes } = databases.outbox.described
-      captured = await withCaptureLock(databases, sessions, async (session) => {
+      captured = await withCaptureLock(databases, (await outbox.open()).db, async (session) => {
         if (!session.mayCapture) return 'waits'
-        const rows = await claim(session)
+        const rows = await this.#claim(selection, session)
         if (rows === null) return 'full'
         outboxIds = rows.outboxIds
-        const all = outboxIds.length === 0 ? [] : await read(rows, session)
-        outboxIds = all.map((record) => record.outboxId)
-        const { records } = all.length === 0 ? { records: [] } : await session.insert(all, changes)
+        const read = outboxIds.length === 0 ? [] : await this.#readRecords(selection, rows, session)
+        outboxIds = read.map((record) => record.outboxId)
+        const records = read.length === 0 ? [] : await session.insert(read, outbox.described.changes)
         // Rows in conflict are not marked, so they are not among the failed rows.
         outboxIds = records.map((record) => record.outboxId)
         isMark = true // also for the COMMIT, where deferred triggers of the table run
-        const unmarked = records.length === 0 ? [] : await markRows(session.db, rows, toMarks(records))
-        return { rows, read: all.length, records, unmarked }
+        const unwrittenIds = records.length === 0 ? [] : await markRows(session.db, rows, toMarks(records))
+        return { rows, read, records, unwrittenIds, heldTypes: session.heldTypes }
       })
     } catch (error) {
       if (blameOf({ error, isMark }) === 'everyone') throw error
-      return { kind: 'failed', outboxIds, error, isMark }
+      return { kind: 'failed', outboxIds: error instanceof MarkIgnored ? error.outboxIds : outboxIds, error, isMark }
     }
     if (captured === null) return { kind: 'busy' }
     if (captured === 'waits' || captured === 'full') return { kind: captured }
-    const { rows, records, unmarked } = captured
+    const { rows, read, records, unwrittenIds, heldTypes } = captured
     if (records.length > 0) {
       this.#captured += records.length
       telemetry.captured(records)
       wakeups.dispatch.wake()
     }
-    if (unmarked.length > 0) {
-      await makeReportsDueAgain(databases.ledger, unmarked)
+    if (unwrittenIds.length > 0) {
+      await makeReportsDueAgain(ledger, unwrittenIds)
       wakeups.report.wake()
     }
+    const typesRead = new Set(read.map(({ type }) => type))
+    const working = heldTypes.filter(({ type, isDue }) => isDue && (typesRead.has(type) || !rows.hasMore))
+    if (selection.kind === 'new' && working.length > 0)
+      await resumeCaptureOfTypes(
+        ledger,
+        working.map(({ type }) => type),
+      )
     return {
       kind: 'captured',
-      claimed: rows.outboxIds.length,
-      read: captured.read,
-      unmarked: rows.table.form === 'marked' ? unmarked : [],
+      read: read.length,
+      hasMore: read.length > 0 && (rows.hasMore || read.length < rows.outboxIds.length),
     }
+  }
+
+  /** @returns null if CAPTURE_WINDOW has no room */
+  async #claim(selection: Selection, session: CaptureSession): Promise<ClaimedRows | null> {
+    const { config, databases } = this.#context
+    const { outbox } = databases
+    const { db, skippedIds, heldTypes } = session
+    const { room, keyRowsMax, exceptKeys } = decideClaimLimits(session, config.captureWindow)
+    if (selection.kind !== 'new')
+      return room <= 0 ? null : claimRow(outbox, db, selection.outboxId, exceptKeys)
+    if (room < config.captureWindow * roomShareMin) return null
+    return claimRows(outbox, db, {
+      limit: Math.min(selection.rowsMax, room),
+      keyRowsMax,
+      exceptKeys,
+      skippedIds,
+      heldTypes: heldTypes.filter(({ isDue }) => !isDue).map(({ type }) => type),
+    })
+  }
+
+  async #readRecords(
+    selection: Selection,
+    rows: ClaimedRows,
+    { db, lockDocuments }: CaptureSession,
+  ): Promise<CapturedRecord[]> {
+    const { databases, mappings } = this.#context
+    const { outbox } = databases
+    if (selection.kind === 'rejected') {
+      const why = `the row cannot be captured: ${selection.rejectedFor}`
+      return [{ ...toRejectedRecord(selection.outboxId, why), key: rows.key }]
+    }
+    const claimed = await nameDocuments(outbox, mappings, await readClaimedRows(outbox, db, rows))
+    await lockDocuments(claimed)
+    const records = await this.readContents(claimed)
+    return records.map((record) => toCapturedRecord(mappings, record))
   }
 }
 
@@ -397,21 +359,17 @@ function blameOf({ error, isMark }: Pick<Failure, 'error' | 'isMark'>): 'moment'
 
 /** Without the row's data, which the text of the error may quote. */
 function whySkipped(failure: Pick<Failure, 'error' | 'isMark'>): string {
-  const { code, class: name } = redactError(failure.error)
+  const { error, isMark } = failure
+  const { code, class: name } = redactError(error)
   const what = code ?? name
-  if (failure.isMark)
+  if (error instanceof MarkIgnored)
+    return "the table ignores the mark, so the row is not captured, and rows of its key wait behind it. Check the table's triggers and row-level security"
+  if (isMark)
     return `the table refuses the mark (${what}), so the row is not captured, and rows of its key wait behind it. Check the table's triggers and constraints`
   if (blameOf(failure) === 'moment')
     return `the row could not be captured (${what}: a lock, or too little time or memory), and rows of its key wait behind it. The daemon tries again by itself`
   return `the row can be neither captured nor rejected (${what}), and rows of its key wait behind it. Fix the row, or delete it from the outbox`
 }
-
-const withIgnoredMark = (outboxId: string) => ({
-  outboxId,
-  isCaptured: true,
-  detail:
-    "the row was captured and is sent once, but the table ignores its mark, so the row still looks new. Check the table's triggers and row-level security",
-})
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { boundText, escapeNonAsciiFields, textCharsMax } from '../boundText.ts'
-import type { CapturedRecord, Changes, FailedRow, InsertResult, SkippedRow, WaitingKey } from '../model/outbox.ts'
+import type { CapturedRecord, Changes, WaitingKey } from '../model/outbox.ts'
 import { beginTransaction, type Database, type DatabasePool, inTransaction, queryOne } from '../postgres/database.ts'
 import { committedToDiskSql } from '../postgres/sessionPool.ts'
 import { readCurrency } from './audit/currency.ts'
@@ -18,15 +18,7 @@ import { blocksKeySql, withKeysLockedThenReleased } from './keyOrder.ts'
 import { type Actor, reasonAndAccountJsonSql } from './operator/operator.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
-import {
-  conflictsMax,
-  differentRowMessage,
-  duplicateIdMessage,
-  findRepeatedIds,
-  isOtherRowSql,
-  type RowConflict,
-  raiseRowConflicts,
-} from './rowConflicts.ts'
+import { conflictsMax, findRowConflicts, raiseRowConflicts } from './rowConflicts.ts'
 import type { Settings } from './settings.ts'
 
 export type CaptureLedger = Pick<InstanceLedger, 'instance'> & {
@@ -41,7 +33,8 @@ export interface CaptureSession {
   db: Database
   queued: number
   waitingKeys: readonly WaitingKey[]
-  skipped: readonly SkippedRow[]
+  /** Rows that were skipped, or are in conflict. */
+  skippedIds: readonly string[]
   /** Types whose query failed for all of their rows. Due types are tried again. */
   heldTypes: readonly { type: string; isDue: boolean }[]
   /** False if the ledger may have lost commits (until `outboxd recover`), or has the settings of another daemon. */
@@ -51,8 +44,9 @@ export interface CaptureSession {
   /**
    * Inserts records, in the transaction that marks their rows.
    * @param changes what becomes of a document that changes after it was sent
+   * @returns the records as they were inserted, without those whose rows are in conflict, and the later ones of their keys
    */
-  insert(records: readonly CapturedRecord[], changes: Changes): Promise<InsertResult>
+  insert(records: readonly CapturedRecord[], changes: Changes): Promise<readonly CapturedRecord[]>
 }
 
 /** @returns false if another instance captures, or something keeps all from it */
@@ -95,7 +89,7 @@ export async function withCaptureLock<T>(
     db,
     lockDocuments: (rows) => onLedger(db, () => lockDocuments(db, rows)),
     insert: (records, changes) =>
-      onLedger(db, () => insert(db, records, (some) => insertAndReleaseKeys(instance.who, db, some, changes))),
+      onLedger(db, () => insertRecordsWithoutConflict(db, records, instance.who, changes)),
   })
   await transaction.commit()
   return result
@@ -119,62 +113,44 @@ const leaveLedgerSql = `set local enable_seqscan to default; set local enable_so
   set local enable_bitmapscan to default; set local lock_timeout = 0;
   select pg_catalog.set_config('search_path', pg_catalog.current_setting('outboxd.search_path'), true)`
 
-interface Inserted {
-  records: readonly CapturedRecord[]
-  conflicts: readonly RowConflict[]
-}
-
-async function insert(
-  client: Database,
+/** The caller has the capture lock, so that no other transaction inserts a record of these rows. */
+async function insertRecordsWithoutConflict(
+  db: Database,
   captured: readonly CapturedRecord[],
-  tryInsert: (records: readonly CapturedRecord[]) => Promise<Inserted>,
-): Promise<InsertResult> {
-  await client.query('savepoint before_insert')
-  let inserted = await tryInsert(captured)
-  const behind = findRowsBehind(captured, inserted.conflicts)
-  if (behind.size > 0) {
-    await client.query('rollback to savepoint before_insert')
-    inserted = await tryInsert(captured.filter(({ outboxId }) => !behind.has(outboxId)))
-  }
-  const { records, conflicts } = inserted
-  const conflictingIds = new Set(conflicts.map(({ outboxId }) => outboxId))
-  await raiseRowConflicts(client, conflicts)
-  const good = records.filter(({ outboxId }) => !conflictingIds.has(outboxId))
+  who: string,
+  changes: Changes,
+): Promise<readonly CapturedRecord[]> {
+  const conflicts = await findRowConflicts(db, captured)
+  await raiseRowConflicts(db, conflicts)
+  const good = leaveOutConflicts(captured, new Set(conflicts.map(({ outboxId }) => outboxId)))
   await clearProblems(
-    client,
+    db,
     'row_conflict',
     good.map(({ outboxId }) => outboxId),
   )
-  return { records: good }
-}
-
-async function insertAndReleaseKeys(
-  who: string,
-  client: Database,
-  captured: readonly CapturedRecord[],
-  changes: Changes,
-): Promise<Inserted> {
-  const waiting = await lockEndedVersions(client, captured)
-  return withKeysLockedThenReleased(client, [...captured, ...waiting], async () => {
-    const { records, superseded } = decideVersions(captured, await readDocuments(client, captured), changes)
-    await supersede(client, who, superseded)
-    return { records, conflicts: await insertCapturedRecords(client, records, who) }
+  const waiting = await lockEndedVersions(db, good)
+  return withKeysLockedThenReleased(db, [...good, ...waiting], async () => {
+    const { records, superseded } = decideVersions(good, await readDocuments(db, good), changes)
+    await supersede(db, who, superseded)
+    await insertCapturedRecords(db, records, who)
+    return records
   })
 }
 
-function findRowsBehind(records: readonly CapturedRecord[], conflicts: readonly RowConflict[]): Set<string> {
-  const conflictingIds = new Set(conflicts.map(({ outboxId }) => outboxId))
-  const keys = new Set<string>()
-  return new Set(
-    records.flatMap(({ outboxId, key }) => {
-      if (key === null) return []
-      if (conflictingIds.has(outboxId)) keys.add(key)
-      return keys.has(key) && !conflictingIds.has(outboxId) ? [outboxId] : []
-    }),
-  )
+/** Leaves out rows in conflict, and the later rows of their keys. */
+function leaveOutConflicts(
+  records: readonly CapturedRecord[],
+  conflictingIds: ReadonlySet<string>,
+): readonly CapturedRecord[] {
+  const blockedKeys = new Set<string>()
+  return records.filter(({ outboxId, key }) => {
+    const isInConflict = conflictingIds.has(outboxId)
+    if (isInConflict && key !== null) blockedKeys.add(key)
+    return !isInConflict && !(key !== null && blockedKeys.has(key))
+  })
 }
 
-interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skipped' | 'heldTypes'> {
+interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skippedIds' | 'heldTypes'> {
   hasOwnSettings: boolean
 }
 
@@ -195,10 +171,8 @@ async function readStanding(client: Database, ownSettings: Settings | null): Pro
        (select coalesce(json_agg(json_build_object('key', key, 'length', length, 'isHeld', coalesce(stuck, false),
           'isOfDocuments', "isOfDocuments")), '[]')
         from line) as "waitingKeys",
-       (select coalesce(json_agg(json_build_object('outboxId', id, 'isCaptured', captured)), '[]') from (
-          select outbox_id as id, captured from outboxd.skipped_row
-          union all select subject, false from outboxd.problem where ${isWaitingConflictSql}
-        ) off) as skipped,
+       array(select outbox_id from outboxd.skipped_row
+         union all select subject from outboxd.problem where ${isWaitingConflictSql}) as "skippedIds",
        (select coalesce(json_agg(json_build_object('type', subject, 'isDue', retry_at <= clock_timestamp())), '[]')
         from outboxd.problem where kind = 'source_failing') as "heldTypes",
        (select settings is not distinct from $1::jsonb from outboxd.ledger) as "hasOwnSettings"`,
@@ -208,22 +182,19 @@ async function readStanding(client: Database, ownSettings: Settings | null): Pro
 
 /**
  * Inserts captured records in their order. A record already in the ledger stays, and its row is written back again,
- * because the row says again that it waits. Leaves out changed rows and repeated ids.
+ * because the row says again that it waits.
  *
  * Records with a key start held. The caller releases them in the same transaction.
  *
  * @param recoverer null for a normal capture
- * @returns the rows that were left out
  */
 export async function insertCapturedRecords(
   db: Database,
   records: readonly CapturedRecord[],
   who: string,
   recoverer: Actor | null = null,
-): Promise<RowConflict[]> {
-  const repeated = findRepeatedIds(records.map(({ outboxId }) => outboxId))
-  const single = records.filter(({ outboxId }) => !repeated.has(outboxId))
-  const { rows } = await db.query<{ outboxId: string; state: string; recorded: string }>(
+): Promise<void> {
+  await db.query(
     `with record as (
        select * from json_to_recordset($1) as r(ord int, id uuid, "outboxId" text, type text, key text, resource text,
          payload text, body text, tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid, "createdAt" timestamptz,
@@ -245,29 +216,19 @@ export async function insertCapturedRecords(
        on conflict (outbox_id) do nothing
        returning s.id, s.state
      ), known as (
-       select s.id, s.outbox_id, s.state, s.recorded_at, ${isOtherRowSql} as other
-       from record r join outboxd.submission s
-         on s.outbox_id = r."outboxId" and s.id <> r.id
-     ), seen as (
-       update outboxd.submission s set report_due = true from known k where s.id = k.id and not k.other and not s.report_due
-     ), event as (
-       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who, detail, amounts)
+       update outboxd.submission s set report_due = true
+       from record r where s.outbox_id = r."outboxId" and s.id <> r.id and not s.report_due
+     )
+     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, message, actor, who, detail, amounts)
        select id, null, state, 0, case when $3 then 'recovered' else 'captured' end,
          case when $3 then 'recovered as ' || state when state = 'uncertain' then 'captured as uncertain'
            when state = 'discarded' then discarded when "changedAfterSent" then error when state = 'rejected' then 'did not map' end,
          case when $3 then 'operator' else 'outboxd' end, $2,
          nullif(jsonb_strip_nulls(jsonb_build_object('currency', currency)) || ${reasonAndAccountJsonSql('$4', '$5')}, '{}'),
          amounts
-       from kept join record using (id)
-     )
-     select outbox_id as "outboxId", state, to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as recorded
-     from known where other`,
-    [JSON.stringify(single.map(stored)), who, recoverer !== null, recoverer?.reason, recoverer?.account],
+       from kept join record using (id)`,
+    [JSON.stringify(records.map(stored)), who, recoverer !== null, recoverer?.reason, recoverer?.account],
   )
-  return [
-    ...rows.map(({ outboxId, state, recorded }) => ({ outboxId, detail: differentRowMessage(state, recorded) })),
-    ...[...repeated].map((outboxId) => ({ outboxId, detail: duplicateIdMessage })),
-  ]
 }
 
 function stored({ fieldErrors: _, ...record }: CapturedRecord, ord: number) {
@@ -281,24 +242,6 @@ function stored({ fieldErrors: _, ...record }: CapturedRecord, ord: number) {
   }
 }
 
-class TooManyRowsSkipped extends Error {
-  override name = 'TooManyRowsSkipped'
-  constructor() {
-    super(
-      `${skippedMax} rows of the outbox are skipped, so nothing more is captured. \`outboxd status\` says why they fail`,
-    )
-  }
-}
-
-class TooManyRowConflicts extends Error {
-  override name = 'TooManyRowConflicts'
-  constructor() {
-    super(
-      `at least ${conflictsMax} rows of the outbox are not those that were captured under their ids, so nothing more is captured. \`outboxd status\` says what to do`,
-    )
-  }
-}
-
 const isSkippedRowSql = 'hashtextextended(outbox_id, 0) = hashtextextended($1, 0)'
 
 const isWaitingConflictSql = "kind = 'row_conflict' and retry_at > clock_timestamp()"
@@ -308,34 +251,42 @@ const skippedMax = 1_000
 const firstRetryMs = 10_000
 const retryMaxMs = 3_600_000
 
-export function skipRows(ledger: pg.Pool, failed: readonly FailedRow[]): Promise<void> {
+/**
+ * Skips rows for 10 s, then twice as long each time, up to an hour.
+ *
+ * @param detail why, without data of the client
+ * @throws Error if too many rows are skipped
+ */
+export function skipRows(ledger: pg.Pool, outboxIds: readonly string[], detail: string): Promise<void> {
   return inTransaction(ledger, async (db) => {
-    for (const row of failed) await skipRow(db, row)
+    for (const outboxId of outboxIds) await skipRow(db, outboxId, detail)
   })
 }
 
-/** Skips a row for 10 s, then twice as long each time, up to an hour. @throws TooManyRowsSkipped */
-async function skipRow(db: Database, { outboxId, isCaptured, detail }: FailedRow): Promise<void> {
+async function skipRow(db: Database, outboxId: string, detail: string): Promise<void> {
   const { rows } = await db.query<{ retryInMs: number }>(
-    `insert into outboxd.skipped_row as s (outbox_id, captured, retry_at)
-     select $1, $2, clock_timestamp() + $3 * interval '1 ms'
+    `insert into outboxd.skipped_row as s (outbox_id, retry_at)
+     select $1, clock_timestamp() + $2 * interval '1 ms'
      where exists (select from outboxd.skipped_row where ${isSkippedRowSql})
-       or (select count(*) from outboxd.skipped_row) < $5
-     on conflict (hashtextextended(outbox_id, 0)) do update set captured = s.captured or excluded.captured, times = s.times + 1,
-       retry_at = clock_timestamp() + least($4, $3 * 2 ^ least(s.times, 20)) * interval '1 ms'
+       or (select count(*) from outboxd.skipped_row) < $4
+     on conflict (hashtextextended(outbox_id, 0)) do update set times = s.times + 1,
+       retry_at = clock_timestamp() + least($3, $2 * 2 ^ least(s.times, 20)) * interval '1 ms'
      returning extract(epoch from retry_at - clock_timestamp())::float8 * 1000 as "retryInMs"`,
-    [outboxId, isCaptured, firstRetryMs, retryMaxMs, skippedMax],
+    [outboxId, firstRetryMs, retryMaxMs, skippedMax],
   )
   const [skipped] = rows
-  if (skipped === undefined) throw new TooManyRowsSkipped()
+  if (skipped === undefined)
+    throw new Error(
+      `${skippedMax} rows of the outbox are skipped, so nothing more is captured. \`outboxd status\` says why they fail`,
+    )
   await raiseProblems(db, [{ kind: 'row_skipped', subject: outboxId, detail, ...skipped }])
 }
 
 /** Lets the daemon capture rows one by one, wherever they lie in the table. */
 export async function captureRowsNow(db: Database, outboxIds: readonly string[]): Promise<void> {
   await db.query(
-    `insert into outboxd.skipped_row (outbox_id, captured, retry_at)
-     select id, false, clock_timestamp() from unnest($1::text[]) id on conflict (hashtextextended(outbox_id, 0)) do nothing`,
+    `insert into outboxd.skipped_row (outbox_id, retry_at)
+     select id, clock_timestamp() from unnest($1::text[]) id on conflict (hashtextextended(outbox_id, 0)) do nothing`,
     [outboxIds],
   )
 }
@@ -369,19 +320,22 @@ interface DueCaptureRetries {
   served: ServedOutbox
 }
 
-/** Runs one statement only, because an idle daemon calls this function every second. @throws TooManyRowConflicts */
+/** Runs one statement only, because an idle daemon calls this function every second. @throws Error if too many rows are in conflict */
 export async function readDueCaptureRetries(db: Database): Promise<DueCaptureRetries> {
   const { dueId, hasHeldTypes, hasTooManyConflicts, ...served } = await readServedOutbox<
     Omit<DueCaptureRetries, 'served'> & { hasTooManyConflicts: boolean }
   >(
     db,
-    `(select outbox_id from outboxd.skipped_row where retry_at <= clock_timestamp() order by captured desc, retry_at limit 1) as "dueId"`,
+    `(select outbox_id from outboxd.skipped_row where retry_at <= clock_timestamp() order by retry_at limit 1) as "dueId"`,
     `exists (select from outboxd.problem where kind = 'source_failing') as "hasHeldTypes"`,
     // Conflicts of outcomes that are to be written back are of captured rows.
     `(select count(*) >= ${conflictsMax} from outboxd.problem p where ${isWaitingConflictSql} and not exists (
         select from outboxd.submission s where s.outbox_id = p.subject and s.report_due
       )) as "hasTooManyConflicts"`,
   )
-  if (hasTooManyConflicts) throw new TooManyRowConflicts()
+  if (hasTooManyConflicts)
+    throw new Error(
+      `at least ${conflictsMax} rows of the outbox are not those that were captured under their ids, so nothing more is captured. \`outboxd status\` says what to do`,
+    )
   return { dueId, hasHeldTypes, served }
 }

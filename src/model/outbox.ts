@@ -20,17 +20,12 @@ export interface OutboxRecord {
   noRecord?: string | null
 }
 
-export interface SkippedRow {
-  outboxId: string
-  isCaptured: boolean
-}
-
 export interface RowsRequest {
   limit: number
   keyRowsMax: number
   exceptKeys: readonly string[]
-  /** A row that is not captured blocks the later rows of its key. */
-  skipped: readonly SkippedRow[]
+  /** These rows are not taken, and block the later rows of their keys. */
+  skippedIds: readonly string[]
   /** Types whose query failed. Their rows are not taken, and block the later rows of their keys. */
   heldTypes: readonly string[]
 }
@@ -98,25 +93,12 @@ export interface CapturedRecord {
   doubt?: string | null
 }
 
-export interface InsertResult {
-  /**
-   * As they were inserted. Without rows that differ from the ledger's row of the same id, and the later rows of their
-   * keys.
-   */
-  records: readonly CapturedRecord[]
-}
-
 export interface WaitingKey {
   key: string
   length: number
   isHeld: boolean
   /** True if all records that wait are versions of documents: a further row replaces its version. */
   isOfDocuments: boolean
-}
-
-export interface FailedRow extends SkippedRow {
-  /** Without data of the client. */
-  detail: string
 }
 
 /** The report's text is read when the row is written, because the record may change before. */

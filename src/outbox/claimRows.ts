@@ -15,6 +15,9 @@ import { toMarkedState, writeBackStatements } from './writeBack.ts'
 export interface ClaimedRows {
   readonly table: OpenTable
   readonly outboxIds: readonly string[]
+  readonly hasMore: boolean
+  /** Only of a row that was claimed by its id. */
+  readonly key: string | null
   /** Read before the rows. Null unless the table is append-only. */
   readonly stablePosition: StablePosition | null
 }
@@ -24,15 +27,14 @@ export interface ClaimedRows {
  */
 export async function claimRows(outbox: Outbox, db: Database, request: RowsRequest): Promise<ClaimedRows> {
   return outbox.queryTable(async (table) => {
-    const failing = outbox.failingRows.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
-    const meant = { ...request, skipped: [...request.skipped, ...failing] }
+    const skippedIds = [...request.skippedIds, ...outbox.failingRows.ids()]
     await assertIdsAreComparable(table)
     const stablePosition = await readStablePosition(db, table)
     await db.query('savepoint before_claim')
     try {
       // A row of the form end only that waits although its outcome was written gets the outcome again.
       if (table.form === 'end only') await db.query(claimStatements(table).reportAgain)
-      return { table, outboxIds: await lockRows(db, table, meant), stablePosition }
+      return { table, ...(await lockRows(db, table, { ...request, skippedIds })), key: null, stablePosition }
     } catch (error) {
       // If the filter fails for a row, the claim is tried again without that row, in the same transaction.
       await db.query('rollback to savepoint before_claim').catch(() => {}) // a broken session reports `error`
@@ -65,40 +67,46 @@ async function assertIdsAreComparable(table: OpenTable): Promise<void> {
   table.areIdsComparable = true
 }
 
-/** Returns no row if the row no longer waits. @throws an error with code 55P03 if another session has locked the row */
+/**
+ * Claims a row wherever it lies in the table. Claims none if the row no longer waits, or has to wait for its key.
+ *
+ * @throws an error with code 55P03 if another session has locked the row
+ */
 export async function claimRow(
   outbox: Outbox,
   db: Database,
   outboxId: string,
-): Promise<ClaimedRows & { key: string | null }> {
+  exceptKeys: readonly string[],
+): Promise<ClaimedRows> {
   const table = await outbox.open()
-  const rows = await readRow(db, claimStatements(table).lockById, outboxId)
-  return { table, outboxIds: idsOf(rows), stablePosition: null, key: rows[0]?.key ?? null }
+  const statements = claimStatements(table)
+  const { rows } = await db.query<LockedRow & { key: string | null; isAhead: boolean }>(statements.lockById, [outboxId])
+  const key = rows[0]?.key ?? null
+  // A row behind the position is not captured again by itself: its record waits for its key in the ledger.
+  const isKeyClosed = key !== null && exceptKeys.includes(key) && rows[0]?.isAhead
+  const hasToWait = isKeyClosed || (await findOvertaking(db, statements, rows)).size > 0
+  return { table, outboxIds: hasToWait ? [] : idsOf(rows), hasMore: false, key, stablePosition: null }
 }
 
 /** Reads at least one row, and as many as memory allows. @param db the transaction of the claim */
 export const readClaimedRows = (outbox: Outbox, db: Database, rows: ClaimedRows): Promise<OutboxRecord[]> =>
   readWaitingRowsThatFit(outbox, rows.table.locksRows ? db : rows.table.db, rows.table, rows.outboxIds)
 
-/** Locks nothing. */
-export async function hasToWaitForKey(
-  outbox: Outbox,
-  outboxId: string,
-  order: Pick<RowsRequest, 'exceptKeys' | 'skipped'>,
-): Promise<boolean> {
-  return outbox.queryTable(async (table) => {
-    const sql = claimStatements(table)
-    const rows = await readRow(table.db, sql.keyById, outboxId)
-    // A row behind the position is not captured again by itself: its record waits for its key in the ledger.
-    if (rows.some(({ key, isAhead }) => isAhead && key !== null && order.exceptKeys.includes(key))) return true
-    return (await findOvertaking(table.db, sql, rows, order.skipped)).size > 0
-  })
+/** The rows still wait after their mark, because a trigger undid it, or row-level security hides the rows from updates. */
+export class MarkIgnored extends Error {
+  override name = 'MarkIgnored'
+  readonly outboxIds: readonly string[]
+  constructor(outboxIds: readonly string[]) {
+    super(`the table ignores the marks of ${outboxIds.length} rows`)
+    this.outboxIds = outboxIds
+  }
 }
 
 /**
  * Writes the states of rows whose records are inserted, before the COMMIT. Of an append-only table, moves the position.
  *
- * @returns the ids of the rows that still have to be written
+ * @returns the ids of the rows to which write-back has to write the states
+ * @throws MarkIgnored
  */
 export async function markRows(
   db: Database,
@@ -115,7 +123,9 @@ export async function markRows(
     error: error && boundText(error),
   }))
   await db.query(writing.mark, [JSON.stringify(storable)])
-  return idsOf((await db.query<{ outboxId: string }>(writing.unmarked, [idsOf(statuses)])).rows)
+  const { rows: unmarked } = await db.query<{ outboxId: string }>(writing.unmarked, [idsOf(statuses)])
+  if (unmarked.length > 0) throw new MarkIgnored(idsOf(unmarked))
+  return []
 }
 
 const idsOf = (rows: readonly { outboxId: string }[]): string[] => rows.map(({ outboxId }) => outboxId)
@@ -125,16 +135,10 @@ interface LockedRow {
   keyHash: string | null
 }
 
-interface KeyedRow extends LockedRow {
-  isAhead: boolean
-  key: string | null
-}
-
 /** The second round reads at least this many rows. Each further round reads twice as many as the round before. */
 const secondRoundRowsMin = 500
 /** Bounds a claim of up to 500 rows to 63,500 rows that are read, because the rows that wait are locked, too. */
 const roundsMax = 7
-const passedKeysMax = 250_000
 /** Rows whose outcomes are written again at once. The next claim takes further rows. */
 const setBackMax = 1_000
 
@@ -160,24 +164,23 @@ export function claimStatements({ rows, locksRows }: OpenTable) {
   const [first, second = null] = sort
   // Postgres reads the last row's sort value itself, because a value sent as text may lose digits. NULL sorts last and
   // needs a case of its own.
-  const last = `(select ${first} from ${from} where ${id} = $4::${idType} limit 1)`
+  const last = `(select ${first} from ${from} where ${id} = $3::${idType} limit 1)`
   const upToLast =
     second === null
-      ? `${id} <= $4::${idType}`
-      : `((${first}, ${id}) <= (${last}, $4::${idType})
-          or (${last} is null and (${first} is not null or ${id} <= $4::${idType})))`
-  const keyById = `select ${idText} as "outboxId", ${key} as key, ${keyHash} as "keyHash", ${isAhead} as "isAhead" from ${from} where ${hasNoRecord} and ${id} = $1::${idType}`
+      ? `${id} <= $3::${idType}`
+      : `((${first}, ${id}) <= (${last}, $3::${idType})
+          or (${last} is null and (${first} is not null or ${id} <= $3::${idType})))`
   return {
     // `for no key update`, because `for update` would block inserts that refer to these rows.
     lock: `select ${idText} as "outboxId", ${keyHash} as "keyHash"
       from ${from} where ${uncaptured} and ${shortenedId} <> all($2::text[]) and (${type} = any($3::text[])) is not true
-        and (${key} is null or (${key} <> all($4::text[]) and ${keyHash} <> all($5::bigint[])) or ${id} = any($6::${idType}[]))
+        and (${key} is null or (${key} <> all($4::text[]) and ${keyHash} <> all($5::bigint[])))
       order by ${order} limit $1 ${locksRows ? 'for no key update of o skip locked' : ''}`,
-    keyById,
-    lockById: `${keyById} ${locksRows ? 'for no key update of o nowait' : ''}`,
+    lockById: `select ${idText} as "outboxId", ${key} as key, ${keyHash} as "keyHash", ${isAhead} as "isAhead"
+      from ${from} where ${hasNoRecord} and ${id} = $1::${idType} ${locksRows ? 'for no key update of o nowait' : ''}`,
     overtaking: `select "outboxId" from (
         select ${idText} as "outboxId", ${id} = any($2::${idType}[]) as locked,
-          bool_or(${id} <> all($2::${idType}[]) and ${shortenedId} <> all($3::text[])) over (partition by ${keyHash} order by ${order}) as "isBehind"
+          bool_or(${id} <> all($2::${idType}[])) over (partition by ${keyHash} order by ${order}) as "isBehind"
         from ${from} where ${uncaptured} and ${keyHash} = any($1::bigint[]) and ${upToLast}
       ) "inOrder" where locked and "isBehind"`,
     reportAgain: `update outboxd.submission set report_due = true
@@ -189,63 +192,44 @@ export function claimStatements({ rows, locksRows }: OpenTable) {
  * Locks up to `limit` waiting rows, lowest first. Leaves out a row if an earlier row of its key waits and was not
  * locked: the earlier row is skipped, of a held type, or locked by another session.
  *
- * Later rounds read more than `limit` rows, so that left-out rows do not stop other keys while `limit` is small.
+ * If all rows of a round are left out, the next round passes their keys, so that these keys do not stop the others.
  */
-async function lockRows(db: Database, table: OpenTable, request: RowsRequest): Promise<string[]> {
-  const { limit, keyRowsMax, exceptKeys, skipped, heldTypes } = request
+async function lockRows(
+  db: Database,
+  table: OpenTable,
+  { limit, keyRowsMax, exceptKeys, skippedIds, heldTypes }: RowsRequest,
+): Promise<Pick<ClaimedRows, 'outboxIds' | 'hasMore'>> {
   const statements = claimStatements(table)
-  const typesText = JSON.stringify(heldTypes)
-  const { passedKeys } = table
-  table.passedKeys = null
-  const closed = new Set(passedKeys?.types === typesText ? passedKeys.keyHashes : [])
-  let chosen: LockedRow[] = []
+  const cutIds = skippedIds.map((id) => id.slice(0, idCharsMax))
+  const passedKeys = new Set<string>()
   let rowsMax = limit
   for (let round = 1; ; round++) {
     const { rows } = await db.query<LockedRow>(statements.lock, [
       rowsMax,
-      cutIdsOf(skipped),
+      cutIds,
       heldTypes,
       exceptKeys,
-      [...closed],
-      idsOf(chosen),
+      [...passedKeys],
     ])
-    const overtaking = await findOvertaking(db, statements, rows, skipped)
-    chosen = takeInKeyOrder(rows, overtaking, keyRowsMax)
-    if (chosen.length >= limit || rows.length < rowsMax) return idsOf(chosen).slice(0, limit)
-    const kept = new Set(chosen)
-    for (const row of rows) if (!kept.has(row) && row.keyHash !== null) closed.add(row.keyHash)
-    if (round >= roundsMax) {
-      if (chosen.length === 0 && closed.size < passedKeysMax) table.passedKeys = { types: typesText, keyHashes: closed }
-      return idsOf(chosen)
-    }
+    const taken = takeInKeyOrder(rows, await findOvertaking(db, statements, rows), keyRowsMax)
+    const isFull = rows.length === rowsMax
+    if (taken.length > 0 || !isFull || round === roundsMax)
+      return { outboxIds: idsOf(taken).slice(0, limit), hasMore: isFull || taken.length > limit }
+    for (const { keyHash } of rows) if (keyHash !== null) passedKeys.add(keyHash)
     rowsMax = Math.max(secondRoundRowsMin, 2 * rowsMax)
   }
 }
 
-async function readRow(db: Database, statement: string, outboxId: string): Promise<KeyedRow[]> {
-  try {
-    return (await db.query<KeyedRow>(statement, [outboxId])).rows
-  } catch (error) {
-    if (isInvalidValueError(error)) return []
-    throw error
-  }
-}
-
+/** Returns the ids of the locked rows that have an earlier row of their key that waits and is not locked. */
 async function findOvertaking(
   db: Database,
   { overtaking }: ClaimStatements,
   locked: readonly LockedRow[],
-  skipped: RowsRequest['skipped'],
 ): Promise<ReadonlySet<string>> {
   const keyHashes = new Set(locked.flatMap(({ keyHash }) => (keyHash === null ? [] : [keyHash])))
   const last = locked.at(-1)
   if (keyHashes.size === 0 || last === undefined) return new Set()
-  const { rows } = await db.query<{ outboxId: string }>(overtaking, [
-    [...keyHashes],
-    idsOf(locked),
-    cutIdsOf(skipped.filter(({ isCaptured }) => isCaptured)),
-    last.outboxId,
-  ])
+  const { rows } = await db.query<{ outboxId: string }>(overtaking, [[...keyHashes], idsOf(locked), last.outboxId])
   return new Set(idsOf(rows))
 }
 
@@ -260,5 +244,3 @@ function takeInKeyOrder(rows: readonly LockedRow[], overtaking: ReadonlySet<stri
     return goes
   })
 }
-
-const cutIdsOf = (rows: readonly { outboxId: string }[]) => idsOf(rows).map((id) => id.slice(0, idCharsMax))

@@ -8,12 +8,6 @@ import { type RowExpressions, rowExpressions } from './rowExpressions.ts'
 import { StablePositionReader } from './stablePosition.ts'
 import { writeBackAssignments } from './writeBack.ts'
 
-/** Keys whose rows wait, if the last claim passed its most rows and found no row to take. The next claim passes them. */
-interface PassedKeys {
-  types: string
-  keyHashes: ReadonlySet<string>
-}
-
 export interface OpenTable extends TableShapeAndIdentity {
   /** For statements on the table's rows. Statements on the catalog use `Outbox.pool`. */
   readonly db: DatabasePool
@@ -27,7 +21,6 @@ export interface OpenTable extends TableShapeAndIdentity {
   readonly locksRows: boolean
   /** Null unless the form is append-only. */
   readonly stablePosition: StablePositionReader | null
-  passedKeys: PassedKeys | null
   /** True once `assertIdsAreComparable` has passed. */
   areIdsComparable: boolean
 }
@@ -56,7 +49,6 @@ export function openTable(
     locksRows: form !== 'append-only' && writeBackAssignments(table, shape).length > 0,
     stablePosition:
       form === 'append-only' && table.sequence !== null ? new StablePositionReader(db, shape, table.sequence) : null,
-    passedKeys: null,
     areIdsComparable: false,
   }
 }

@@ -20,7 +20,7 @@ async function asDaemon(given: { ddl: string; path: string; yaml: string }) {
       await using claimed = await openClaim(outbox, anyRows)
       const records = await claimed.readAsManyAsFit()
       const status = { state: 'queued', transactionId: null, errorCode: null, error: null } as const
-      const unmarked = await claimed.markReturningUnmarkedIds(
+      const unmarked = await claimed.markReturningUnwrittenIds(
         records.map(({ outboxId, created }) => ({ outboxId, created, ...status })),
       )
       return { ids: records.map(({ outboxId }) => outboxId), unmarked }

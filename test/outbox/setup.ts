@@ -34,7 +34,7 @@ export const anyRows: RowsRequest = {
   limit: 10,
   keyRowsMax: 1_000,
   exceptKeys: [],
-  skipped: [],
+  skippedIds: [],
   heldTypes: [],
 }
 
@@ -84,7 +84,7 @@ function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
     await using claimed = await openClaim(outbox, { ...anyRows, limit, exceptKeys })
     const records = await claimed.readAsManyAsFit()
     const inserted = await captureLock.withLock((turn) => turn.insert(records.map(kept), 'once'))
-    const insertedIds = new Set(inserted?.records.map(({ outboxId }) => outboxId))
+    const insertedIds = new Set(inserted?.map(({ outboxId }) => outboxId))
     const inLedger = records.filter(({ outboxId }) => insertedIds.has(outboxId))
     const statuses = inLedger.map(
       ({ outboxId, unreadable }): RowStatus => ({
@@ -95,8 +95,8 @@ function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
         error: unreadable,
       }),
     )
-    const unmarked = await claimed.markReturningUnmarkedIds(statuses)
-    await report(...statuses.filter(({ outboxId }) => unmarked.includes(outboxId)))
+    const unwritten = await claimed.markReturningUnwrittenIds(statuses)
+    await report(...statuses.filter(({ outboxId }) => unwritten.includes(outboxId)))
     return inLedger
   }
 
@@ -123,20 +123,20 @@ export const openClaim = (outbox: Outbox, request: RowsRequest) =>
   inOwnTransaction(outbox, (db) => claimRows(outbox, db, request))
 
 /** Like `openClaim`, for one row. */
-export const openClaimOfRow = (outbox: Outbox, outboxId: string) =>
-  inOwnTransaction(outbox, (db) => claimRow(outbox, db, outboxId))
+export const openClaimOfRow = (outbox: Outbox, outboxId: string, exceptKeys: readonly string[] = []) =>
+  inOwnTransaction(outbox, (db) => claimRow(outbox, db, outboxId, exceptKeys))
 
-async function inOwnTransaction<R extends ClaimedRows>(outbox: Outbox, work: (db: Database) => Promise<R>) {
+async function inOwnTransaction(outbox: Outbox, work: (db: Database) => Promise<ClaimedRows>) {
   const transaction = await beginTransaction((await outbox.open()).db)
   try {
     const rows = await work(transaction.db)
     return {
       ...rows,
       readAsManyAsFit: () => readClaimedRows(outbox, transaction.db, rows),
-      async markReturningUnmarkedIds(statuses: readonly RowStatus[]) {
-        const unmarked = await markRows(transaction.db, rows, statuses)
+      async markReturningUnwrittenIds(statuses: readonly RowStatus[]) {
+        const unwritten = await markRows(transaction.db, rows, statuses)
         await transaction.commit()
-        return unmarked
+        return unwritten
       },
       [Symbol.asyncDispose]: () => transaction[Symbol.asyncDispose](),
     }

@@ -157,7 +157,7 @@ describe('every form that marks on capture marks a row in any first state', () =
     await pool.query('insert into sale select generate_series(1, 4)')
     await using claimed = await openClaim(outbox, anyRows)
     const statuses = firstStates.map((state, i) => ({ ...status(state), outboxId: String(i + 1) }))
-    expect(await claimed.markReturningUnmarkedIds(statuses)).toEqual([])
+    expect(await claimed.markReturningUnwrittenIds(statuses)).toEqual([])
     expect(await mayHaveWaitingRows(outbox)).toBe(false)
   })
 })

@@ -100,7 +100,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         })
       let inserted = await take()
       for (; inserted === null; inserted = await take()) await new Promise(setImmediate)
-      if (inserted.records.length < kept.length) throw new Error('some were captured before')
+      if (inserted.length < kept.length) throw new Error('some were captured before')
       return kept.map(({ id }) => id)
     },
     dispatch(given = {}, clock = systemClock) {

@@ -120,8 +120,9 @@ export const mutations = {
       {
         file: 'src/outbox/claimRows.ts',
         from: `  await db.query(writing.mark, [JSON.stringify(storable)])
-  return idsOf((await db.query<{ outboxId: string }>(writing.unmarked, [idsOf(statuses)])).rows)`,
-        to: `  return storable.slice(0, 0).map(({ outboxId }) => outboxId)`,
+`,
+        to: `  if (storable.length > 0) return []
+`,
       },
     ],
     idempotency: 'ignore',
@@ -131,12 +132,12 @@ export const mutations = {
     patches: [
       {
         file: 'src/daemon/capture.ts',
-        from: `        const { records } = all.length === 0 ?`,
-        to: `        if (all.length > 0) {
-          await markRows(session.db, rows, toMarks(all))
+        from: `        const records = read.length === 0 ?`,
+        to: `        if (read.length > 0) {
+          await markRows(session.db, rows, toMarks(read))
           await session.db.query('commit; begin')
         }
-        const { records } = all.length === 0 ?`,
+        const records = read.length === 0 ?`,
       },
     ],
     idempotency: 'ignore',
