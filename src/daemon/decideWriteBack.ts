@@ -23,7 +23,7 @@ const missingTriesMax = 24
  * Decides when to try again. A lock passes soon. A refusal lasts until somebody changes the table. A missing row may
  * come back with its partition, so the daemon tries each hour for a day.
  *
- * @param failures number of failed tries in a row; for the missing row of an ended record, only those that found no row
+ * @param failures number of failed tries in a row
  * @param hasEnded false if the record has not ended, so that a later state follows
  */
 export function decideWriteBack(

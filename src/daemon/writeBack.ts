@@ -1,11 +1,17 @@
 import { boundText } from '../boundText.ts'
 import { onLedger } from '../ledger/capture.ts'
-import { readDueReports, readReportsToWriteBack, tryLockWriteBack, writeReportResults } from '../ledger/reports.ts'
+import {
+  readDueReports,
+  readReportsToWriteBack,
+  tryLockWriteBack,
+  writeReportResults,
+  writeReportsBackAlone,
+} from '../ledger/reports.ts'
 import type { DueReport, Report, ReportResult, RowOutcome } from '../model/outbox.ts'
 import { isEndState } from '../model/submission.ts'
 import { writeBackOpeningSql, writeStatesToRows } from '../outbox/writeBack.ts'
 import { beginTransaction, didSessionSurviveError, inTransaction } from '../postgres/database.ts'
-import { errorCodeOf, isStatementCanceled } from '../postgres/sqlState.ts'
+import { errorCodeOf } from '../postgres/sqlState.ts'
 import type { DaemonContext } from './context.ts'
 import { decideWriteBack, type RowRefusal } from './decideWriteBack.ts'
 import type { LoopPart } from './loop.ts'
@@ -19,21 +25,16 @@ interface WriteBackContext {
   wakeups: { report: Pick<DaemonContext['wakeups']['report'], 'wake'> }
 }
 
-type CurrentReport = Report & { misses: number }
-
 type Attempt =
   /** Another instance writes back, or the ledger has the settings of another. */
   | { kind: 'busy' }
   | { kind: 'done' }
   /** Postgres refused a row. Nothing was written. */
-  | { kind: 'refused'; error: Error; reports: CurrentReport[] }
+  | { kind: 'refused'; error: Error; reports: Report[] }
 
-const limits = { freshMax: 500, againMax: 50 }
-const batchRowsMax = limits.freshMax
-/** After a slower batch the size does not grow, because of the statement timeout. */
-const quickMs = 2_500
-/** After this time no further batch begins, and after half of it no further row alone. */
-const roundMaxMs = 10_000
+const limits = { freshMax: 500, aloneMax: 50 }
+/** After this time no further row is written alone in a round. */
+const aloneMaxMs = 5_000
 /** Until this instance notices what others left to be written back, such as the outcomes of commands. */
 const idleMs = 10_000
 const gatherMs = 200
@@ -48,16 +49,10 @@ const gatherMs = 200
  *     commit
  *
  * If Postgres refuses a batch, its rows are written one by one. A row that is refused alone is tried again with backoff.
- * After a statement that was too slow, the next batches are half as large.
  */
 export class WriteBack implements LoopPart {
   readonly #context: WriteBackContext
-  #rowsMax = batchRowsMax
-  /** Ids of the submissions of a refused batch, until each was tried alone. */
-  readonly #alone = new Set<string>()
   #isGathering = false
-  /** Each second round begins with the rows that are tried again, so that neither kind keeps the other from its turn. */
-  #beginsWithAgain = false
 
   constructor(context: WriteBackContext) {
     this.#context = context
@@ -75,51 +70,26 @@ export class WriteBack implements LoopPart {
 
   /** @throws Error if no row can be written: the database is away, a column is missing, or the table is locked */
   async runOnce(): Promise<number> {
-    const { fresh, again } = await readDueReports(this.#context.databases.ledger, limits)
-    const elapsedMs = this.#context.clock.stopwatch()
-    const alone = fresh.filter(({ submissionId }) => this.#alone.has(submissionId))
-    const inBatch = fresh.filter(({ submissionId }) => !this.#alone.has(submissionId))
-    // Another instance may have written the others.
-    this.#alone.clear()
-    for (const { submissionId } of alone) this.#alone.add(submissionId)
-    this.#beginsWithAgain = !this.#beginsWithAgain
-    for (const report of this.#beginsWithAgain ? [...again, ...alone] : [...alone, ...again]) {
-      if (elapsedMs() >= roundMaxMs / 2) break
-      if ((await this.#writeBatch([report])) === 'busy') return idleMs
+    const { clock, databases } = this.#context
+    const { fresh, alone } = await readDueReports(databases.ledger, limits)
+    const attempt = fresh.length === 0 ? null : await this.#write(fresh)
+    if (attempt?.kind === 'busy') return idleMs
+    if (attempt?.kind === 'refused') {
+      if (fresh.length === 1) await this.#putOff(attempt)
+      else await writeReportsBackAlone(databases.ledger, fresh)
     }
-    for (let from = 0; from < inBatch.length; ) {
-      if (elapsedMs() >= roundMaxMs) return 0
-      const batch = inBatch.slice(from, from + this.#rowsMax)
-      const result = await this.#writeBatch(batch)
-      if (result === 'busy') return idleMs
-      if (result === 'refused') return 0
-      if (result === 'done') from += batch.length
+    const elapsedMs = clock.stopwatch()
+    for (const report of alone) {
+      if (elapsedMs() >= aloneMaxMs) return 0
+      const attempt = await this.#write([report])
+      if (attempt.kind === 'busy') return idleMs
+      if (attempt.kind === 'refused') await this.#putOff(attempt)
     }
-    const isFull = fresh.length === limits.freshMax || again.length === limits.againMax
-    return isFull || this.#alone.size > 0 ? 0 : idleMs
+    const isFull = fresh.length === limits.freshMax || alone.length === limits.aloneMax
+    return isFull || attempt?.kind === 'refused' ? 0 : idleMs
   }
 
-  /** Puts off a row that is refused alone, which counts as done. */
-  async #writeBatch(batch: readonly DueReport[]): Promise<'busy' | 'done' | 'slow' | 'refused'> {
-    const elapsedMs = this.#context.clock.stopwatch()
-    const attempt = await this.#write(batch)
-    if (attempt.kind === 'busy') return 'busy'
-    if (attempt.kind === 'refused' && batch.length > 1) {
-      if (isStatementCanceled(attempt.error)) {
-        this.#rowsMax = Math.ceil(batch.length / 2)
-        return 'slow'
-      }
-      for (const { submissionId } of batch) this.#alone.add(submissionId)
-      return 'refused'
-    }
-    if (attempt.kind === 'refused') await this.#putOff(attempt.reports, attempt.error)
-    else if (batch.length === this.#rowsMax && elapsedMs() < quickMs)
-      this.#rowsMax = Math.min(batchRowsMax, Math.ceil(this.#rowsMax * 1.5))
-    for (const { submissionId } of batch) this.#alone.delete(submissionId)
-    return 'done'
-  }
-
-  async #putOff(reports: readonly CurrentReport[], error: Error): Promise<void> {
+  async #putOff({ error, reports }: Extract<Attempt, { kind: 'refused' }>): Promise<void> {
     const refusal = { code: String(errorCodeOf(error)), message: boundText(error.message, 200) }
     const results = reports.map((report) => resultOf(report, refusal))
     const tookMs = this.#context.clock.stopwatch()
@@ -129,7 +99,7 @@ export class WriteBack implements LoopPart {
 
   async #write(due: readonly DueReport[]): Promise<Attempt> {
     const attempt = await this.#tryToWrite(due)
-    if (attempt.kind !== 'refused' || isStatementCanceled(attempt.error)) return attempt
+    if (attempt.kind !== 'refused') return attempt
     // If the statement also fails without rows, no row is the cause.
     const empty = await this.#tryToWrite([])
     if (empty.kind === 'refused') throw empty.error
@@ -162,11 +132,8 @@ export class WriteBack implements LoopPart {
   }
 }
 
-function resultOf({ misses, ...report }: CurrentReport, outcome: RowOutcome | RowRefusal): ReportResult {
-  const hasEnded = isEndState(report.state)
-  // Locks and refusals say nothing about a missing row, so they must not end the tries for it.
-  const failures = outcome === 'gone' && hasEnded ? misses : report.failures
-  const { againInMs, problem } = decideWriteBack(outcome, failures, hasEnded)
+function resultOf(report: Report, outcome: RowOutcome | RowRefusal): ReportResult {
+  const { againInMs, problem } = decideWriteBack(outcome, report.failures, isEndState(report.state))
   const code = typeof outcome === 'string' ? null : outcome.code
   return { report, againInMs, code, problem: problem && { ...problem, subject: report.outboxId } }
 }

@@ -4,24 +4,33 @@ import type { LedgerHistory } from './history/history.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
 
 /**
- * Reads new reports in the order of their records, and failed reports to repeat. Reads none while the ledger may have
- * lost data, because the outbox rows may know more.
+ * Reads new reports in the order of their records, and those that are due to be written back alone. Reads none while the
+ * ledger may have lost data, because the outbox rows may know more.
  */
 export async function readDueReports(
   db: Database,
-  { freshMax, againMax }: { freshMax: number; againMax: number },
-): Promise<{ fresh: DueReport[]; again: DueReport[] }> {
-  const { rows } = await db.query<DueReport & { again: boolean }>(
-    `(select id as "submissionId", report_failures as failures, false as again from outboxd.submission
+  { freshMax, aloneMax }: { freshMax: number; aloneMax: number },
+): Promise<{ fresh: DueReport[]; alone: DueReport[] }> {
+  const { rows } = await db.query<DueReport & { isAlone: boolean }>(
+    `(select id as "submissionId", report_failures as failures, false as "isAlone" from outboxd.submission
       where (select lost_at is null from outboxd.ledger where is_only) and report_due and report_put_off is distinct from revision order by seq limit $1)
      union all
      (select id, report_failures, true from outboxd.submission
       where (select lost_at is null from outboxd.ledger where is_only) and report_due and report_put_off = revision and report_not_before <= clock_timestamp()
       order by report_not_before limit $2)`,
-    [freshMax, againMax],
+    [freshMax, aloneMax],
   )
-  const due = Map.groupBy(rows, ({ again }) => again)
-  return { fresh: due.get(false) ?? [], again: due.get(true) ?? [] }
+  const due = Map.groupBy(rows, ({ isAlone }) => isAlone)
+  return { fresh: due.get(false) ?? [], alone: due.get(true) ?? [] }
+}
+
+/** After Postgres has refused them together. */
+export async function writeReportsBackAlone(db: Database, due: readonly DueReport[]): Promise<void> {
+  await db.query(
+    `update outboxd.submission set report_put_off = revision, report_not_before = clock_timestamp()
+     where report_due and id = any($1::uuid[])`,
+    [due.map(({ submissionId }) => submissionId)],
+  )
 }
 
 /**
@@ -36,21 +45,15 @@ export async function tryLockWriteBack(db: Database): Promise<boolean> {
   return locked
 }
 
-/**
- * Locks nothing, so that no record waits for the outbox's database.
- *
- * @returns the reports. `misses` is how often `row_missing` was raised for the row since it was last found.
- */
+/** Locks nothing, so that no record waits for the outbox's database. */
 export async function readReportsToWriteBack(
   { ledger, history }: { ledger: Database; history: Pick<LedgerHistory, 'stands'> },
   due: readonly DueReport[],
-): Promise<(Report & { misses: number })[]> {
+): Promise<Report[]> {
   if (!(await history.stands(ledger))) return []
-  const { rows } = await ledger.query<Report & { misses: number }>(
+  const { rows } = await ledger.query<Report>(
     `select id as "submissionId", outbox_id as "outboxId", row_created as created, revision, state, transaction_id as "transactionId",
-       error_code as "errorCode", error, report_failures as failures,
-       coalesce((select p.times::int from outboxd.problem p
-         where p.kind = 'row_missing' and p.subject = left(outbox_id, 500)), 0) as misses
+       error_code as "errorCode", error, report_failures as failures
      from outboxd.submission
      where report_due and id = any($1::uuid[]) order by seq`,
     [due.map(({ submissionId }) => submissionId)],

@@ -421,7 +421,7 @@ test('audit does not say that recovered records were never sent', async () => {
 test('while a loss is noted, nothing is written back, because the rows may know more', async () => {
   const id = await queued(`transaction_id = 'T-1'`)
   await query('update outboxd.submission set report_due = true where id = $1', [id])
-  const due = async () => (await readDueReports(fixture.ledger.pool, { freshMax: 9, againMax: 9 })).fresh.length
+  const due = async () => (await readDueReports(fixture.ledger.pool, { freshMax: 9, aloneMax: 9 })).fresh.length
   expect(await due()).toBe(1)
   await lose()
   expect(await due()).toBe(0)

@@ -22,13 +22,19 @@ async function completed(rows: number): Promise<Given> {
   return { ...given, ...writeBackOf(given) }
 }
 
-function writeBackOf({ ledger, outbox }: Pick<Setup, 'ledger' | 'outbox'>) {
+/** @param onLocked called after the lock is taken, and before the states are read */
+function writeBackOf({ ledger, outbox }: Pick<Setup, 'ledger' | 'outbox'>, onLocked = async () => {}) {
   const reported: ReportResult[] = []
   const wake = vi.fn()
   const databases = {
     ledger,
     outbox,
-    history: { stands: async () => true },
+    history: {
+      async stands() {
+        await onLocked()
+        return true
+      },
+    },
     hasOwnSettings: async () => true,
   }
   const writeBack = new WriteBack({
@@ -163,8 +169,7 @@ test('a row that is gone is a problem, and given up after a day of tries', async
   await given.pool.query('delete from outbox')
   await runUntilIdle(given)
   expect(await problems(given)).toMatchObject([{ kind: 'row_missing', subject: '1' }])
-  await given.ledger.query('update outboxd.problem set times = 24')
-  await given.ledger.query('update outboxd.submission set report_not_before = now()')
+  await given.ledger.query('update outboxd.submission set report_failures = 24, report_not_before = now()')
   await runUntilIdle(given)
   expect(await counts(given)).toEqual({ written: 0, due: 0 })
   expect(await problems(given)).toEqual([])
@@ -181,14 +186,10 @@ describe('only one instance writes back at a time', () => {
 
   test('and reads the states after it has the lock', async () => {
     const given = await completed(1)
-    const late = given.connect()
-    await (await late).query(`begin; lock table outboxd.problem in access exclusive mode`)
-    const round = given.writeBack.runOnce() // waits for the count of misses, which it reads with the state
-    await given.ledger.query('select pg_sleep(0.3)')
-    await given.ledger.query(`update outboxd.submission set state = 'discarded', revision = revision + 1`)
-    await (await late).query('rollback')
-    await round
-    await runUntilIdle(given)
+    const { writeBack } = writeBackOf(given, async () => {
+      await given.ledger.query(`update outboxd.submission set state = 'discarded', revision = revision + 1`)
+    })
+    await writeBack.runOnce()
     expect((await given.pool.query('select status from outbox')).rows).toEqual([{ status: 'discarded' }])
   })
 })

@@ -39,7 +39,7 @@ test('capturing a record twice changes nothing, but makes a report of its state 
   expect(await ledger.row(kept.id)).toEqual({ ...before, report_due: true })
   expect(await ledger.countStates()).toEqual({ sending: 1 })
   expect(await ledger.events(kept.id)).toEqual(['new -> queued: captured', 'queued -> sending: claimed'])
-  const { fresh } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 0 })
+  const { fresh } = await readDueReports(ledger.pool, { freshMax: 10, aloneMax: 0 })
   expect(
     await readReportsToWriteBack({ ledger: ledger.pool, history: { stands: async () => true } }, fresh),
   ).toMatchObject([{ outboxId: kept.outboxId, state: 'sending' }])

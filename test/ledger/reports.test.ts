@@ -33,8 +33,8 @@ async function uncertain(): Promise<Submission> {
 }
 
 async function read() {
-  const { fresh, again } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 10 })
-  return readReportsToWriteBack({ ledger: ledger.pool, history: { stands: async () => true } }, [...fresh, ...again])
+  const { fresh, alone } = await readDueReports(ledger.pool, { freshMax: 10, aloneMax: 10 })
+  return readReportsToWriteBack({ ledger: ledger.pool, history: { stands: async () => true } }, [...fresh, ...alone])
 }
 const knows = (report: Report): ReportResult => ({ report, againInMs: null, code: null, problem: null })
 const refused = (report: Report, againInMs = 0): ReportResult => ({
@@ -63,7 +63,7 @@ test('the outcome of a record is reported once', async () => {
 
 test('reports come oldest first, and no more than asked for', async () => {
   const submissions = [await uncertain(), await uncertain(), await uncertain()]
-  const { fresh } = await readDueReports(ledger.pool, { freshMax: 2, againMax: 2 })
+  const { fresh } = await readDueReports(ledger.pool, { freshMax: 2, aloneMax: 2 })
   expect(fresh.map(({ submissionId }) => submissionId)).toEqual(submissions.slice(0, 2).map(({ id }) => id))
 })
 
@@ -90,8 +90,8 @@ describe('a report that is put off', () => {
     expect(await read()).toEqual([])
     await ledger.pool.query(`update outboxd.submission set report_not_before = now() - interval '1 s'`)
     await uncertain()
-    const { fresh, again } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 10 })
-    expect([fresh.map(({ failures }) => failures), again.map(({ failures }) => failures)]).toEqual([[0], [1]])
+    const { fresh, alone } = await readDueReports(ledger.pool, { freshMax: 10, aloneMax: 10 })
+    expect([fresh.map(({ failures }) => failures), alone.map(({ failures }) => failures)]).toEqual([[0], [1]])
   })
 
   test('is due at once when its record changes', async () => {
@@ -112,22 +112,6 @@ describe('a report that is put off', () => {
     await writeReportResults(ledger.pool, [knows(await only())])
     expect(await problems()).toEqual([])
     expect(await read()).toEqual([])
-  })
-
-  test('counts how often its row was missing, and from the start after the row was there', async () => {
-    await uncertain()
-    const missing = (report: Report): ReportResult => ({
-      ...refused(report),
-      problem: { kind: 'row_missing', subject: report.outboxId, detail: 'gone', retryInMs: 0 },
-    })
-    const counts: number[][] = []
-    for (const result of [refused, refused, missing, missing, refused, missing, knows]) {
-      const report = await only()
-      counts.push([report.failures, report.misses])
-      await writeReportResults(ledger.pool, [result(report)])
-    }
-    const [failures, misses] = [0, 1].map((each) => counts.map((count) => count[each]))
-    expect({ failures, misses }).toEqual({ failures: [0, 1, 2, 3, 4, 5, 6], misses: [0, 0, 0, 1, 2, 0, 1] })
   })
 
   test('is no problem if another instance has written it back meanwhile', async () => {
@@ -154,7 +138,7 @@ describe('a report that is put off', () => {
 
 test('a ledger that lost data reports nothing, even before a check finds the loss', async () => {
   await uncertain()
-  const { fresh } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 10 })
+  const { fresh } = await readDueReports(ledger.pool, { freshMax: 10, aloneMax: 10 })
   expect(
     await readReportsToWriteBack({ ledger: ledger.pool, history: { stands: async () => true } }, fresh),
   ).toHaveLength(1)
