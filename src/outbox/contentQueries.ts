@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { DocumentTable, Mapping, SourceQuery } from '../mapping/mapping.ts'
 import {
   beginTransaction,
@@ -99,16 +98,8 @@ export class QueryFailed extends Error {
 }
 
 const lockMaxMs = 1_000
-/** A query may catch the server's cancel and continue. After this further time the daemon ends the session. */
-const cancelMs = 1_000
 
-const statementTimeout = '57014'
-
-/**
- * Runs `work`, which sees one state of the database, and waits for a lock for at most `lockMaxMs`.
- *
- * @throws an error with code 57014 if a statement takes too long, even if its functions catch the server's cancel
- */
+/** Runs `work`, which sees one state of the database, and waits for a lock for at most `lockMaxMs`. */
 export async function inReadOnlyTransaction<T>(
   { pool }: Pick<Outbox, 'pool'>,
   untilElapsedMs: number,
@@ -119,34 +110,7 @@ export async function inReadOnlyTransaction<T>(
     isReadOnly: true,
     openingSql: `set transaction isolation level repeatable read; set local statement_timeout = ${statementMs}; set local lock_timeout = ${lockMaxMs}`,
   })
-  const mark = `/* outboxd ${randomUUID()} */`
-  let isEnded = false
-  return await work({
-    async query(text, values) {
-      const tooLate = setTimeout(() => {
-        isEnded = true
-        endSession(pool, mark).catch(() => {})
-      }, statementMs + cancelMs)
-      try {
-        return await transaction.db.query(`${mark} ${text}`, values)
-      } catch (error) {
-        throw isEnded ? Object.assign(new Error('canceling statement due to statement timeout'), timedOut) : error
-      } finally {
-        clearTimeout(tooLate)
-      }
-    },
-  })
-}
-
-const timedOut = { code: statementTimeout, severity: 'ERROR' }
-
-/** Ends our session whose running statement begins with the comment `mark`. A pooler may hide the session's process id. */
-async function endSession(db: Database, mark: string): Promise<void> {
-  await db.query(
-    `select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
-     where pg_catalog.starts_with(query, $1) and usename operator(pg_catalog.=) current_user and state operator(pg_catalog.=) 'active'`,
-    [mark],
-  )
+  return await work(transaction.db)
 }
 
 /** The first column's type is that of $1, without a length, so that no key is cut or rounded. */
