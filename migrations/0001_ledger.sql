@@ -12,17 +12,6 @@ create table outboxd.outbox_cursor (
   pruned_ended    timestamptz
 );
 
--- Rows of the outbox that could neither be captured nor rejected, or whose table refuses our mark. They are left out of
--- claims and tried again alone, each after a while of its own.
-create table outboxd.skipped_row (
-  id        bigint      generated always as identity primary key,   -- for publications of all tables
-  outbox_id text collate "C" not null,
-  times     integer     not null default 1,
-  retry_at  timestamptz not null
-);
--- A hash, since an id may be as long as the ERP likes and a btree entry ends at 2,704 bytes.
-create unique index skipped_row_id on outboxd.skipped_row (hashtextextended(outbox_id, 0));
-
 -- Documents of the ERP. A row of the outbox may stand for one, whose content is read when the row is captured: that is a version of the
 -- document (docs/start/change-capture.md). The row here is locked first, so versions are in the order of capture. It stays when the
 -- document's records are deleted, and then has what was sent last.
@@ -362,7 +351,7 @@ create table outboxd.problem (
   since    timestamptz not null default clock_timestamp(),
   seen_at  timestamptz not null default clock_timestamp(),
   times    bigint      not null default 1,
-  retry_at timestamptz,             -- null: nothing is tried again by itself
+  retry_at timestamptz,             -- null: nothing is tried again by itself. Of row_skipped: the row is left out of claims, and then tried alone
   primary key (kind, subject)
 );
 

@@ -1,13 +1,13 @@
 import { boundText, textCharsMax } from '../boundText.ts'
 import {
   type CaptureSession,
-  forgetSkippedRows,
   readDueCaptureRetries,
   resumeCaptureOfTypes,
   skipRows,
   stopCaptureOfTypeBriefly,
   withCaptureLock,
 } from '../ledger/capture.ts'
+import { clearProblems } from '../ledger/problems.ts'
 import { makeReportsDueAgain } from '../ledger/reports.ts'
 import { toCapturedRecord, toRejectedRecord } from '../mapping/mapRecord.ts'
 import type { CapturedRecord, OutboxRecord, RowStatus } from '../model/outbox.ts'
@@ -152,9 +152,11 @@ export class Capture implements LoopPart {
   /** @throws errors that concern all rows, such as a lost connection */
   async captureOnce(): Promise<CaptureResult> {
     const { ledger, outbox } = this.#context.databases
-    const { dueId, hasHeldTypes, served } = await readDueCaptureRetries(ledger)
-    const captureNewIfAny = async () =>
-      hasHeldTypes || (await mayHaveWaitingRows(outbox, served)) ? this.#captureNew() : 'idle'
+    const { dueId, hasHeldTypes, whyStopped, served } = await readDueCaptureRetries(ledger)
+    const captureNewIfAny = async () => {
+      if (whyStopped !== null) throw new Error(whyStopped)
+      return hasHeldTypes || (await mayHaveWaitingRows(outbox, served)) ? this.#captureNew() : 'idle'
+    }
     if (dueId === null) return captureNewIfAny()
     let tried: CaptureResult
     try {
@@ -231,7 +233,7 @@ export class Capture implements LoopPart {
   /** A row that was not claimed is taken by the scan of new rows when its turn comes. */
   async #forget(outboxId: string, attempt: Exclude<Attempt, Failure>): Promise<CaptureResult> {
     if (attempt.kind !== 'captured') return attempt.kind
-    await forgetSkippedRows(this.#context.databases.ledger, [outboxId])
+    await clearProblems(this.#context.databases.ledger, 'row_skipped', [outboxId])
     return 'again'
   }
 

@@ -1,7 +1,6 @@
-import type pg from 'pg'
 import { boundText, escapeNonAsciiFields, textCharsMax } from '../boundText.ts'
 import type { CapturedRecord, Changes, WaitingKey } from '../model/outbox.ts'
-import { beginTransaction, type Database, type DatabasePool, inTransaction, queryOne } from '../postgres/database.ts'
+import { beginTransaction, type Database, type DatabasePool, queryOne } from '../postgres/database.ts'
 import { committedToDiskSql } from '../postgres/sessionPool.ts'
 import { readCurrency } from './audit/currency.ts'
 import { readServedOutbox, type ServedOutbox } from './binding.ts'
@@ -17,7 +16,7 @@ import type { LedgerHistory } from './history/history.ts'
 import { blocksKeySql, withKeysLockedThenReleased } from './keyOrder.ts'
 import { type Actor, reasonAndAccountJsonSql } from './operator/operator.ts'
 import type { InstanceLedger } from './outcomes.ts'
-import { clearProblems, raiseProblems } from './problems.ts'
+import { clearProblems, raiseProblems, shortenProblemSubject } from './problems.ts'
 import { conflictsMax, findRowConflicts, raiseRowConflicts } from './rowConflicts.ts'
 import type { Settings } from './settings.ts'
 
@@ -171,8 +170,7 @@ async function readStanding(client: Database, ownSettings: Settings | null): Pro
        (select coalesce(json_agg(json_build_object('key', key, 'length', length, 'isHeld', coalesce(stuck, false),
           'isOfDocuments', "isOfDocuments")), '[]')
         from line) as "waitingKeys",
-       array(select outbox_id from outboxd.skipped_row
-         union all select subject from outboxd.problem where ${isWaitingConflictSql}) as "skippedIds",
+       array(select subject from outboxd.problem where ${isSkippedSql} or ${isWaitingConflictSql}) as "skippedIds",
        (select coalesce(json_agg(json_build_object('type', subject, 'isDue', retry_at <= clock_timestamp())), '[]')
         from outboxd.problem where kind = 'source_failing') as "heldTypes",
        (select settings is not distinct from $1::jsonb from outboxd.ledger) as "hasOwnSettings"`,
@@ -242,8 +240,8 @@ function stored({ fieldErrors: _, ...record }: CapturedRecord, ord: number) {
   }
 }
 
-const isSkippedRowSql = 'hashtextextended(outbox_id, 0) = hashtextextended($1, 0)'
-
+/** Problems whose rows are left out of claims. Rows whose filter fails have no `retry_at`: their daemon knows them. */
+const isSkippedSql = "kind = 'row_skipped' and retry_at is not null"
 const isWaitingConflictSql = "kind = 'row_conflict' and retry_at > clock_timestamp()"
 
 /** The query for new rows lists all skipped ids, so they must be few. */
@@ -255,47 +253,25 @@ const retryMaxMs = 3_600_000
  * Skips rows for 10 s, then twice as long each time, up to an hour.
  *
  * @param detail why, without data of the client
- * @throws Error if too many rows are skipped
  */
-export function skipRows(ledger: pg.Pool, outboxIds: readonly string[], detail: string): Promise<void> {
-  return inTransaction(ledger, async (db) => {
-    for (const outboxId of outboxIds) await skipRow(db, outboxId, detail)
-  })
-}
-
-async function skipRow(db: Database, outboxId: string, detail: string): Promise<void> {
-  const { rows } = await db.query<{ retryInMs: number }>(
-    `insert into outboxd.skipped_row as s (outbox_id, retry_at)
-     select $1, clock_timestamp() + $2 * interval '1 ms'
-     where exists (select from outboxd.skipped_row where ${isSkippedRowSql})
-       or (select count(*) from outboxd.skipped_row) < $4
-     on conflict (hashtextextended(outbox_id, 0)) do update set times = s.times + 1,
-       retry_at = clock_timestamp() + least($3, $2 * 2 ^ least(s.times, 20)) * interval '1 ms'
-     returning extract(epoch from retry_at - clock_timestamp())::float8 * 1000 as "retryInMs"`,
-    [outboxId, firstRetryMs, retryMaxMs, skippedMax],
+export async function skipRows(ledger: Database, outboxIds: readonly string[], detail: string): Promise<void> {
+  await ledger.query(
+    `insert into outboxd.problem as p (kind, subject, detail, retry_at)
+     select 'row_skipped', id, $2, clock_timestamp() + $3 * interval '1 ms' from unnest($1::text[]) id
+     on conflict (kind, subject) do update set detail = excluded.detail, seen_at = excluded.seen_at, times = p.times + 1,
+       retry_at = clock_timestamp() + least($4, $3 * 2 ^ least(p.times, 20)) * interval '1 ms'`,
+    [outboxIds.map(shortenProblemSubject), detail, firstRetryMs, retryMaxMs],
   )
-  const [skipped] = rows
-  if (skipped === undefined)
-    throw new Error(
-      `${skippedMax} rows of the outbox are skipped, so nothing more is captured. \`outboxd status\` says why they fail`,
-    )
-  await raiseProblems(db, [{ kind: 'row_skipped', subject: outboxId, detail, ...skipped }])
 }
 
 /** Lets the daemon capture rows one by one, wherever they lie in the table. */
 export async function captureRowsNow(db: Database, outboxIds: readonly string[]): Promise<void> {
   await db.query(
-    `insert into outboxd.skipped_row (outbox_id, retry_at)
-     select id, clock_timestamp() from unnest($1::text[]) id on conflict (hashtextextended(outbox_id, 0)) do nothing`,
-    [outboxIds],
+    `insert into outboxd.problem (kind, subject, detail, retry_at)
+     select 'row_skipped', id, 'an operator has it captured', clock_timestamp() from unnest($1::text[]) id
+     on conflict (kind, subject) do update set retry_at = excluded.retry_at`,
+    [outboxIds.map(shortenProblemSubject)],
   )
-}
-
-export function forgetSkippedRows(ledger: pg.Pool, outboxIds: readonly string[]): Promise<void> {
-  return inTransaction(ledger, async (db) => {
-    await db.query('delete from outboxd.skipped_row where outbox_id = any($1::text[])', [outboxIds])
-    await clearProblems(db, 'row_skipped', outboxIds)
-  })
 }
 
 /** Time between two tries of a failing type, because each may write a hundred errors into the ERP's server log. */
@@ -317,25 +293,33 @@ interface DueCaptureRetries {
   dueId: string | null
   /** True if the query of a type failed, so that its rows have to be tried. */
   hasHeldTypes: boolean
+  /** Why no new rows may be captured, or null. */
+  whyStopped: string | null
   served: ServedOutbox
 }
 
-/** Runs one statement only, because an idle daemon calls this function every second. @throws Error if too many rows are in conflict */
+/** Runs one statement only, because an idle daemon calls this function every second. */
 export async function readDueCaptureRetries(db: Database): Promise<DueCaptureRetries> {
-  const { dueId, hasHeldTypes, hasTooManyConflicts, ...served } = await readServedOutbox<
-    Omit<DueCaptureRetries, 'served'> & { hasTooManyConflicts: boolean }
+  const { dueId, hasHeldTypes, skipped, conflicts, ...served } = await readServedOutbox<
+    Omit<DueCaptureRetries, 'served' | 'whyStopped'> & { skipped: number; conflicts: number }
   >(
     db,
-    `(select outbox_id from outboxd.skipped_row where retry_at <= clock_timestamp() order by retry_at limit 1) as "dueId"`,
+    `(select subject from outboxd.problem where ${isSkippedSql} and retry_at <= clock_timestamp()
+      order by retry_at limit 1) as "dueId"`,
     `exists (select from outboxd.problem where kind = 'source_failing') as "hasHeldTypes"`,
+    `(select count(*)::int from outboxd.problem where ${isSkippedSql}) as skipped`,
     // Conflicts of outcomes that are to be written back are of captured rows.
-    `(select count(*) >= ${conflictsMax} from outboxd.problem p where ${isWaitingConflictSql} and not exists (
+    `(select count(*)::int from outboxd.problem p where ${isWaitingConflictSql} and not exists (
         select from outboxd.submission s where s.outbox_id = p.subject and s.report_due
-      )) as "hasTooManyConflicts"`,
+      )) as conflicts`,
   )
-  if (hasTooManyConflicts)
-    throw new Error(
-      `at least ${conflictsMax} rows of the outbox are not those that were captured under their ids, so nothing more is captured. \`outboxd status\` says what to do`,
-    )
-  return { dueId, hasHeldTypes, served }
+  return { dueId, hasHeldTypes, served, whyStopped: findWhyStopped(skipped, conflicts) }
+}
+
+function findWhyStopped(skipped: number, conflicts: number): string | null {
+  if (skipped >= skippedMax)
+    return `${skipped} rows of the outbox are skipped, so nothing more is captured. \`outboxd status\` says why they fail`
+  if (conflicts >= conflictsMax)
+    return `at least ${conflictsMax} rows of the outbox are not those that were captured under their ids, so nothing more is captured. \`outboxd status\` says what to do`
+  return null
 }

@@ -30,7 +30,6 @@ const statements = [
    where greatest(sent_at, accepted_at, unknown_since) > clock_timestamp() and ended_at is null and state <> 'queued'`,
   `update outboxd.submission ${late('due_at')} and state = 'queued'`,
   `update outboxd.submission ${late('report_not_before')} and report_due`,
-  `update outboxd.skipped_row ${late('retry_at')}`,
   `update outboxd.problem ${late('retry_at')}`,
   `update outboxd.poll set due_at = clock_timestamp() + (due_at - planned_at),
      priority = priority + floor(extract(epoch from planned_at - clock_timestamp()))::int, planned_at = clock_timestamp()

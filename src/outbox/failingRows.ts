@@ -51,7 +51,7 @@ export class FailingRows {
   #raise(ids: readonly string[]): Promise<void> {
     return raiseProblems(
       this.#ledger,
-      ids.map((subject) => ({ kind: 'row_skipped', subject, detail, retryInMs: retestMs })),
+      ids.map((subject) => ({ kind: 'row_skipped', subject, detail, retryInMs: null })),
     )
   }
 }

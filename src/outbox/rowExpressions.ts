@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { textCharsMax } from '../boundText.ts'
 import type { StartPosition } from '../ledger/binding.ts'
 import { areOtherRowsSql } from '../ledger/rowConflicts.ts'
 import { states } from '../model/submission.ts'
@@ -16,8 +17,8 @@ import { type CreatedAt, type OutboxTable, tableFormOf } from './outboxTable.ts'
 import { OutboxTableUnusable } from './readTableShape.ts'
 import { stateExpressions } from './stateForms.ts'
 
-/** The ledger cuts a row's id to this length when it records a problem, so only this part of an id is compared. */
-export const idCharsMax = 500
+/** The ledger cuts longer ids when it records a problem, so only this part of an id is compared. */
+export const idCharsMax = textCharsMax.message - 1
 
 export type RowExpressions = Readonly<ReturnType<typeof rowExpressions>>
 

@@ -101,8 +101,8 @@ async function updateProblems(ledger: Database, { idsBehind, statuses, isWhole }
 }
 
 /**
- * Deletes problems that are over, although no daemon says so: the daemon ended, or the ERP changed the row. Rows for which
- * the filter fails are not listed as skipped; their problem is raised every few seconds.
+ * Deletes problems that are over, although no daemon says so: the daemon ended, or the ERP changed the row. The problem of
+ * a row for which the filter fails has no `retry_at`, and is raised every few seconds.
  *
  * @param mayReadTable false if this daemon's description of the table is not the ledger's
  */
@@ -110,9 +110,8 @@ export async function clearStaleProblems(outbox: Outbox, mayReadTable: () => Pro
   const { hasConflicts } = await queryOne<{ hasConflicts: boolean }>(
     outbox.ledger,
     `with over as (
-       delete from outboxd.problem p
-       where kind = 'row_skipped' and seen_at < clock_timestamp() - interval '1 minute' and not exists (
-         select from outboxd.skipped_row s where left(s.outbox_id, 499) = left(p.subject, 499))
+       delete from outboxd.problem
+       where kind = 'row_skipped' and retry_at is null and seen_at < clock_timestamp() - interval '1 minute'
      )
      select exists (select from outboxd.problem where kind = 'row_conflict') as "hasConflicts"`,
   )

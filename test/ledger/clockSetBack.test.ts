@@ -76,7 +76,7 @@ test('waiting work is due, pauses keep what is left of them, and no dead instanc
   await accept(await sendOne(), 5_000)
   await openBreaker(ledger.pool, { cause: 'unauthorized', forMs: 60_000 })
   await ledger.pool.query(
-    `insert into outboxd.skipped_row (outbox_id, retry_at) values ('9', now() + interval '5 s')`,
+    `insert into outboxd.problem (kind, subject, detail, retry_at) values ('row_skipped', '9', '', now() + interval '5 s')`,
   )
   await ledger.pool.query(`update outboxd.submission set report_due = true, report_not_before = now() + interval '5 s'`)
   await writeHeartbeat(ledger.pool, instance('dead'))
@@ -88,7 +88,7 @@ test('waiting work is due, pauses keep what is left of them, and no dead instanc
       ['due_at', 'submission'],
       ['report_not_before', 'submission'],
       ['accepted_at', 'submission'],
-      ['retry_at', 'skipped_row'],
+      ['retry_at', 'problem'],
       ['beat_at', 'instance'],
       ['started_at', 'instance'],
     ] as const)

@@ -88,7 +88,7 @@ describe('is refused, and changes nothing', () => {
 
   test('capture, if outbox.yaml differs', async () => {
     await expect(capture.action(contextIn(otherTableDir), { yes: true })).rejects.toThrow('outbox.yaml differs')
-    expect((await fixture.ledger.pool.query('select from outboxd.skipped_row')).rowCount).toBe(0)
+    expect((await fixture.ledger.pool.query("select from outboxd.problem where kind = 'row_skipped'")).rowCount).toBe(0)
     expect(await capture.action(contextIn(daemonsDir), { yes: true })).toBe(3)
   })
 

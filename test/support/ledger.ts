@@ -82,7 +82,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         delete from outboxd.request;
         delete from outboxd.pause; delete from outboxd.instance; delete from outboxd.problem;
         delete from outboxd.request_count;
-        delete from outboxd.skipped_row; delete from outboxd.document; delete from outboxd.outbox_cursor;
+        delete from outboxd.document; delete from outboxd.outbox_cursor;
         delete from outboxd.operator_act; delete from outbox; delete from outboxd_jobs.job;
         update outboxd.ledger l set settings = null, settings_since = null, settings_by = null, spent_at = null,
           system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, table_oid = n.table_oid,

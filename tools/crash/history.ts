@@ -163,8 +163,7 @@ export async function gatherHistory(
     ),
     rows<{ problem: string }>(
       environment.ledger,
-      `select concat_ws(' ', kind, subject, detail) as problem from ${standingProblemsSql}
-       union all select concat_ws(' ', 'put off', to_jsonb(s)) from outboxd.skipped_row s`,
+      `select concat_ws(' ', kind, subject, detail) as problem from ${standingProblemsSql}`,
     ),
     fetch(`${environment.sandboxUrl}/_sandbox/rate?windowSeconds=${rateLimit.windowSeconds}`).then(
       async (response) => (await response.json()) as { maxArrived: number },

@@ -31,7 +31,7 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.pause': { acts: all, holds: 'pauses, and the breaker' },
   'outboxd.request_count': { acts: all, holds: 'requests by minute, and after two days by hour' },
   'outboxd.instance': { acts: all, holds: 'heartbeats' },
-  'outboxd.problem': { acts: all, holds: 'problems' },
+  'outboxd.problem': { acts: all, holds: 'problems, and skipped rows' },
   'outboxd.ledger': {
     acts: ['insert', 'update'],
     holds: 'the outbox table and the service of the ledger, the settings of its daemons, and where it lives',
@@ -40,7 +40,6 @@ export const allowedChangesByTable: Readonly<Record<string, Changes>> = {
     acts: ['insert', 'update'],
     holds: 'the position in an append-only table, and up to where records were deleted',
   },
-  'outboxd.skipped_row': { acts: all, holds: 'skipped rows' },
   'outboxd.operator_act': { acts: ['insert'], holds: 'acts of operators' },
   'outboxd.poll': { acts: ['update', 'delete'], holds: 'a view of the jobs, by record' },
   'outboxd_jobs.job_common': { acts: ['insert', 'update'], holds: 'the jobs: when each poll is due' },

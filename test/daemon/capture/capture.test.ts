@@ -275,8 +275,8 @@ async function skipFirstRow(): Promise<string> {
   return outboxId
 }
 
-const makeSkippedRowsDue = () => ledger.pool.query('update outboxd.skipped_row set retry_at = now()')
-const skippedRows = async () => (await ledger.pool.query('select times from outboxd.skipped_row')).rows
+const makeSkippedRowsDue = () => ledger.pool.query("update outboxd.problem set retry_at = now() where kind = 'row_skipped'")
+const skippedRows = async () => (await ledger.pool.query("select times::int from outboxd.problem where kind = 'row_skipped'")).rows
 
 test('while the ledger has the settings of another daemon, nothing is captured, also no skipped row', async () => {
   await insert(1)

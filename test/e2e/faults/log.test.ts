@@ -90,7 +90,7 @@ test('a rejected record: in the log without its contents', async () => {
 
 test('the log has the SQLSTATE of a failing loop, and counts repeats within a minute', async () => {
   await using daemon = await startDaemonProcess(harness.env)
-  await harness.pool.query('alter table outboxd.skipped_row rename to away')
+  await harness.pool.query('alter table outbox rename to away')
   try {
     const failed = await told(daemon, 'loop failed: the daemon tries again', { loop: 'capture' })
     expect(failed).toMatchObject({ level: 'error', code: '42P01' })
@@ -99,7 +99,7 @@ test('the log has the SQLSTATE of a failing loop, and counts repeats within a mi
       (problems) => problems !== null && problems > 0,
     )
   } finally {
-    await harness.pool.query('alter table outboxd.away rename to skipped_row')
+    await harness.pool.query('alter table away rename to outbox')
   }
   const { stdout } = await daemon.stop()
   const lines = stdout.split('\n').filter((line) => line.includes('"loop":"capture"'))

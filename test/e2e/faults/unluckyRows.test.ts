@@ -98,7 +98,7 @@ test('an ERP trigger refuses a mark: `row_skipped`, and sent once when the mark 
   expect(asked.messages()).toContain('P0001')
 
   await harness.pool.query('drop function refuse cascade')
-  await harness.pool.query('update outboxd.skipped_row set retry_at = now()')
+  await harness.pool.query("update outboxd.problem set retry_at = now() where kind = 'row_skipped'")
   await until(skippedNow, (count) => count === 0)
   expect(await harness.becomes('locked-period', 'completed')).toMatchObject({ effects: 1, posts: [200] })
 })
@@ -119,7 +119,7 @@ test('a mark is refused at the COMMIT: `row_skipped`, and sent once when the mar
   expect(await harness.outcome('late-refusal')).toMatchObject({ status: 'new', state: null, posts: [] })
 
   await harness.pool.query('drop function refuse cascade')
-  await harness.pool.query('update outboxd.skipped_row set retry_at = now()')
+  await harness.pool.query("update outboxd.problem set retry_at = now() where kind = 'row_skipped'")
   expect(await harness.becomes('late-refusal', 'completed')).toMatchObject({ effects: 1, posts: [200] })
 })
 
