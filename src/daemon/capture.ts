@@ -23,7 +23,7 @@ import type { LoopPart } from './loop.ts'
 
 export interface CaptureContext {
   config: Pick<DaemonContext['config'], 'captureWindow'>
-  databases: Pick<DaemonContext['databases'], 'ledger' | 'outbox' | 'instance' | 'ownSettings'> & {
+  databases: Pick<DaemonContext['databases'], 'ledger' | 'outbox' | 'instance' | 'hasOwnSettings'> & {
     history: Pick<DaemonContext['databases']['history'], 'stands'>
     listener: Pick<Listener, 'setSleepFlag' | 'clearSleepFlag'> | null
   }

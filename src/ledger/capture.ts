@@ -18,11 +18,9 @@ import { type Actor, reasonAndAccountJsonSql } from './operator/operator.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import { clearProblems, raiseProblems, shortenProblemSubject } from './problems.ts'
 import { conflictsMax, findRowConflicts, raiseRowConflicts } from './rowConflicts.ts'
-import type { Settings } from './settings.ts'
 
 export type CaptureLedger = Pick<InstanceLedger, 'instance'> & {
-  /** What this daemon was given. */
-  ownSettings: Settings | null
+  hasOwnSettings(db: Database): Promise<boolean>
   history: Pick<LedgerHistory, 'stands'>
 }
 
@@ -71,7 +69,7 @@ export async function lockCapture(db: Database): Promise<void> {
  * @returns null if another instance has the lock
  */
 export async function withCaptureLock<T>(
-  { instance, ownSettings, history }: CaptureLedger,
+  { instance, hasOwnSettings, history }: CaptureLedger,
   sessions: DatabasePool,
   work: (session: CaptureSession) => Promise<T>,
 ): Promise<T | null> {
@@ -79,8 +77,8 @@ export async function withCaptureLock<T>(
   const { db } = transaction
   const standing = await onLedger(db, async () => {
     if (!(await tryLockCapture(db))) return null
-    const { hasOwnSettings, ...found } = await readStanding(db, ownSettings)
-    return { ...found, mayCapture: (await history.stands(db)) && hasOwnSettings }
+    const mayCapture = (await history.stands(db)) && (await hasOwnSettings(db))
+    return { ...(await readStanding(db)), mayCapture }
   })
   if (standing === null) return null
   const result = await work({
@@ -149,13 +147,11 @@ function leaveOutConflicts(
   })
 }
 
-interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skippedIds' | 'heldTypes'> {
-  hasOwnSettings: boolean
-}
+type Standing = Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skippedIds' | 'heldTypes'>
 
-async function readStanding(client: Database, ownSettings: Settings | null): Promise<Standing> {
+async function readStanding(db: Database): Promise<Standing> {
   return queryOne<Standing>(
-    client,
+    db,
     `with line as (
        select held.key, held.length, held."isOfDocuments", (
          select s.state not in ('queued', 'sending') from outboxd.submission s
@@ -172,9 +168,7 @@ async function readStanding(client: Database, ownSettings: Settings | null): Pro
         from line) as "waitingKeys",
        array(select subject from outboxd.problem where ${isSkippedSql} or ${isWaitingConflictSql}) as "skippedIds",
        (select coalesce(json_agg(json_build_object('type', subject, 'isDue', retry_at <= clock_timestamp())), '[]')
-        from outboxd.problem where kind = 'source_failing') as "heldTypes",
-       (select settings is not distinct from $1::jsonb from outboxd.ledger) as "hasOwnSettings"`,
-    [ownSettings === null ? null : JSON.stringify(ownSettings)],
+        from outboxd.problem where kind = 'source_failing') as "heldTypes"`,
   )
 }
 

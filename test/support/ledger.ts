@@ -9,7 +9,7 @@ import { LedgerHistory } from '../../src/ledger/history/history.ts'
 import type { LedgerStandby } from '../../src/ledger/history/judgeHistory.ts'
 import { type InstanceLedger, type WrittenOutcomes, writeOutcomes } from '../../src/ledger/outcomes.ts'
 import { PollQueue } from '../../src/ledger/queue.ts'
-import { readSettings, type Settings } from '../../src/ledger/settings.ts'
+import { hasSettings, type Settings } from '../../src/ledger/settings.ts'
 import { submissionColumnsSql } from '../../src/ledger/submissions.ts'
 import type { PauseBackoff } from '../../src/model/breaker.ts'
 import type { OutcomeBatch } from '../../src/model/dispatch.ts'
@@ -230,7 +230,8 @@ export function openCaptureLock(pool: pg.Pool, settings?: Settings) {
   const on = { instance: { id: 'test', who: 'test' }, history: historyOf(pool) }
   return {
     async withLock<T>(work: (session: CaptureSession) => Promise<T>) {
-      return withCaptureLock({ ...on, ownSettings: settings ?? (await readSettings(pool)) }, pool, work)
+      const hasOwnSettings = async (db: Database) => settings === undefined || hasSettings(db, settings)
+      return withCaptureLock({ ...on, hasOwnSettings }, pool, work)
     },
   }
 }

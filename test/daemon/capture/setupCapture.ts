@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { Capture, type CaptureContext } from '../../../src/daemon/capture.ts'
-import { readSettings, type Settings } from '../../../src/ledger/settings.ts'
+import { hasSettings, type Settings } from '../../../src/ledger/settings.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
 import type { OutboxRecord } from '../../../src/model/outbox.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
@@ -50,7 +50,7 @@ export async function openCapture(pool: pg.Pool, options: CaptureOptions = {}): 
       ledger: pool,
       outbox,
       instance: { id: 'test', who: 'test', host: 'test', version: 'test', settings: {} },
-      ownSettings: options.settings ?? ((await readSettings(pool)) as Settings),
+      hasOwnSettings: async (db = pool) => options.settings === undefined || hasSettings(db, options.settings),
       history: historyOf(pool),
       listener: options.listener ?? null,
     },
