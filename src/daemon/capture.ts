@@ -17,7 +17,7 @@ import { SourceFailed } from '../outbox/contentQueries.ts'
 import { nameDocuments, readRecordContentsThatFit } from '../outbox/readRecordContents.ts'
 import { mayHaveWaitingRows } from '../outbox/readRows.ts'
 import { classifyDatabaseError } from '../postgres/database.ts'
-import type { Listener } from '../postgres/listener.ts'
+import type { Listener, SleepFlagResult } from '../postgres/listener.ts'
 import type { DaemonContext } from './context.ts'
 import type { LoopPart } from './loop.ts'
 
@@ -77,10 +77,15 @@ const fullWaitMs = 500
 const sweepEveryMs = 1_000
 /** After captured rows, others follow soon. Until then an insert needs no NOTIFY. */
 const restMs = 25
-/** Until the transactions that inserted without a NOTIFY have ended. */
-const writersMs = 100
-/** While new rows notify this instance. A row whose trigger was off, or whose NOTIFY was lost, waits this long. */
-const asleepSweepEveryMs = 5_000
+/** The wait after a round that found no rows. Rows may also come without a NOTIFY. */
+const idleMs: Readonly<Record<SleepFlagResult, number>> = {
+  set: 0,
+  // A row whose trigger was off, or whose NOTIFY was lost, waits this long.
+  asleep: 5_000,
+  // Until the transactions that inserted without a NOTIFY have ended.
+  writers: 100,
+  unavailable: sweepEveryMs,
+}
 
 /**
  * Captures rows in batches. A batch is one transaction:
@@ -121,24 +126,7 @@ export class Capture implements LoopPart {
       case 'rest':
         return this.#captured > 0 ? restMs : sweepEveryMs
       case 'idle':
-        return this.#fallAsleep()
-      default:
-        return result satisfies never
-    }
-  }
-
-  /** Rows may also come without a NOTIFY. No cron job, because the wall clock may be set. */
-  async #fallAsleep(): Promise<number> {
-    const result = (await this.#context.databases.listener?.setSleepFlag()) ?? 'unavailable'
-    switch (result) {
-      case 'set':
-        return 0
-      case 'asleep':
-        return asleepSweepEveryMs
-      case 'writers':
-        return writersMs
-      case 'unavailable':
-        return sweepEveryMs
+        return idleMs[(await this.#context.databases.listener?.setSleepFlag()) ?? 'unavailable']
       default:
         return result satisfies never
     }
@@ -153,23 +141,9 @@ export class Capture implements LoopPart {
   async captureOnce(): Promise<CaptureResult> {
     const { ledger, outbox } = this.#context.databases
     const { dueId, hasHeldTypes, whyStopped, served } = await readDueCaptureRetries(ledger)
-    const captureNewIfAny = async () => {
-      if (whyStopped !== null) throw new Error(whyStopped)
-      return hasHeldTypes || (await mayHaveWaitingRows(outbox, served)) ? this.#captureNew() : 'idle'
-    }
-    if (dueId === null) return captureNewIfAny()
-    let tried: CaptureResult
-    try {
-      tried = await this.#trySkippedRow(dueId)
-    } catch (error) {
-      // The error says that every row would fail. If new rows do not, the skipped row may be the cause.
-      const result = await captureNewIfAny()
-      await this.#skip([dueId], { error, isMark: false })
-      return result === 'idle' ? 'again' : result
-    }
-    if (tried !== 'again') return tried
-    const result = await captureNewIfAny()
-    return result === 'idle' || result === 'full' ? tried : result
+    if (dueId !== null) return this.#trySkippedRow(dueId)
+    if (whyStopped !== null) throw new Error(whyStopped)
+    return hasHeldTypes || (await mayHaveWaitingRows(outbox, served)) ? this.#captureNew() : 'idle'
   }
 
   /**
@@ -178,11 +152,11 @@ export class Capture implements LoopPart {
   async #captureNew(): Promise<CaptureResult> {
     const rowsMax = this.#rowsMax
     const batch = await this.#capture({ kind: 'new', rowsMax })
-    if (batch.kind !== 'failed') {
-      if (batch.kind !== 'captured') return batch.kind
+    if (batch.kind === 'captured') {
       if (batch.read === rowsMax) this.#rowsMax = Math.min(batchMax, Math.ceil(rowsMax * 1.125))
       return batch.hasMore ? 'again' : 'rest'
     }
+    if (batch.kind !== 'failed') return batch.kind
     const { error, outboxIds } = batch
     const [first] = outboxIds
     // If the claim itself fails, no single row is the cause.
@@ -214,9 +188,7 @@ export class Capture implements LoopPart {
     const attempt = await this.#capture({ kind: 'one', outboxId })
     if (attempt.kind !== 'failed') return this.#forget(outboxId, attempt)
     // If the claim fails, such as for an earlier row of the key, this row is not rejected.
-    return attempt.outboxIds.length === 0
-      ? this.#skip([outboxId], attempt)
-      : this.#rejectOrSkip(outboxId, attempt)
+    return attempt.outboxIds.length === 0 ? this.#skip([outboxId], attempt) : this.#rejectOrSkip(outboxId, attempt)
   }
 
   /** The rejected record keeps its key, because with KEY_ON_FAILURE=block the next ones wait behind it. */
@@ -246,7 +218,10 @@ export class Capture implements LoopPart {
     return 'again'
   }
 
-  /** Captures and marks rows in one transaction. @throws errors that concern all rows, such as a lost connection */
+  /**
+   * Captures and marks rows in one transaction.
+   * @throws errors that concern all rows, such as a lost connection, if new rows are captured
+   */
   async #capture(selection: Selection): Promise<Attempt> {
     const { databases, telemetry, wakeups } = this.#context
     const { ledger, outbox } = databases
@@ -269,7 +244,8 @@ export class Capture implements LoopPart {
         return { rows, read, records, unwrittenIds, heldTypes: session.heldTypes }
       })
     } catch (error) {
-      if (blameOf({ error, isMark }) === 'everyone') throw error
+      // A row that was skipped must not stop the capture of new rows.
+      if (selection.kind === 'new' && blameOf({ error, isMark }) === 'everyone') throw error
       return { kind: 'failed', outboxIds: error instanceof MarkIgnored ? error.outboxIds : outboxIds, error, isMark }
     }
     if (captured === null) return { kind: 'busy' }
@@ -304,8 +280,7 @@ export class Capture implements LoopPart {
     const { outbox } = databases
     const { db, skippedIds, heldTypes } = session
     const { room, keyRowsMax, exceptKeys } = decideClaimLimits(session, config.captureWindow)
-    if (selection.kind !== 'new')
-      return room <= 0 ? null : claimRow(outbox, db, selection.outboxId, exceptKeys)
+    if (selection.kind !== 'new') return room <= 0 ? null : claimRow(outbox, db, selection.outboxId, exceptKeys)
     if (room < config.captureWindow * roomShareMin) return null
     return claimRows(outbox, db, {
       limit: Math.min(selection.rowsMax, room),

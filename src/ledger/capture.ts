@@ -85,8 +85,7 @@ export async function withCaptureLock<T>(
     ...standing,
     db,
     lockDocuments: (rows) => onLedger(db, () => lockDocuments(db, rows)),
-    insert: (records, changes) =>
-      onLedger(db, () => insertRecordsWithoutConflict(db, records, instance.who, changes)),
+    insert: (records, changes) => onLedger(db, () => insertRecordsWithoutConflict(db, records, instance.who, changes)),
   })
   await transaction.commit()
   return result

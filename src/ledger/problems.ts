@@ -104,4 +104,4 @@ const stored = (problem: RaisedProblem): RaisedProblem => ({
 })
 
 /** Necessary, because an index entry holds at most 2,704 bytes. */
-const shortenProblemSubject = (subject: string): string => boundText(subject, textCharsMax.message)
+export const shortenProblemSubject = (subject: string): string => boundText(subject, textCharsMax.message)

@@ -81,9 +81,9 @@ export async function claimRow(
   const table = await outbox.open()
   const statements = claimStatements(table)
   const { rows } = await db.query<LockedRow & { key: string | null; isAhead: boolean }>(statements.lockById, [outboxId])
-  const key = rows[0]?.key ?? null
+  const { key = null, isAhead = true } = rows[0] ?? {}
   // A row behind the position is not captured again by itself: its record waits for its key in the ledger.
-  const isKeyClosed = key !== null && exceptKeys.includes(key) && rows[0]?.isAhead
+  const isKeyClosed = isAhead && key !== null && exceptKeys.includes(key)
   const hasToWait = isKeyClosed || (await findOvertaking(db, statements, rows)).size > 0
   return { table, outboxIds: hasToWait ? [] : idsOf(rows), hasMore: false, key, stablePosition: null }
 }

@@ -44,7 +44,7 @@ function statementsOf(table: OpenTable): NamedStatements {
   const { filter } = table.table
   const { from, filtered } = table.rows
   const named: Record<string, CountedStatement> = {
-    lock: [claimStatements(table).lock, 6],
+    lock: [claimStatements(table).lock, 5],
     read: [waitingRowsSql(table), 2],
     ...(writing !== null && { mark: [writing.mark, 1], report: [writing.report, 1] }),
     ...(table.form === 'append-only' && { advance: [advancePositionSql(table), 2] }),

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { queryOne } from './database.ts'
 import { sessionNameOf } from './ledgerSchema.ts'
 import { applySessionSettings, daemonSessionNames } from './sessionSettings.ts'
 

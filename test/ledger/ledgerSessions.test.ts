@@ -44,7 +44,7 @@ describe('each frequent read uses its own index, whatever the statistics say:', 
   })
 
   test('the reports that are due', async () => {
-    const plan = await plansOf((db) => readDueReports(db, { freshMax: 500, againMax: 50 }))
+    const plan = await plansOf((db) => readDueReports(db, { freshMax: 500, aloneMax: 50 }))
     expect(plan).toContain('using submission_report on')
     expect(plan).toContain('using submission_report_again on')
     expect(plan).not.toMatch(/Seq Scan|Sort|Bitmap|submission_outbox_row/)

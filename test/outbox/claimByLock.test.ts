@@ -65,18 +65,6 @@ test('a claim passes thousands of rows that have to wait, and takes no more rows
   expect(claimed.outboxIds).toEqual(['8001', '8002'])
 })
 
-test('if more rows have to wait than one claim passes, the next claim goes on behind them, and later claims start over', async () => {
-  const { pool, outbox } = await setup()
-  await insertRowsBehindHeldOnes(pool, 35_000, 2)
-  const claimOne = async () => {
-    await using claimed = await openClaim(outbox, { ...anyRows, limit: 1, heldTypes: ['order'] })
-    return claimed.outboxIds
-  }
-  expect([await claimOne(), await claimOne()]).toEqual([[], ['70001']])
-  await pool.query(`update outbox set status = 'queued' where id = 1`)
-  expect(await claimOne()).toEqual(['35001'])
-})
-
 test('claiming a locked row by its id fails with a lock error, not as if the row were gone', async () => {
   const { pool, outbox, connect } = await setup()
   await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)

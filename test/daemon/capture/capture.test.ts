@@ -163,11 +163,10 @@ test('a key takes only a small part of the window: its other rows stay in the ou
   await insert(700, 'data', 'crowded')
   await insert(4)
   await captureAll()
-  expect(await statuses()).toEqual({ new: 675, queued: 29 })
+  // 24 of the first batch wait behind their head, which is fewer than 25, so a second batch follows.
+  expect(await statuses()).toEqual({ new: 700 - 50, queued: 4 + 50 })
   await captureAll()
-  expect((await statuses()).new).toBe(675 - 25) // 24 of the first wait behind their head, which is fewer than 25
-  await captureAll()
-  expect((await statuses()).new).toBe(675 - 25)
+  expect((await statuses()).new).toBe(700 - 50)
 })
 
 test('records that wait behind an uncertain one take no room in the window', async () => {
@@ -275,8 +274,10 @@ async function skipFirstRow(): Promise<string> {
   return outboxId
 }
 
-const makeSkippedRowsDue = () => ledger.pool.query("update outboxd.problem set retry_at = now() where kind = 'row_skipped'")
-const skippedRows = async () => (await ledger.pool.query("select times::int from outboxd.problem where kind = 'row_skipped'")).rows
+const makeSkippedRowsDue = () =>
+  ledger.pool.query("update outboxd.problem set retry_at = now() where kind = 'row_skipped'")
+const skippedRows = async () =>
+  (await ledger.pool.query("select times::int from outboxd.problem where kind = 'row_skipped'")).rows
 
 test('while the ledger has the settings of another daemon, nothing is captured, also no skipped row', async () => {
   await insert(1)
@@ -410,16 +411,6 @@ test('a skipped row that fails as if every row would does not stop capture of ne
   expect(await readProblems(ledger.pool, 10)).toMatchObject([
     { kind: 'row_skipped', subject: id, detail: expect.stringContaining('42501') },
   ])
-})
-
-test('an error that stops capture of new rows too is not blamed on a skipped row', async () => {
-  await insert(1)
-  await skipFirstRow()
-  await insert(1)
-  const outbox = new Outbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
-  vi.spyOn(outbox, 'open').mockRejectedValue(Object.assign(new Error('gone'), { code: '57P01', severity: 'FATAL' }))
-  await expect(captureOnce({ outbox })).rejects.toThrow('gone')
-  expect(await skippedRows()).toEqual([{ times: 1 }])
 })
 
 /** Returns what tells a row of the outbox that was created long ago. */
