@@ -6,7 +6,7 @@ import {
   type SubmissionDetail,
 } from '../../ledger/operator/readSubmissionDetail.ts'
 import { selectSubmissionIds } from '../../ledger/operator/selectSubmissions.ts'
-import type { State } from '../../model/submission.ts'
+import { type State, statesNeedingAttention } from '../../model/submission.ts'
 import type { Databases } from '../../operations/databases.ts'
 import { type Explanation, explainSubmission } from '../../operations/explainSubmission.ts'
 import { explainMissingRecord, searchRecords } from '../../operations/references.ts'
@@ -74,17 +74,18 @@ export function addRecordRoutes(
   app.get('/records/:id', async ({ params }: RecordRequest, reply) => sendFound(params.id, reply))
 
   /** Says which of its list this record is, with links to its neighbours. Without a list: of those that need attention. */
-  async function placeHtml(id: string, fields: unknown): Promise<HtmlValue> {
+  async function placeHtml({ id, state }: SubmissionDetail, fields: unknown): Promise<HtmlValue> {
     const given = readRecordsQuery(fields)
     const query = given.changed === undefined || changes.has(given.changed) ? given : {}
+    const isOfList = queryEntries(query).length > 0
+    if (!isOfList && !statesNeedingAttention.some((each) => each === state)) return ''
     const { filter } = readFilters(query, changes, clock.nowMs())
     const ids = await selectSubmissionIds((await databases()).ledger, filter, placesMax, orderOf(query))
-    if (ids.length === 0) return ''
     const here = ids.indexOf(id)
     const link = (to: string | undefined, key: string, words: string) =>
       to && html` · <a href="${recordPath(to, query)}" data-key="${key}">${words}</a>`
     const all = `${ids.length}${ids.length === placesMax ? ' or more' : ''}`
-    const which = queryEntries(query).length === 0 ? 'that need attention' : 'in the list'
+    const which = isOfList ? 'in the list' : 'that need attention'
     return html` · ${here < 0 ? '' : `${here + 1} of `}${all} ${which}${link(ids[here - 1], '[', 'Previous')}${link(ids[here + 1], ']', 'Next')}`
   }
 
@@ -111,7 +112,7 @@ export function addRecordRoutes(
     const row = detail.conflict === null ? null : await tryReadCurrentRow(opened, detail.outboxId)
     const areValuesShown = shown.isShown(viewer, detail.id)
     const actions = actionsHtml(detail, submission.revision, viewer)
-    const heading = recordHeading(detail, await placeHtml(detail.id, query), actions)
+    const heading = recordHeading(detail, await placeHtml(detail, query), actions)
     const live = { path: `/records/${detail.id}/version`, version }
     return sendPage(reply, { title: recordName(detail), heading, live }, [
       recordHtml(detail, row, areValuesShown),
