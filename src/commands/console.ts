@@ -9,7 +9,7 @@ import { readConsoleAccess, type SignInMethod } from '../console/guard/access.ts
 import { hashPassword } from '../console/guard/passwordHash.ts'
 import { isLoopback } from '../console/guard/refuseForeign.ts'
 import type { Installation } from '../console/html/layout.ts'
-import { openLazily } from '../console/parts.ts'
+import { shareRecentRead } from '../console/parts.ts'
 import { readSettings } from '../ledger/settings.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
@@ -77,14 +77,16 @@ Examples:
     const { who } = actorFromOptions(context, options)
     const say = (line: string) => void context.stderr.write(`outboxd: ${escapeControlInLines(line)}\n`)
     const installation: Installation = { name: '', colour: consoleConfig.colour, counts: null }
-    await using opened = openLazily(async () => {
-      const databases = await openDatabasesOf(config, sessions)
-      installation.name = (await readSettings(databases.ledger))?.INSTALLATION_NAME ?? ''
-      return databases
+    await using opened = new AsyncDisposableStack()
+    // Opens at the first use, and again after a failure.
+    const databases = shareRecentRead(systemClock, Number.POSITIVE_INFINITY, async () => {
+      const open = opened.use(await openDatabasesOf(config, sessions))
+      installation.name = (await readSettings(open.ledger))?.INSTALLATION_NAME ?? ''
+      return open
     })
     await using app = await createConsole(
       {
-        ...{ databases: opened.get, config, installation, clock: systemClock, say },
+        ...{ databases, config, installation, clock: systemClock, say },
         searches: createConcurrencyLimit(searchesAtOnce),
         askService: (asked) => askService(context, asked),
       },
@@ -93,7 +95,7 @@ Examples:
     const url = await listen(() => app.listen({ host, port }), options)
     context.stderr.write(welcome(url, options, read.access))
     if (options.json) context.stdout.write(`${JSON.stringify({ url, port: Number(new URL(url).port) })}\n`)
-    await opened.get().catch((error: unknown) => say(consoleErrorMessage(error))) // pages show this error, too, and try again
+    await databases().catch((error: unknown) => say(consoleErrorMessage(error))) // pages show this error, too, and try again
     if (options.open) openInBrowser(url, say)
     await untilAborted(context.signal)
     return exitCodes.done

@@ -33,24 +33,6 @@ export function readMappingFiles({ mappingsDir }: Pick<DatabaseConfig, 'mappings
   }
 }
 
-/** Opens at the first use, and again after a failure. */
-export function openLazily<T extends AsyncDisposable>(open: () => Promise<T>): AsyncDisposable & { get(): Promise<T> } {
-  let opening: Promise<T> | undefined
-  return {
-    get() {
-      opening ??= open().catch((error: unknown) => {
-        opening = undefined
-        throw error
-      })
-      return opening
-    },
-    async [Symbol.asyncDispose]() {
-      const opened = await opening?.catch(() => undefined)
-      await opened?.[Symbol.asyncDispose]()
-    },
-  }
-}
-
 /**
  * Shares a read that is under way or ended a short time ago. Drops a failed read.
  * @param maxAgeMs may be a function of how long the read took
