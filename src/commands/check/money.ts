@@ -24,7 +24,6 @@ export async function checkMoney(
   for (const mapping of mappings.values()) {
     const waiting = records.filter(({ type }) => type === mapping.type)
     const lines = new Set([
-      ...findTextsWithSeparators(mapping, waiting),
       ...(await findWrongColumns(erp, table, mapping)),
       ...findCurrenciesInPayloads(table, mapping, waiting),
     ])
@@ -35,24 +34,6 @@ export async function checkMoney(
 
 const amountsOf = ({ fields }: Mapping) =>
   fields.filter(({ isAmount, from, lookup }) => isAmount && from !== null && lookup === null)
-
-function findTextsWithSeparators(mapping: Mapping, records: readonly OutboxRecord[]): string[] {
-  return amountsOf(mapping).flatMap(({ name, from, read, convert }) => {
-    const texts = records.flatMap(({ payload }) => {
-      const parsed = readPayload(payload ?? '{}')
-      const found = parsed.kind === 'payload' ? read(parsed.payload) : parsed
-      return found.kind === 'found' && typeof found.value === 'string' ? [found.value.trim()] : []
-    })
-    const separated = texts.filter(
-      (text) => /\d\D*[^\d-]/.test(text) && convert(text, JSON.stringify(text)).kind === 'invalid',
-    )
-    if (separated.length === 0) return []
-    const form = separated[0]?.slice(0, 20).replace(/\d/g, '0')
-    return [
-      `${name} reads ${from}, which is a text with separators (like ${form}) in ${separated.length} of ${texts.length} waiting rows. Such a text is rejected: say decimal_separator in the mapping, write a numeric column, or convert it in a query`,
-    ]
-  })
-}
 
 async function findWrongColumns(erp: pg.Pool, table: OutboxTable, mapping: Mapping): Promise<string[]> {
   const amounts = amountsOf(mapping)
