@@ -14,34 +14,27 @@ interface LockedRow {
 const lookedAtMax = 2_000
 const markedMax = 100
 
-/** A lock writes its transaction's number into xmax, where the number stays after the lock ends. */
-function readMarked(outbox: Outbox): Promise<string[]> {
-  return outbox.queryTable(async ({ db, locksRows, shape, rows: { from, uncaptured, idText, order } }) => {
-    if (!locksRows) return []
-    const { rows } = await db.query<{ outboxId: string }>(
-      `select "outboxId" from (
-         select ${idText} as "outboxId", ${shape.hasSystemColumns ? `o.xmax::text <> '0'` : 'true'} as marked
-         from ${from} where ${uncaptured} order by ${order} limit ${lookedAtMax}
-       ) first where marked limit ${markedMax}`,
-    )
-    return rows.map(({ outboxId }) => outboxId)
-  })
-}
-
 /** Selects the session that locks a row. If several sessions lock the row, xmax names no transaction. */
 const lockHolderSql = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
 
-/** Tries to lock the rows, because a foreign key that refers to a row also sets xmax, but does not stop capture. */
-function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<LockedRow[]> {
-  return outbox.queryTable(async ({ db, shape, rows: { from, uncaptured, id, idType, idText } }) => {
-    const these = `from ${from} where ${uncaptured} and ${id} = any($1::${idType}[])`
+/**
+ * A lock writes its transaction's number into xmax, where the number stays after the lock ends. So this tries to lock
+ * the marked rows. A foreign key that refers to a row also sets xmax, but does not stop capture.
+ */
+function findLocked(outbox: Outbox): Promise<LockedRow[]> {
+  return outbox.queryTable(async ({ db, locksRows, shape, rows: { from, uncaptured, id, idText, order } }) => {
+    if (!locksRows) return []
+    const these = `from ${from} where ${uncaptured} and ${id} = any(array(select id from outboxd_marked))`
     const { rows } = await db.query<LockedRow>(
-      `with outboxd_free as materialized (select ${id} as id ${these} for no key update of o skip locked)
+      `with outboxd_first as materialized (
+         select ${id} as id, ${shape.hasSystemColumns ? `o.xmax::text <> '0'` : 'true'} as marked
+         from ${from} where ${uncaptured} order by ${order} limit ${lookedAtMax}
+       ), outboxd_marked as materialized (select id from outboxd_first where marked limit ${markedMax}
+       ), outboxd_free as materialized (select ${id} as id ${these} for no key update of o skip locked)
        select waiting."outboxId", waiting.pid, a.application_name as application, a.state from (
          select ${idText} as "outboxId", ${shape.hasSystemColumns ? lockHolderSql : 'null::int'} as pid ${these}
            and ${id} <> all(array(select id from outboxd_free))
        ) waiting left join pg_stat_activity a on a.pid = waiting.pid`,
-      [outboxIds],
     )
     return rows.filter(({ application }) => !application?.startsWith('outboxd'))
   })
@@ -62,8 +55,7 @@ export class LockedRowWatch {
 
   /** Raises a problem for each row that is locked at `looksMin` looks in a row, because saving a form takes a moment. */
   async runOnce(): Promise<void> {
-    const marked = await readMarked(this.#outbox)
-    const locked = marked.length === 0 ? [] : await findLocked(this.#outbox, marked)
+    const locked = await findLocked(this.#outbox)
     const looks = new Map(locked.map(({ outboxId }) => [outboxId, (this.#looks.get(outboxId) ?? 0) + 1]))
     const standing = locked.filter(({ outboxId }) => (looks.get(outboxId) ?? 0) >= looksMin)
     this.#looks = looks
