@@ -67,13 +67,13 @@ test('daemons of both releases that are killed around `migrate` break no promise
   await using server = await startPostgres()
   const settings = { idempotency: 'ignore', seed: 1, standby: 'none', isPooled: false } as const
   await using surroundings = await openSurroundings(former, server.url, settings)
-  const { env, ledger, outbox } = surroundings
+  const { env, database } = surroundings
   const make = createRecordMaker(createSeededRandom(settings.seed, 'records'))
   const written = new Map<string, Written>()
   const insert = async () => {
     const rows = Array.from({ length: 10 }, make)
     for (const { marker, outcome, amount } of rows) written.set(marker, { marker, outcome, amount })
-    await insertRecords(outbox, rows)
+    await insertRecords(database, rows)
   }
   const kill = async ({ berths }: Fleet) => {
     await insert()
@@ -81,8 +81,9 @@ test('daemons of both releases that are killed around `migrate` break no promise
     berths.find((berth) => berth.atWork())?.kill()
   }
   const areAtWork = ({ berths }: Fleet) => until(() => berths.every((berth) => berth.atWork()), Boolean)
-  const countCompleted = async () => (await outbox.query(`select from outbox where status = 'completed'`)).rowCount ?? 0
-  const isMigrating = async () => (await ledger.query(hasMigrationLockSql)).rowCount === 1
+  const countCompleted = async () =>
+    (await database.query(`select from outbox where status = 'completed'`)).rowCount ?? 0
+  const isMigrating = async () => (await database.query(hasMigrationLockSql)).rowCount === 1
 
   const old = launchFleet({ program: former, env, size: 3 })
   let successors: Fleet | null = null
@@ -110,7 +111,7 @@ test('daemons of both releases that are killed around `migrate` break no promise
     old.scuttle()
     for (let nth = 0; nth < 3; nth++) await kill(successors)
     const settle = async () => {
-      if ((await ledger.query(blockingRecordsSql)).rowCount === 0) return
+      if ((await database.query(blockingRecordsSql)).rowCount === 0) return
       await runToEnd(next, ['discard', '--state', 'uncertain', '--yes', '--reason', 'killed'], env)
     }
     const ended = await conclude({ surroundings, fleet: successors, written, lost: [], settle, signal })

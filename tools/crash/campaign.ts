@@ -5,13 +5,12 @@ import { openEnvironment } from './environment.ts'
 import { installErpFaults } from './erpFaults.ts'
 import { launchFleet } from './fleet.ts'
 import type { History } from './history.ts'
-import { createLedgerFaults } from './ledgerFaults.ts'
 import { type MutationName, mutations } from './mutations.ts'
 import { causeFaults, letOperatorAct, type NemesisReport } from './nemesis.ts'
 import { copyProgram } from './programCopy.ts'
-import { createRetentionFaults } from './retentionFaults.ts'
+import { RetentionFaults } from './retentionFaults.ts'
 import { createSeededRandom } from './seededRandom.ts'
-import { createServerFaults } from './serverFaults.ts'
+import { ServerFaults } from './serverFaults.ts'
 import { createServiceFaults } from './serviceFaults.ts'
 import { learnIdleStatements, watchStatements } from './statements.ts'
 import { startStrangerFaults } from './strangerFaults.ts'
@@ -62,15 +61,14 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
   try {
     const random = (name: string) => createSeededRandom(seed, name)
     const service = createServiceFaults(environment.sandboxUrl, random('service'), idempotency)
-    await installDocuments(environment.outbox)
-    const erp = await installErpFaults(environment.outbox, environment.config.databaseUrl)
-    const ledger = createLedgerFaults(environment)
-    const retention = createRetentionFaults(program, environment)
-    const server = createServerFaults(environment)
+    await installDocuments(environment.database)
+    const erp = await installErpFaults(environment.database, environment.config.databaseUrl)
+    const retention = new RetentionFaults(program, environment)
+    const server = new ServerFaults(environment)
     await using strangers = await startStrangerFaults(program, environment)
     await learnIdleStatements(statements, fleet)
     const nemesis = await causeFaults(
-      { environment, fleet, statements, service, erp, ledger, retention, server, strangers },
+      { environment, fleet, statements, service, erp, retention, server, strangers },
       { program, kills, rareMs, random, say, signal },
     )
     say(`the nemesis is done after ${Math.round((performance.now() - begun) / 1000)} s; waiting for every record's end`)

@@ -1,7 +1,6 @@
 import type { FaultProxy } from '../../test/support/faultProxy.ts'
 import { type Node, startReplicas } from '../../test/support/replicas.ts'
 import { waitForStandby } from '../../test/support/waitForStandby.ts'
-import { KeyedMutex } from './keyedMutex.ts'
 
 /** The server that the daemons write to, and its standby. */
 export interface Cluster extends AsyncDisposable {
@@ -35,7 +34,7 @@ export interface ClusterOptions {
 /** Starts a primary without a standby. `follow` starts the first one. */
 export async function startCluster({ isSynchronous, postgresDir }: ClusterOptions): Promise<Cluster> {
   const replicas = await startReplicas({ max_connections: '300' }, postgresDir ?? undefined)
-  const mutex = new KeyedMutex()
+  let lastWork: Promise<unknown> = Promise.resolve()
   let primary = replicas.primary
   let pair: { standby: Node; link: FaultProxy }
   return {
@@ -60,13 +59,10 @@ export async function startCluster({ isSynchronous, postgresDir }: ClusterOption
       await replicas.redirect(primary)
       await replicas.drop(former)
     },
-    async alone(work) {
-      const release = await mutex.take('server')
-      try {
-        return await work()
-      } finally {
-        release()
-      }
+    alone(work) {
+      const done = lastWork.then(work)
+      lastWork = done.catch(() => {})
+      return done
     },
     [Symbol.asyncDispose]: () => replicas[Symbol.asyncDispose](),
   }

@@ -59,16 +59,16 @@ async function drain({ surroundings, fleet, settle, signal }: ConcludeOptions): 
   for (;;) {
     signal.throwIfAborted()
     await settle()
-    const { rows: unread } = await surroundings.outbox.query(
+    const { rows: unread } = await surroundings.database.query(
       `select count(*)::int as n from outbox where status = 'new'`,
     )
-    const { rows: unfinished } = await surroundings.ledger.query(
+    const { rows: unfinished } = await surroundings.database.query(
       `select count(*)::int as n from outboxd.submission
        where state in ('queued', 'sending', 'accepted') or report_due or (state = 'uncertain' and key is not null)`,
     )
     if (unread[0].n + unfinished[0].n === 0) return []
     if (performance.now() > deadline) {
-      const { rows: traces } = await surroundings.ledger.query(whatIsLeftSql)
+      const { rows: traces } = await surroundings.database.query(whatIsLeftSql)
       return [
         `after ${drainMostMs / 1000} s of peace, ${unread[0].n} rows are new and ${unfinished[0].n} unfinished`,
         ...traces.map(({ trace }) => trace),

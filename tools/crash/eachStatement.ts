@@ -65,7 +65,7 @@ export async function strikeAtEachStatement(options: EachStatementOptions): Prom
     const rows = Array.from({ length: 10 }, make)
     if ((await countUnfinishedRows(surroundings)) >= backlogMin) return
     for (const { marker, outcome, amount } of rows) written.set(marker, { marker, outcome, amount })
-    await insertRecords(surroundings.outbox, rows)
+    await insertRecords(surroundings.database, rows)
   }
 
   try {

@@ -11,14 +11,14 @@ export const rateLimit = { requests: 100, windowSeconds: 6 }
 
 /** What the daemons run against: a Postgres that crashes and fails over, and a service whose log can be trusted. */
 export interface Environment extends Surroundings {
-  /** The server that holds the outbox and, in another database, the ledger; every COMMIT waits for its standby. */
+  /** The server that holds outbox and ledger; every COMMIT waits for its standby. */
   cluster: Cluster
 }
 
-/** The databases on the server at an address, and the service. */
+/** A database on the server at an address, and the service. */
 export interface Surroundings extends AsyncDisposable {
-  outbox: pg.Pool
-  ledger: pg.Pool
+  /** Has the outbox and the ledger. */
+  database: pg.Pool
   /** The sandbox's own database, on a server without faults. */
   telemetry: pg.Pool
   sandboxUrl: string
@@ -75,8 +75,8 @@ export async function openSurroundings(
     SANDBOX_SEED: String(seed),
   })
   stack.use(sandbox.program)
-  const [outbox, ledger, telemetry] = [erpUrl, erpUrl, still.url].map(openBounded) as [pg.Pool, pg.Pool, pg.Pool]
-  for (const pool of [outbox, ledger, telemetry]) stack.defer(() => pool.end())
+  const [database, telemetry] = [openBounded(erpUrl), openBounded(still.url)]
+  for (const pool of [database, telemetry]) stack.defer(() => pool.end())
   const bouncer = isPooled ? stack.use(await startPgbouncer(serverUrl)) : null
   const env = daemonEnvironment(bouncer === null ? erpUrl : bouncer.through(erpUrl), sandbox.url, {
     LEDGER_STANDBY: standby,
@@ -88,12 +88,10 @@ export async function openSurroundings(
     MAPPINGS_DIR: `${program.dir}/mappings`,
   })
   await runToEnd(program, ['migrate', '--outbox'], env)
-  await outbox.query(noteMarksSql)
-  await ledger.query(notePrunedSql)
+  await database.query(`${noteMarksSql}; ${notePrunedSql}`)
   const owned = stack.move()
   return {
-    outbox,
-    ledger,
+    database,
     telemetry,
     sandboxUrl: sandbox.url,
     env,
@@ -132,7 +130,7 @@ export async function runToEnd(copy: ProgramCopy, args: string[], env: Record<st
 
 /** A pool with timeouts, because a query may otherwise hang forever when the server crashes. */
 const openBounded = (url: string): pg.Pool => {
-  const pool = openPool(url, { max: 4, connectionTimeoutMillis: 5_000, query_timeout: 60_000 })
+  const pool = openPool(url, { max: 8, connectionTimeoutMillis: 5_000, query_timeout: 60_000 })
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }

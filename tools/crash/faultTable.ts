@@ -1,7 +1,6 @@
 import type { Environment } from './environment.ts'
 import type { ErpFaults } from './erpFaults.ts'
 import type { Berth, Fleet } from './fleet.ts'
-import type { LedgerFaults } from './ledgerFaults.ts'
 import type { RetentionFaults } from './retentionFaults.ts'
 import { retryPatiently } from './retryPatiently.ts'
 import type { SeededRandom } from './seededRandom.ts'
@@ -26,7 +25,6 @@ export interface Adversaries {
   statements: Statements
   service: ServiceFaults
   erp: ErpFaults
-  ledger: LedgerFaults
   retention: RetentionFaults
   server: ServerFaults
   strangers: StrangerFaults
@@ -49,7 +47,7 @@ const lastKilledShare = 0.3
  * @param rareMs mean time between two failovers, and between two restores
  */
 export function createFaultTable(
-  { environment, fleet, statements, service, erp, ledger, retention, server, strangers }: Adversaries,
+  { environment, fleet, statements, service, erp, retention, server, strangers }: Adversaries,
   rareMs: number,
 ): Fault[] {
   const { cluster } = environment
@@ -98,7 +96,7 @@ export function createFaultTable(
       everyMs: 4_000,
       async strike() {
         const { rowCount } = await retryPatiently(() =>
-          environment.ledger.query(
+          environment.database.query(
             `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'outboxd%' and random() < 0.2`,
           ),
         )
@@ -118,12 +116,12 @@ export function createFaultTable(
     {
       what: 'times that COMMIT hung',
       everyMs: 20_000,
-      strike: once((random) => ledger.hangCommits(random)),
+      strike: once((random) => server.hangCommits(random)),
     },
     {
       what: 'times that the clock was set back',
       everyMs: 15_000,
-      strike: once((random) => ledger.setClockBack(random)),
+      strike: once((random) => server.setClockBack(random)),
     },
     {
       what: 'records made old enough to go',
@@ -138,7 +136,7 @@ export function createFaultTable(
     {
       what: 'rows of ended records set back',
       everyMs: 5_000,
-      strike: (random) => retention.setBack(random),
+      strike: () => retention.setBack(),
     },
     {
       what: 'primaries killed, standbys promoted',

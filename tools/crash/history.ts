@@ -116,17 +116,17 @@ export async function gatherHistory(
 ): Promise<History> {
   const [outbox, unmarked, ledger, events, arrivals, counts, emptied, problems, rate] = await Promise.all([
     rows<OutboxRow>(
-      environment.outbox,
+      environment.database,
       `select id::text as "outboxId", substring(payload::text from 'm[0-9]+\\.') as marker, key, status,
          transaction_id as "transactionId", error_code as "errorCode", ${us('updated_at')} as "toldUs" from outbox
        where not payload ? 'captured_in' order by id`,
     ),
     rows<{ n: number }>(
-      environment.outbox,
+      environment.database,
       `select count(*)::int as n from outbox o where status = 'completed' and not exists (select from marked m where m.id = o.id)`,
     ),
     rows<LedgerRow>(
-      environment.ledger,
+      environment.database,
       `select id, outbox_id as "outboxId", state, attempt, resubmissions, renewed_keys as "renewedKeys", seq::int,
          transaction_id as "transactionId", error_code as "errorCode", error, report_due as "reportDue",
          false as "isPruned"
@@ -137,7 +137,7 @@ export async function gatherHistory(
        order by seq`,
     ),
     rows<EventRow>(
-      environment.ledger,
+      environment.database,
       `select submission_id as "submissionId", ${us('at')} as "atUs", from_state as "from", to_state as "to", attempt, cause, message, who
        from outboxd.submission_event order by id`,
     ),
@@ -158,11 +158,11 @@ export async function gatherHistory(
        from sandbox.ledger where path like '/api/%'`,
     ),
     rows<{ n: number }>(
-      environment.ledger,
+      environment.database,
       'select count(*)::int as n from outboxd.submission where emptied_at is not null',
     ),
     rows<{ problem: string }>(
-      environment.ledger,
+      environment.database,
       `select concat_ws(' ', kind, subject, detail) as problem from ${standingProblemsSql}`,
     ),
     fetch(`${environment.sandboxUrl}/_sandbox/rate?windowSeconds=${rateLimit.windowSeconds}`).then(
@@ -186,17 +186,17 @@ export async function gatherHistory(
   }
 }
 
-async function gatherDocuments({ outbox }: Surroundings): Promise<History['documents']> {
-  const [hasDocuments] = await rows<{ is: boolean }>(outbox, `select to_regclass('sale_version') is not null as is`)
+async function gatherDocuments({ database }: Surroundings): Promise<History['documents']> {
+  const [hasDocuments] = await rows<{ is: boolean }>(database, `select to_regclass('sale_version') is not null as is`)
   if (!hasDocuments?.is) return { rows: [], versions: [] }
   const [named, versions] = await Promise.all([
     rows<DocumentRow>(
-      outbox,
+      database,
       `select id::text as "outboxId", payload ->> 'id' as document, '' as marker, key, status, transaction_id as "transactionId",
          error_code as "errorCode", error, ${us('updated_at')} as "toldUs" from outbox where payload ? 'captured_in' order by outbox.id`,
     ),
     rows<DocumentVersion>(
-      outbox,
+      database,
       'select sale::text as document, marker, total::text, is_sent as "isSent" from sale_version order by id',
     ),
   ])

@@ -39,7 +39,7 @@ export async function causeFaults(
   adversaries: Adversaries,
   { program, kills: killsWanted, rareMs, random, say, signal }: NemesisOptions,
 ): Promise<NemesisReport> {
-  const { environment, fleet, service, erp, ledger } = adversaries
+  const { environment, fleet, service, erp, server } = adversaries
   const done: NemesisReport = { struck: new Map(), discarded: 0, resolved: 0, recovered: 0, written: new Map() }
   const over = new AbortController()
   signal.addEventListener('abort', () => over.abort())
@@ -77,7 +77,7 @@ export async function causeFaults(
       if ((await countUnfinishedRows(environment)) > backlogMost) return
       const rows = Array.from({ length: chance.whole(1, 4) }, make)
       for (const { marker, outcome, amount } of rows) done.written.set(marker, { marker, outcome, amount })
-      await insertRecords(environment.outbox, rows).catch(() => {})
+      await insertRecords(environment.database, rows).catch(() => {})
     }),
     again('document', insertEveryMs, async (chance) => {
       if ((await countUnfinishedRows(environment)) <= backlogMost) await writeSale(chance)
@@ -87,7 +87,7 @@ export async function causeFaults(
   ])
   signal.throwIfAborted()
   await service.clear()
-  await ledger.clear()
+  await server.clear()
   await retryPatiently(() => erp.clear())
   await retryPatiently(() => retryWriteBacksNow(environment))
   await fleet.awake()
@@ -95,16 +95,16 @@ export async function causeFaults(
 }
 
 /** Makes refused write-backs due now, because waiting up to ten minutes for them would only prolong the end. */
-async function retryWriteBacksNow({ ledger }: Environment): Promise<void> {
-  await ledger.query(
+async function retryWriteBacksNow({ database }: Environment): Promise<void> {
+  await database.query(
     'update outboxd.submission set report_not_before = clock_timestamp() where report_not_before > clock_timestamp()',
   )
 }
 
 /** Counts records on their way. */
-export async function countUnfinishedRows({ outbox }: Pick<Environment, 'outbox'>): Promise<number> {
+export async function countUnfinishedRows({ database }: Pick<Environment, 'database'>): Promise<number> {
   const { rows } = await retryPatiently(() =>
-    outbox.query<{ n: number }>(
+    database.query<{ n: number }>(
       `select count(*)::int as n from outbox where status in ('new', 'queued', 'sending', 'accepted')`,
     ),
   )

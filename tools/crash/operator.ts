@@ -84,8 +84,8 @@ export async function runAndPerhapsKill(command: Program, random?: SeededRandom)
 
 const killedAfterMs = [400, 3_000] as const
 
-async function findEffect({ outbox, telemetry }: Surroundings, outboxId: string): Promise<TransactionRef | null> {
-  const { rows } = await outbox.query<{ marker: string }>(
+async function findEffect({ database, telemetry }: Surroundings, outboxId: string): Promise<TransactionRef | null> {
+  const { rows } = await database.query<{ marker: string }>(
     `select substring(payload::text from 'm[0-9]+\\.') as marker from outbox where id = $1`,
     [outboxId],
   )

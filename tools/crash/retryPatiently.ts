@@ -1,10 +1,10 @@
 import { setTimeout as after } from 'node:timers/promises'
 
 /** A crashed database is back within a second, or within ten on a busy machine. */
-const usualPatienceMs = 60_000
+const patienceMs = 60_000
 
 /** Tries again while the database restarts. */
-export async function retryPatiently<T>(work: () => Promise<T>, patienceMs = usualPatienceMs): Promise<T> {
+export async function retryPatiently<T>(work: () => Promise<T>): Promise<T> {
   const untilMs = performance.now() + patienceMs
   for (;;) {
     try {

@@ -29,55 +29,73 @@ export interface Moment extends Pick<Strike, 'when'> {
  *     armed              while it exists, daemons kill themselves at each statement on the way of a record
  *     struck/HASH WHEN   text of a statement at which a daemon has done so
  */
-export interface Statements extends AsyncDisposable {
+export class Statements implements AsyncDisposable {
+  readonly #folder: string
   /** Lets a daemon write down its statements, and strike. */
   readonly env: Record<string, string>
+  #idle: ReadonlySet<string> = new Set()
+
+  constructor(folder: string, program: Pick<ProgramCopy, 'dir'>) {
+    this.#folder = folder
+    this.env = { NODE_OPTIONS: `--import ${join(program.dir, 'strikeAtStatements.ts')}`, CRASH_STATEMENTS: folder }
+  }
+
   /** Takes the statements that have come until now for those of idle daemons. */
-  endIdle(): Promise<void>
+  async endIdle(): Promise<void> {
+    this.#idle = new Set(await this.#readSeen())
+    // Daemons must not read half a file.
+    await writeFile(this.#path('unfinished'), JSON.stringify([...this.#idle]))
+    await rename(this.#path('unfinished'), this.#path('idle'))
+  }
+
   /** Statements on the way of a record: those that idle daemons did not make. In the order in which they came. */
-  readWay(): Promise<string[]>
+  async readWay(): Promise<string[]> {
+    return (await this.#readSeen()).filter((statement) => !this.#idle.has(statement))
+  }
+
   /** Plans a daemon's next strike. Send it SIGUSR2 afterwards. */
-  plan(pid: number, strike: Strike): Promise<void>
+  plan(pid: number, strike: Strike): Promise<void> {
+    return writeFile(this.#path('plans', String(pid)), JSON.stringify(strike))
+  }
+
   /** From now on, daemons kill themselves once before and once after each statement on the way of a record. */
-  arm(): Promise<void>
-  disarm(): Promise<void>
-  readStruck(): Promise<Moment[]>
+  arm(): Promise<void> {
+    return writeFile(this.#path('armed'), '')
+  }
+
+  disarm(): Promise<void> {
+    return rm(this.#path('armed'))
+  }
+
+  async readStruck(): Promise<Moment[]> {
+    const files = await readdir(this.#path('struck'))
+    return Promise.all(
+      files.map(async (file) => ({
+        statement: await readFile(this.#path('struck', file), 'utf8'),
+        when: file.endsWith('before') ? 'before' : 'after',
+      })),
+    )
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return rm(this.#folder, { recursive: true, force: true })
+  }
+
+  /** Two daemons may note a statement at the same moment. */
+  async #readSeen(): Promise<string[]> {
+    return [...new Set((await readFile(this.#path('seen'), 'utf8')).split('\n').slice(0, -1))]
+  }
+
+  #path(...parts: string[]): string {
+    return join(this.#folder, ...parts)
+  }
 }
 
 export async function watchStatements(program: Pick<ProgramCopy, 'dir'>): Promise<Statements> {
   const folder = await mkdtemp(join(tmpdir(), 'outboxd-statements-'))
   for (const part of ['plans', 'struck']) await mkdir(join(folder, part))
   await writeFile(join(folder, 'seen'), '')
-  let idle: ReadonlySet<string> = new Set()
-
-  async function readSeen(): Promise<string[]> {
-    // Two daemons may note a statement at the same moment.
-    return [...new Set((await readFile(join(folder, 'seen'), 'utf8')).split('\n').slice(0, -1))]
-  }
-
-  return {
-    env: { NODE_OPTIONS: `--import ${join(program.dir, 'strikeAtStatements.ts')}`, CRASH_STATEMENTS: folder },
-    async endIdle() {
-      idle = new Set(await readSeen())
-      // Daemons must not read half a file.
-      await writeFile(join(folder, 'unfinished'), JSON.stringify([...idle]))
-      await rename(join(folder, 'unfinished'), join(folder, 'idle'))
-    },
-    readWay: async () => (await readSeen()).filter((statement) => !idle.has(statement)),
-    plan: (pid, strike) => writeFile(join(folder, 'plans', String(pid)), JSON.stringify(strike)),
-    arm: () => writeFile(join(folder, 'armed'), ''),
-    disarm: () => rm(join(folder, 'armed')),
-    async readStruck() {
-      const files = await readdir(join(folder, 'struck'))
-      return Promise.all(
-        files.map(async (file) => ({
-          statement: await readFile(join(folder, 'struck', file), 'utf8'),
-          when: file.endsWith('before') ? 'before' : 'after',
-        })),
-      )
-    },
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
-  }
+  return new Statements(folder, program)
 }
 
 /** Longer than most loops of a daemon. A statement of a rarer loop counts as a record's. */

@@ -24,16 +24,16 @@ export async function startStrangerFaults(program: ProgramCopy, { env }: Environ
   const listening = await listenOnLoopback(other)
 
   /** A daemon that finds no database also ends, but that is not a refusal. */
-  async function start(what: string, changed: Record<string, string>): Promise<number> {
+  async function secondService(): Promise<number> {
     const { promise: decided, resolve: decide } = Promise.withResolvers<boolean>()
-    await using daemon = program.start(['run'], { ...env, ...changed }, (line) => {
+    await using daemon = program.start(['run'], { ...env, SERVICE_BASE_URL: listening.url }, (line) => {
       if (saysRunning(line)) decide(true)
     })
     const late = setTimeout(() => decide(false), decidedWithinMs)
     void daemon.ended().then(() => decide(false))
     const isRunning = await decided
     clearTimeout(late)
-    if (isRunning) intrusions.push(`a daemon of ${what} started:\n${daemon.lastLines()}`)
+    if (isRunning) intrusions.push(`a daemon of a second service started:\n${daemon.lastLines()}`)
     daemon.signal('SIGKILL')
     const { code } = await daemon.ended()
     return isRunning || code === refused ? 1 : 0
@@ -41,7 +41,7 @@ export async function startStrangerFaults(program: ProgramCopy, { env }: Environ
 
   return {
     intrusions,
-    secondService: () => start('a second service', { SERVICE_BASE_URL: listening.url }),
+    secondService,
     [Symbol.asyncDispose]: () => listening[Symbol.asyncDispose](),
   }
 }

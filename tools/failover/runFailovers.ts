@@ -123,7 +123,7 @@ function createCourse({ options, cluster, surroundings, fleet, random }: CourseD
   async function insert(): Promise<void> {
     const rows = Array.from({ length: random.whole(1, 6) }, make)
     for (const { marker, outcome, amount } of rows) report.written.set(marker, { marker, outcome, amount })
-    await insertRecords(surroundings.outbox, rows).catch(() => {})
+    await insertRecords(surroundings.database, rows).catch(() => {})
   }
 
   /** The standby gets all rows of the ERP, but not what the daemons write from now on. */
