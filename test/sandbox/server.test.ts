@@ -2,20 +2,17 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { json } from 'node:stream/consumers'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { problemAnswerSchema } from '../../tools/docs/openApiSchemas.ts'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { openForFile } from '../support/openForFile.ts'
 import { until } from '../support/until.ts'
-import { type Json, order, type Reply, type Setup, setup, submission } from './setup.ts'
+import { type Json, order, type Reply, setup, submission } from './setup.ts'
 
-let s: Setup
-beforeAll(async () => {
-  s = await setup({ processingTime: 'constant:0', bodyLimitBytes: 2048 })
-})
+const anyText = expect.any(String)
+const s = openForFile(() => setup({ processingTime: 'constant:0', bodyLimitBytes: 2048 }))
 beforeEach(async () => {
   await s.control('DELETE', '/settings')
   await s.control('DELETE', '/ledger')
 })
-afterAll(() => s[Symbol.asyncDispose]())
 
 const submit = (body: unknown = submission(), headers?: Record<string, string>) =>
   s.call('POST', '/api/v1/data', body, headers)
@@ -41,7 +38,7 @@ test('every error is a problem document with the remaining requests, and no stac
   for (const { status, headers, json, text } of answers) {
     expect(headers.get('content-type')).toBe('application/problem+json; charset=utf-8')
     expect(headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/)
-    expect(problemAnswerSchema.parse(json).status).toBe(status)
+    expect(json).toMatchObject({ type: anyText, title: anyText, status, detail: anyText })
     expect(text).not.toMatch(/\.[tj]s|node_modules|at .*\(/)
   }
 })
@@ -57,7 +54,7 @@ test('an internal error gets 500 without its message', async () => {
     expect(answer.status).toBe(500)
     expect(answer.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/)
     expect(await ledger()).toMatchObject([{ endpoint: 'status', status: 500 }])
-    expect(problemAnswerSchema.parse(answer.json).detail).not.toContain('infinity')
+    expect(answer.json.detail).not.toContain('infinity')
     expect(answer.text).not.toMatch(/\.[tj]s|node_modules|infinity/)
     expect(stderr.mock.calls.join()).toContain('infinity')
   } finally {
@@ -251,15 +248,11 @@ test.each([
 })
 
 describe('strangers', () => {
-  let s: Setup
-  beforeAll(async () => {
-    s = await setup({ requestTimeoutSeconds: 1, connectionsMax: 50 })
-  })
+  const s = openForFile(() => setup({ requestTimeoutSeconds: 1, connectionsMax: 50 }))
   beforeEach(async () => {
     await s.control('DELETE', '/settings')
     await s.control('DELETE', '/ledger?everything=true')
   })
-  afterAll(() => s[Symbol.asyncDispose]())
 
   const statuses = (answers: readonly Reply[]) => answers.map(({ status }) => status)
 

@@ -8,14 +8,13 @@ import { deriveAgeMetric, type MetricRow, metricRows } from '../../src/observe/m
 import { outboxJsonSchema } from '../../src/outbox/outboxSchema.ts'
 import { commandTables } from './commandsPage.ts'
 import { type FaultTest, faultTests } from './faultTests.ts'
-import { buildOpenApiDocument } from './openApiDocument.ts'
 import { sandboxSettingsTables } from './sandboxSettingsPage.ts'
 import { type SchemaNode, schemaTable } from './schemaTable.ts'
 
 const checkout = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
 
-/** The generated pages of docs/reference and the sandbox's OpenAPI document, by path. */
+/** The generated pages of docs/reference, by path. */
 export async function referencePages(): Promise<Map<string, string>> {
   const [commands, variables] = await Promise.all([commandsPage(), variablesPage()])
   return new Map([
@@ -28,7 +27,6 @@ export async function referencePages(): Promise<Map<string, string>> {
     ['docs/reference/outbox-yaml.md', outboxYamlPage()],
     ['docs/reference/mapping-file.md', mappingFilePage()],
     ['docs/reference/faults.md', faultsPage()],
-    ['assets/openapi.json', `${JSON.stringify(buildOpenApiDocument(), null, 2)}\n`],
   ])
 }
 

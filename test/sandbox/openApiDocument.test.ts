@@ -1,13 +1,19 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { submissionSchema } from '../../../src/sandbox/endpoints/recordSchemas.ts'
-import { liveSettingsSchema } from '../../../src/sandbox/sandboxSettings.ts'
-import { buildOpenApiDocument } from '../../../tools/docs/openApiDocument.ts'
-import { type Json, setup } from '../../sandbox/setup.ts'
+import { idempotencyKeyLengthMax } from '../../src/sandbox/endpoints/endpoints.ts'
+import { numberDigitsMax } from '../../src/sandbox/endpoints/parseExactJson.ts'
+import { orderRequestSchema, submissionSchema } from '../../src/sandbox/endpoints/recordSchemas.ts'
+import { liveSettingsSchema } from '../../src/sandbox/sandboxSettings.ts'
+import { checkout } from '../support/program.ts'
+import { type Json, setup } from './setup.ts'
+
+/** assets/openapi.json describes the sandbox with its default settings. */
 
 const live = liveSettingsSchema.parse({})
-const document: Json = buildOpenApiDocument()
+const document: Json = JSON.parse(readFileSync(join(checkout, 'assets', 'openapi.json'), 'utf8'))
 
 /** Every `$ref` in the document. */
 function references(node: Json): string[] {
@@ -19,7 +25,7 @@ test('the document is served as OpenAPI 3.1, without a token', async () => {
   await using s = await setup()
   const response = await fetch(`${s.sandbox.url}/openapi.json`)
   expect(response.status).toBe(200)
-  expect(await response.json()).toEqual(JSON.parse(JSON.stringify(document)))
+  expect(await response.json()).toEqual(document)
   expect(document.openapi).toMatch(/^3\.1\.\d+$/)
 })
 
@@ -56,12 +62,23 @@ test('every $ref of the document resolves', () => {
 })
 
 test('the document’s schemas are those that check requests', () => {
-  const { $schema: _dialect, ...fromCode } = z.toJSONSchema(submissionSchema(live), {
-    target: 'draft-2020-12',
-    io: 'input',
-  })
-  const { DataSubmission } = document.components.schemas
-  expect(DataSubmission).toEqual(fromCode)
+  const fromCode = (schema: z.ZodType) => {
+    const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
+      target: 'draft-2020-12',
+      io: 'input',
+      // A schema with `format` needs no pattern.
+      override({ jsonSchema }) {
+        if (jsonSchema.format !== undefined) delete jsonSchema.pattern
+      },
+    })
+    return rest
+  }
+  const { DataSubmission, OrderRequest } = document.components.schemas
+  expect(DataSubmission).toEqual(fromCode(submissionSchema(live)))
+  expect(OrderRequest).toEqual(fromCode(orderRequestSchema(live)))
+  const [{ schema: key }] = document.paths['/api/v1/data'].post.parameters
+  expect(key.maxLength).toBe(idempotencyKeyLengthMax)
+  expect(document.info.description).toContain(`at most ${numberDigitsMax} digits`)
   expect(DataSubmission.properties.customerId).toMatchObject({ type: 'string', minLength: 1, maxLength: 10 })
   expect(DataSubmission.properties.data.properties.field1.enum).toEqual(['value1', 'value2', 'value3'])
   expect(DataSubmission.properties.data.properties.total_amount.type).toEqual(['number', 'string'])
