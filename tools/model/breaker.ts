@@ -18,10 +18,8 @@ const newRecord = {
   othersGotThrough: false,
   pauses: 0,
 }
-const newState = {
-  records: repeat(1, newRecord),
-  queue: [] as Index[],
-  daemons: repeat(2, { requests: [] as Request[], isDead: false }),
+/** What is forgotten when the breaker closes. */
+const closed = {
   breaker: 'closed' as 'closed' | 'open' | 'half-open',
   openedBy: null as Index | null,
   /** A submission opened it, and is in doubt; and a GET has worked since, so that the next trial is a submission. */
@@ -31,9 +29,15 @@ const newState = {
   isTried: false,
   /** The daemon of a trial by a submission was killed. */
   isTrialLost: false,
-  trialsInDoubt: 0,
   /** True after the first, third, … trial that failed: polls may alone be the cause, so another request is next. */
   isPollLast: false,
+}
+const newState = {
+  records: repeat(1, newRecord),
+  queue: [] as Index[],
+  daemons: repeat(2, { requests: [] as Request[], isDead: false }),
+  ...closed,
+  trialsInDoubt: 0,
   silent: 0,
   doubts: 0,
   isDown: false,
@@ -81,11 +85,10 @@ export class Breaker extends Model<State> {
       if (next.isTrialLost && !this.is('a lost trial is no doubt')) set(next, { ...opens, doubts: next.doubts + 1 })
       set(next, { isTried: false, isTrialLost: false })
     }
-    if (changes > 0)
-      set(isDown ? this.step('the service is up') : this.chance('the service is down'), {
-        isDown: !isDown,
-        changes: changes - 1,
-      })
+    if (changes > 0) {
+      const next = isDown ? this.step('the service is up') : this.chance('the service is down')
+      set(next, { isDown: !isDown, changes: changes - 1 })
+    }
     for (const d of [0, 1] as const) this.daemon(state, d)
   }
 
@@ -163,9 +166,7 @@ export class Breaker extends Model<State> {
       for (const q of this.records) next.records[q].othersGotThrough ||= q !== r && next.records[q].opened > 0
     if (!isTrial) return
     const isProof = method === 'POST' || !next.isOfSubmission || this.is('a GET proves enough')
-    if (isProof)
-      set(next, { breaker: 'closed', openedBy: null, isOfSubmission: false, isInDoubt: false, isPollLast: false })
-    set(next, { hasGetWorked: !isProof, isTried: false })
+    set(next, isProof ? closed : { hasGetWorked: true, isTried: false })
   }
 
   fail(next: State, { method, record: r, isTrial }: Request, isSilent: boolean): void {
@@ -189,9 +190,7 @@ export class Breaker extends Model<State> {
       if (this.is('one record is bad') && pauses > most) throw new Broken(`record ${q} waits through ${pauses} pauses`)
     }
     if (this.is('nothing ever works') && next.doubts > 1)
-      throw new Broken(
-        'one record after the other is left in doubt, although a GET would show that the service is down',
-      )
+      throw new Broken('a second record is left in doubt, although a GET would show that the service is down')
     const record = next.records[r]
     if (record.state === 'uncertain' || method === 'GET of the last') return
     if (record.opened === 0 || record.othersGotThrough)

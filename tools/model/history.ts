@@ -15,6 +15,9 @@ const restores = {
 } as const
 type Kind = keyof typeof restores
 
+/** What a backup does not hold: the ERP's lock, and what is at the service or on its way. */
+const outside = { isLocked: false, transactions: [], wire: [] }
+
 const newPast = {
   restores: 1,
   backup: null as Row[] | null,
@@ -57,13 +60,7 @@ export class History extends Lifecycle<PastState> {
     }
     if (isPaused) this.recover(this.step('operator: recover'))
     if (isPaused && !hasLoss) endPause(this.step('operator: recover --nothing-lost'))
-    if (!backup)
-      this.chance('a backup is made').past.backup = state.rows.map((row) => ({
-        ...row,
-        isLocked: false,
-        transactions: [],
-        wire: [],
-      }))
+    if (!backup) this.chance('a backup is made').past.backup = state.rows.map((row) => ({ ...row, ...outside }))
     const haveWritten = this.daemons.every((d) => state.daemons[d].process === 'dead' || wrote[d])
     if (!backup || left === 0 || (this.is('each daemon wrote since the backup') && !haveWritten)) return
     for (const kind of Object.keys(restores) as Kind[]) if (this.is(kind)) this.restore(this.chance(`! ${kind}`), kind)

@@ -310,13 +310,10 @@ export class Lifecycle<S extends State = State> extends Model<S> {
   }
 
   isHeldBack({ rows }: S, r: Index): boolean {
-    const isBlocking = [
-      'queued',
-      'sending',
-      'uncertain',
-      ...(this.is('KEY_ON_FAILURE=block') ? ['failed', 'rejected'] : []),
-    ]
-    return r === 1 && isBlocking.includes(rows[0].state) && !this.is('the key holds nothing back')
+    const { state: is } = rows[0]
+    const hasFailed = this.is('KEY_ON_FAILURE=block') && (is === 'failed' || is === 'rejected')
+    const isHolding = hasFailed || is === 'queued' || is === 'sending' || is === 'uncertain'
+    return r === 1 && isHolding && !this.is('the key holds nothing back')
   }
 
   isEnd(state: S): boolean {
