@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { command as adopt } from '../../src/commands/adopt.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
@@ -8,15 +8,10 @@ import {
   ServiceMismatch,
 } from '../../src/ledger/binding.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
-import { type Fixture, openFixture, uncertain } from './fixture.ts'
+import { openFixtureForFile, uncertain } from './fixture.ts'
 
-let fixture: Fixture
-beforeAll(async () => {
-  fixture = await openFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = openFixtureForFile()
 beforeEach(async () => {
-  await fixture.reset()
   await fixture.ledger.pool.query('update outboxd.ledger set base_url = null, auth_url = null, client_hash = null')
   await bindLedgerToServiceIfUnbound(fixture.ledger.pool, former, 'daemon')
 })

@@ -1,23 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Asked, ask } from '../discover/ask.ts'
-import { type Setup, setup } from '../sandbox/setup.ts'
+import { setup } from '../sandbox/setup.ts'
 import { openBreaker } from '../support/breaker.ts'
 import { spendLimit } from '../support/ledger.ts'
-import { type Fixture, openFixture } from './fixture.ts'
+import { openForFile } from '../support/openForFile.ts'
+import { openFixtureForFile } from './fixture.ts'
 
 /** Discover's requests count against the budget of the daemons, and it respects their pauses. */
 
-let fixture: Fixture
-let service: Setup
-beforeAll(async () => {
-  fixture = await openFixture()
-  service = await setup()
-})
-afterAll(async () => {
-  await fixture[Symbol.asyncDispose]()
-  await service[Symbol.asyncDispose]()
-})
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
+const service = openForFile(() => setup())
 
 const askWithLedger = (only: string, env: Record<string, string> = {}): Promise<Asked> =>
   ask(service.sandbox.url, { only, ledger: true }, { DATABASE_URL: fixture.ledger.url, ...env })

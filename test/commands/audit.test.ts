@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { command as audit } from '../../src/commands/audit.ts'
 import { command as discard } from '../../src/commands/discard.ts'
 import { command as erase } from '../../src/commands/erase.ts'
@@ -13,17 +13,10 @@ import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../../src/mapping/mapRecord.ts'
 import { addDecimals } from '../../src/operations/audit.ts'
 import { setSettings } from '../support/ledger.ts'
-import { type Fixture, failedE003, openFixture, payloadOf } from './fixture.ts'
+import { failedE003, openFixtureForFile, payloadOf } from './fixture.ts'
 
-let fixture: Fixture
-beforeAll(async () => {
-  fixture = await openFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
-beforeEach(async () => {
-  await fixture.reset()
-  await setSettings(fixture.ledger.pool, { RETENTION_DAYS: '90', RETENTION_PAYLOAD_DAYS: '30' })
-})
+const fixture = openFixtureForFile()
+beforeEach(() => setSettings(fixture.ledger.pool, { RETENTION_DAYS: '90', RETENTION_PAYLOAD_DAYS: '30' }))
 
 async function run(options: OptionsOf<typeof audit> = {}) {
   const context = fixture.context()

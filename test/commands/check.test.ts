@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { judgeClocks, judgeDurability, judgeFreeConnections } from '../../src/commands/check/servers.ts'
 import { judgeUnknownTransactionAnswer } from '../../src/commands/check/service.ts'
 import { command as check } from '../../src/commands/check.ts'
@@ -12,30 +12,20 @@ import { raiseProblems } from '../../src/ledger/problems.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { digestFiles } from '../../src/outbox/digestFiles.ts'
 import { daemonConnectionsMax } from '../../src/postgres/sessionSettings.ts'
-import { type Setup, setup as startSandbox } from '../sandbox/setup.ts'
+import { setup as startSandbox } from '../sandbox/setup.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { openBreaker } from '../support/breaker.ts'
 import { createDatabase } from '../support/database.ts'
 import { setSettings, spendLimit } from '../support/ledger.ts'
 import { listenOnLoopback } from '../support/listenOnLoopback.ts'
+import { openForFile } from '../support/openForFile.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
-import { dataFile, type Fixture, mappingFiles, mappingsDir, openFixture, payloadOf } from './fixture.ts'
+import { dataFile, mappingFiles, mappingsDir, openFixtureForFile, payloadOf } from './fixture.ts'
 
-let fixture: Fixture
-let service: Setup
-beforeAll(async () => {
-  fixture = await openFixture()
-  service = await startSandbox()
-})
-afterAll(async () => {
-  await fixture[Symbol.asyncDispose]()
-  await service[Symbol.asyncDispose]()
-})
-beforeEach(async () => {
-  await fixture.reset()
-  await setSettings(fixture.ledger.pool, settingsOf(mappingsDir))
-})
+const fixture = openFixtureForFile()
+const service = openForFile(() => startSandbox())
+beforeEach(() => setSettings(fixture.ledger.pool, settingsOf(mappingsDir)))
 
 /** The settings of a daemon with these mapping files. */
 const settingsOf = (MAPPINGS_DIR: string) => ({

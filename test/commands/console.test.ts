@@ -10,14 +10,11 @@ import { type OpenedConsole, openConsole, visit } from '../console/openConsole.t
 import { testContext } from '../support/context.ts'
 import { dropRole, grantRole } from '../support/grantRole.ts'
 import { setSettings } from '../support/ledger.ts'
+import { openForFile } from '../support/openForFile.ts'
 import { startProgram } from '../support/program.ts'
-import { type Fixture, failedE003, mappingFiles, openFixture, payloadOf } from './fixture.ts'
+import { failedE003, mappingFiles, openFixture, payloadOf } from './fixture.ts'
 
-let fixture: Fixture
-beforeAll(async () => {
-  fixture = await openFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = openForFile(openFixture)
 
 const loopback = { port: 0, host: '127.0.0.1' }
 const password = 'correct horse battery staple'

@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { command as discard } from '../../src/commands/discard.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { discardSeenSubmissions } from '../../src/ledger/operator/decisions.ts'
 import type { GivenChange } from '../support/change.ts'
 import { claim, outcomeBatch, setKeyOnFailure, transition } from '../support/ledger.ts'
 import { testActor } from '../support/testActor.ts'
-import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
+import { failedE003, openFixtureForFile, uncertain } from './fixture.ts'
 
-let fixture: Fixture
-beforeAll(async () => {
-  fixture = await openFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
 
 async function run(ids: string[], options: OptionsOf<typeof discard>, env: Record<string, string> = {}) {
   const context = fixture.context(null, env)

@@ -1,20 +1,17 @@
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { command as discover } from '../../src/commands/discover.ts'
 import { planQuestions } from '../../src/discover/askQuestions.ts'
 import { questions } from '../../src/discover/questions.ts'
 import { ask, customers, foundIn } from '../discover/ask.ts'
-import { type Setup, setup } from '../sandbox/setup.ts'
+import { setup } from '../sandbox/setup.ts'
 import { testContext } from '../support/context.ts'
+import { openForFile } from '../support/openForFile.ts'
 import { credentials, serviceEnvironment } from '../support/serviceEnvironment.ts'
 
-let service: Setup
-beforeAll(async () => {
-  service = await setup({ processingTime: 'constant:0.2' })
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = openForFile(() => setup({ processingTime: 'constant:0.2' }))
 
 const requestsMade = async () => (await service.control('GET', '/ledger?limit=1000')).rows.length
 const folder = () => mkdtempSync(join(tmpdir(), 'discover-'))

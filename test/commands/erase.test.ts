@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { command as audit } from '../../src/commands/audit.ts'
 import { command as erase } from '../../src/commands/erase.ts'
 import { command as replay } from '../../src/commands/replay.ts'
@@ -8,14 +8,9 @@ import { command as show } from '../../src/commands/show.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
-import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
+import { failedE003, openFixtureForFile, payloadOf, uncertain } from './fixture.ts'
 
-let fixture: Fixture
-beforeAll(async () => {
-  fixture = await openFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
 
 const person = 'Erika Mustermann'
 const payload = payloadOf({ field2: `"${person}"` })

@@ -1,10 +1,12 @@
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { beforeEach } from 'vitest'
 import type { CapturedRecord } from '../../src/model/outbox.ts'
 import type { GivenChange } from '../support/change.ts'
 import { type TestContext, testContext } from '../support/context.ts'
 import { claim, type Ledger, openLedger, outcomeBatch, setLimit, setSettings, transition } from '../support/ledger.ts'
+import { openForFile } from '../support/openForFile.ts'
 
 /** A ledger with submissions in any state, and contexts for the commands that work on it. */
 export interface Fixture extends AsyncDisposable {
@@ -72,6 +74,13 @@ export async function openFixture(): Promise<Fixture> {
     },
     [Symbol.asyncDispose]: () => ledger[Symbol.asyncDispose](),
   }
+}
+
+/** Opens a fixture for the tests of a file, which is empty before each of them. */
+export function openFixtureForFile(): Fixture {
+  const fixture = openForFile(openFixture)
+  beforeEach(() => fixture.reset())
+  return fixture
 }
 
 export const mappingsDir = join(import.meta.dirname, '..', '..', 'mappings')

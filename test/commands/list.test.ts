@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { command as list } from '../../src/commands/list.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import type { GivenChange } from '../support/change.ts'
-import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
+import { failedE003, openFixtureForFile, payloadOf, uncertain } from './fixture.ts'
 
-let fixture: Fixture
-beforeAll(async () => {
-  fixture = await openFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
 
 async function run(options: OptionsOf<typeof list>) {
   const context = fixture.context()

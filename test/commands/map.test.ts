@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { command as map } from '../../src/commands/map.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { splitPayloads } from '../../src/operations/mapRecords.ts'
 import { testContext } from '../support/context.ts'
-import { type Fixture, mappingFiles, openFixture, payloadOf } from './fixture.ts'
+import { mappingFiles, openFixtureForFile, payloadOf } from './fixture.ts'
 
 const mappings = join(import.meta.dirname, '..', '..', 'mappings')
 
@@ -173,12 +173,7 @@ test.each([
 })
 
 describe('the outbox', () => {
-  let fixture: Fixture
-  beforeAll(async () => {
-    fixture = await openFixture()
-  })
-  afterAll(() => fixture[Symbol.asyncDispose]())
-  beforeEach(() => fixture.reset())
+  const fixture = openFixtureForFile()
 
   async function run(options: OptionsOf<typeof map>) {
     const context = fixture.context()

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { command as pause } from '../../src/commands/pause.ts'
 import { command as resume } from '../../src/commands/resume.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
@@ -8,14 +8,9 @@ import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { openBreaker } from '../support/breaker.ts'
 import { claim, claimTrial } from '../support/ledger.ts'
-import { type Fixture, openFixture } from './fixture.ts'
+import { openFixtureForFile } from './fixture.ts'
 
-let fixture: Fixture
-beforeAll(async () => {
-  fixture = await openFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
 
 async function run(options: OptionsOf<typeof pause>) {
   const context = fixture.context()

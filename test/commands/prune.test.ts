@@ -1,20 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { command as prune } from '../../src/commands/prune.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { setSettings } from '../support/ledger.ts'
 import { startProgram } from '../support/program.ts'
 import { completeAgo } from '../support/retention.ts'
 import { until } from '../support/until.ts'
-import { type Fixture, failedE003, openFixture } from './fixture.ts'
+import { failedE003, openFixtureForFile } from './fixture.ts'
 
-let fixture: Fixture
-beforeAll(async () => {
-  fixture = await openFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
-beforeEach(async () => {
-  await fixture.reset()
-})
+const fixture = openFixtureForFile()
+beforeEach(async () => {})
 
 async function run(options: OptionsOf<typeof prune>, env: Record<string, string> = {}) {
   const context = fixture.context(null, env)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { command as audit } from '../../src/commands/audit.ts'
 import { command as capture } from '../../src/commands/capture.ts'
 import { command as discard } from '../../src/commands/discard.ts'
@@ -15,14 +15,9 @@ import { claim, countFree, outcomeBatch, transition } from '../support/ledger.ts
 import { backUpLedger, restoreLedger } from '../support/ledgerBackup.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { until } from '../support/until.ts'
-import { dataFile, type Fixture, mappingFiles, openFixture, payloadOf } from './fixture.ts'
+import { dataFile, mappingFiles, openFixtureForFile, payloadOf } from './fixture.ts'
 
-let fixture: Fixture
-beforeAll(async () => {
-  fixture = await openFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
 
 const query = (text: string, values: unknown[] = []) => fixture.ledger.pool.query(text, values)
 const erin = { as: 'erin', reason: 'restored', yes: true }
@@ -71,7 +66,8 @@ test('a restore that comes while `recover` reads the outbox is not accepted: not
   const recovering = run().catch((error: unknown) => error)
   await until(
     () =>
-      query(`select from pg_locks l join pg_class c on c.oid = l.relation where relname = 'outbox' and not granted`),
+      query(`select from pg_locks where relation = 'outbox'::regclass and not granted
+        and database = (select oid from pg_database where datname = current_database())`),
     ({ rowCount }) => rowCount !== 0,
   )
   await restoreLedger(pool, backup)

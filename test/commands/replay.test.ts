@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { command as discard } from '../../src/commands/discard.ts'
 import { command as list } from '../../src/commands/list.ts'
 import { command as replay } from '../../src/commands/replay.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import type { GivenChange } from '../support/change.ts'
 import { setKeyOnFailure, setSettings } from '../support/ledger.ts'
-import { type Fixture, failedE003, mappingFiles, openFixture, payloadOf, uncertain } from './fixture.ts'
+import { failedE003, mappingFiles, openFixtureForFile, payloadOf, uncertain } from './fixture.ts'
 
-let fixture: Fixture
-beforeAll(async () => {
-  fixture = await openFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
 
 async function run(
   ids: string[],

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { command as discard } from '../../src/commands/discard.ts'
 import { command as replay } from '../../src/commands/replay.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
@@ -8,14 +8,9 @@ import { json, startServer } from '../service/support.ts'
 import type { GivenChange } from '../support/change.ts'
 import { claim, setSettings, spendLimit } from '../support/ledger.ts'
 import { until } from '../support/until.ts'
-import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
+import { failedE003, openFixtureForFile, payloadOf, uncertain } from './fixture.ts'
 
-let fixture: Fixture
-beforeAll(async () => {
-  fixture = await openFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
 
 /** A service that knows these transactions and orders. @param known its answers, by id */
 async function service(known: Record<string, object>) {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Command } from 'commander'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { command as audit } from '../../src/commands/audit.ts'
 import { command as discard } from '../../src/commands/discard.ts'
 import { command as replay } from '../../src/commands/replay.ts'
@@ -13,14 +13,9 @@ import type { State } from '../../src/model/submission.ts'
 import { explainSubmission } from '../../src/operations/explainSubmission.ts'
 import { openBreaker } from '../support/breaker.ts'
 import type { GivenChange } from '../support/change.ts'
-import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
+import { failedE003, openFixtureForFile, payloadOf, uncertain } from './fixture.ts'
 
-let fixture: Fixture
-beforeAll(async () => {
-  fixture = await openFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
 
 async function run(name: string, json = false) {
   const context = fixture.context()

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { command as status } from '../../src/commands/status.ts'
 import { countRequestsOfOtherClient } from '../../src/ledger/budget.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
@@ -17,14 +17,9 @@ import { startProgram } from '../support/program.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { runStatus } from '../support/statusSays.ts'
 import { until } from '../support/until.ts'
-import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
+import { failedE003, openFixtureForFile, payloadOf, uncertain } from './fixture.ts'
 
-let fixture: Fixture
-beforeAll(async () => {
-  fixture = await openFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
 
 async function run(json = false, env: Record<string, string> = {}) {
   const { code, context } = await runStatus(() => fixture.context(null, env), { json })

@@ -1,5 +1,5 @@
 import { parse } from 'csv-parse/sync'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { command as audit } from '../../src/commands/audit.ts'
 import { command as discard } from '../../src/commands/discard.ts'
 import { command as erase } from '../../src/commands/erase.ts'
@@ -7,21 +7,13 @@ import { command as pause } from '../../src/commands/pause.ts'
 import { command as prune } from '../../src/commands/prune.ts'
 import { command as replay } from '../../src/commands/replay.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
-import { type Fixture, failedE003, openFixture, payloadOf } from '../commands/fixture.ts'
+import { failedE003, openFixtureForFile, payloadOf } from '../commands/fixture.ts'
 import { setSettings } from '../support/ledger.ts'
-import { type OpenedConsole, openConsole } from './openConsole.ts'
+import { openForFile } from '../support/openForFile.ts'
+import { openConsole } from './openConsole.ts'
 
-let fixture: Fixture
-let served: OpenedConsole
-beforeAll(async () => {
-  fixture = await openFixture()
-  served = await openConsole(fixture.context())
-})
-afterAll(async () => {
-  await served[Symbol.asyncDispose]()
-  await fixture[Symbol.asyncDispose]()
-})
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
+const served = openForFile(() => openConsole(fixture.context()))
 
 const rowsOf = (text: string) => text.split('<tr>').slice(2)
 

@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Fixture, failedE003, openFixture } from '../commands/fixture.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { failedE003, openFixture } from '../commands/fixture.ts'
+import { openForFile } from '../support/openForFile.ts'
 import { until } from '../support/until.ts'
-import { type OpenedConsole, openConsole } from './openConsole.ts'
+import { openConsole } from './openConsole.ts'
 
-let fixture: Fixture
-let served: OpenedConsole
-beforeAll(async () => {
-  fixture = await openFixture()
-  served = await openConsole(fixture.context())
-})
-afterAll(async () => {
-  await served[Symbol.asyncDispose]()
-  await fixture[Symbol.asyncDispose]()
-})
+const fixture = openForFile(openFixture)
+const served = openForFile(() => openConsole(fixture.context()))
 
 test.each([
   ['/', 200],

@@ -2,11 +2,12 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { command as migrate } from '../../src/commands/migrate.ts'
 import { explainConsoleError, RequestRefused } from '../../src/console/errors.ts'
 import { DatabaseUnusable } from '../../src/postgres/database.ts'
-import { type Fixture, openFixture } from '../commands/fixture.ts'
+import { openFixture } from '../commands/fixture.ts'
 import { lacksBrowser, openBrowser } from '../support/browser.ts'
 import { testContext } from '../support/context.ts'
 import { createDatabase } from '../support/database.ts'
 import { type FaultProxy, startFaultProxy } from '../support/faultProxy.ts'
+import { openForFile } from '../support/openForFile.ts'
 import { until } from '../support/until.ts'
 import { openConsole } from './openConsole.ts'
 
@@ -50,19 +51,15 @@ test.each<[string, Error, Partial<ReturnType<typeof explainConsoleError>>]>([
 
 /** If a database is away, locked or not migrated, the pages say so in plain words, and recover by themselves. */
 
-let fixture: Fixture
+const fixture = openForFile(openFixture)
 let proxy: FaultProxy
 let proxied: string
 beforeAll(async () => {
-  fixture = await openFixture()
   const url = new URL(fixture.ledger.url)
   proxy = await startFaultProxy({ target: { host: url.hostname, port: Number(url.port) } })
   proxied = Object.assign(new URL(url), { host: `${proxy.host}:${proxy.port}` }).href
 })
-afterAll(async () => {
-  await proxy.close()
-  await fixture[Symbol.asyncDispose]()
-})
+afterAll(() => proxy.close())
 
 const variables = (url: string) => ({ DATABASE_URL: url })
 const pages = ['/', '/records', '/records/1', '/audit']

@@ -1,18 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Fixture, mappingFiles, openFixture, payloadOf } from '../commands/fixture.ts'
-import { type OpenedConsole, openConsole } from './openConsole.ts'
+import { expect, test } from 'vitest'
+import { mappingFiles, openFixtureForFile, payloadOf } from '../commands/fixture.ts'
+import { openForFile } from '../support/openForFile.ts'
+import { openConsole } from './openConsole.ts'
 
-let fixture: Fixture
-let served: OpenedConsole
-beforeAll(async () => {
-  fixture = await openFixture()
-  served = await openConsole(fixture.context())
-})
-afterAll(async () => {
-  await served[Symbol.asyncDispose]()
-  await fixture[Symbol.asyncDispose]()
-})
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
+const served = openForFile(() => openConsole(fixture.context()))
 
 test('a payload is shown as the request that it would become', async () => {
   const { status, text } = await served.post('/mapping', { type: 'data', payload: payloadOf() })

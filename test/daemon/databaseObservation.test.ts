@@ -7,22 +7,15 @@ import type { LedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { type State, states } from '../../src/model/submission.ts'
 import type { OpenTable } from '../../src/outbox/openTable.ts'
 import { contextOf, openInstance } from '../support/daemonContext.ts'
-import { type Ledger, openLedger, setSettings } from '../support/ledger.ts'
+import { openLedgerForFile, setSettings } from '../support/ledger.ts'
 
-let database: Ledger
+const database = openLedgerForFile()
 let databases: InstanceDatabases
 beforeAll(async () => {
-  database = await openLedger()
   databases = await openInstance(database.url, { RATE_LIMIT_REQUESTS: '50' })
 })
-afterAll(async () => {
-  await databases.close()
-  await database[Symbol.asyncDispose]()
-})
-beforeEach(async () => {
-  await database.reset()
-  await setSettings(database.pool, databases.ownSettings)
-})
+afterAll(() => databases.close())
+beforeEach(() => setSettings(database.pool, databases.ownSettings))
 
 const sql = (text: string) => database.pool.query(text)
 const fillOutbox = (rows: number) =>

@@ -7,23 +7,16 @@ import type { Answer } from '../../src/model/service.ts'
 import type { Submission } from '../../src/model/submission.ts'
 import { asChange, type GivenChange } from '../support/change.ts'
 import { contextOf, openInstance } from '../support/daemonContext.ts'
-import { claim, type Ledger, openLedger, outcomeBatch, setSettings, transition } from '../support/ledger.ts'
+import { claim, openLedgerForFile, outcomeBatch, setSettings, transition } from '../support/ledger.ts'
 import { endAgo } from '../support/retention.ts'
 
-let ledger: Ledger
+const ledger = openLedgerForFile()
 let databases: InstanceDatabases
 beforeAll(async () => {
-  ledger = await openLedger()
   databases = await openInstance(ledger.url, { RETENTION_DAYS: '30' })
 })
-afterAll(async () => {
-  await databases.close()
-  await ledger[Symbol.asyncDispose]()
-})
-beforeEach(async () => {
-  await ledger.reset()
-  await setSettings(ledger.pool, databases.ownSettings)
-})
+afterAll(() => databases.close())
+beforeEach(() => setSettings(ledger.pool, databases.ownSettings))
 
 interface Given {
   env?: Record<string, string>

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { PollPlanner, PollPlanUpdates } from '../../src/daemon/pollPlanner.ts'
 import type { ProcessingTime } from '../../src/ledger/snapshot.ts'
 import type { Resource } from '../../src/resources.ts'
-import { type Fixture, openFixture } from '../commands/fixture.ts'
+import { openFixtureForFile } from '../commands/fixture.ts'
 
 const WINDOW_MS = 60_000
 const idle = { limit: 100, submissionsReady: 0, pollsDue: 0, submissionsSent: 0, tracked: 1, nowMs: 0 }
@@ -134,12 +134,7 @@ describe('findPollsToMove', () => {
 })
 
 describe('PollPlanUpdates', () => {
-  let fixture: Fixture
-  beforeAll(async () => {
-    fixture = await openFixture()
-  })
-  afterAll(() => fixture[Symbol.asyncDispose]())
-  beforeEach(() => fixture.reset())
+  const fixture = openFixtureForFile()
 
   function setup(windowMs = WINDOW_MS) {
     const made = new PollPlanner(windowMs)

@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Harness, setup } from '../e2e/faults/harness.ts'
+import { expect, test } from 'vitest'
+import { setup } from '../e2e/faults/harness.ts'
+import { openForFile } from '../support/openForFile.ts'
 
-let harness: Harness
-beforeAll(async () => {
-  harness = await setup()
-})
-afterAll(() => harness[Symbol.asyncDispose]())
+const harness = openForFile(() => setup())
 
 test('a record whose outcome the ledger refused while the daemon stopped is not left as sending', async () => {
   await harness.pool.query(`

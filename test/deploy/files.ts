@@ -1,16 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
 import { checkout } from '../support/program.ts'
 
 /** Text of a file of the repository. */
 export const read = (path: string) => readFileSync(join(checkout, path), 'utf8')
 
-/** Creates a folder that is deleted when the test ends. */
+/** Creates a folder, which is deleted when the run ends (test/support/globalSetup.ts). */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'outboxd-deploy-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
   return folder
 }
 

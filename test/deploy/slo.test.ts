@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { unknownSelectors } from './unknownSelectors.ts'
 
@@ -49,7 +49,6 @@ test.skipIf(spawnSync('promtool', ['--version']).error)(
   'the page’s queries return in promtool what the page says',
   () => {
     const folder = mkdtempSync(join(tmpdir(), 'outboxd-slo-'))
-    onTestFinished(() => rmSync(folder, { recursive: true }))
     const tests = {
       evaluation_interval: '24h',
       tests: [

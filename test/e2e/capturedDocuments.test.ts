@@ -1,23 +1,23 @@
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { command as discard } from '../../src/commands/discard.ts'
 import { command as resume } from '../../src/commands/resume.ts'
 import { captureDocuments } from '../support/changeCapture.ts'
 import { testContext } from '../support/context.ts'
 import type { Daemon } from '../support/daemon.ts'
+import { openForFile } from '../support/openForFile.ts'
 import { scrape } from '../support/scrape.ts'
 import { until } from '../support/until.ts'
-import { type Harness, setup } from './faults/harness.ts'
+import { setup } from './faults/harness.ts'
 
 /** Triggers capture documents with lines, the query of a mapping file reads them, and a real daemon sends them. */
 
-let harness: Harness
+const harness = openForFile(() => setup())
 let folder: string
 let daemon: Daemon
 beforeAll(async () => {
-  harness = await setup()
   folder = await mkdtemp(join(tmpdir(), 'outboxd-documents-'))
   await cp('mappings', folder, { recursive: true })
   await writeFile(
@@ -47,10 +47,6 @@ body:
     create table sale_line (id int primary key, sale int not null references sale on delete cascade, sku text, price numeric(12,2))`)
   await captureDocuments(pool, 'sale', { children: ['sale_line(sale)'] })
   daemon = await harness.start({ MAPPINGS_DIR: folder })
-})
-afterAll(async () => {
-  await harness[Symbol.asyncDispose]()
-  await rm(folder, { recursive: true })
 })
 
 /** Waits until all rows of a document have ended. @returns state and reason of each row, in order */

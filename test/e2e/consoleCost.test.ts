@@ -1,8 +1,9 @@
 import { setTimeout as after } from 'node:timers/promises'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { type Fixture, failedE003, openFixture } from '../commands/fixture.ts'
-import { type OpenedConsole, openConsole } from '../console/openConsole.ts'
+import { expect, test, vi } from 'vitest'
+import { failedE003, openFixtureForFile } from '../commands/fixture.ts'
+import { openConsole } from '../console/openConsole.ts'
+import { openForFile } from '../support/openForFile.ts'
 import { until } from '../support/until.ts'
 
 /** How long statements of the console are counted. Other tests may run meanwhile. */
@@ -11,17 +12,8 @@ const perSecondMost = 5
 /** As assets/console.js. */
 const lookEveryMs = 500
 
-let fixture: Fixture
-let served: OpenedConsole
-beforeAll(async () => {
-  fixture = await openFixture()
-  await fixture.reset()
-  served = await openConsole(fixture.context())
-})
-afterAll(async () => {
-  await served[Symbol.asyncDispose]()
-  await fixture[Symbol.asyncDispose]()
-})
+const fixture = openFixtureForFile()
+const served = openForFile(() => openConsole(fixture.context()))
 
 /** Asks for a page and then again and again for its version, like the browser. */
 async function look(path: string, signal: AbortSignal): Promise<void> {

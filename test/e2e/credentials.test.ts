@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -57,7 +57,6 @@ test('certificate and secret are renewed while their files are half written: bot
   const first = createAuthority('first')
   const second = createAuthority('second')
   const folder = mkdtempSync(join(tmpdir(), 'credentials-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = (name: string, text: string) => {
     writeFileSync(join(folder, name), text)
     return join(folder, name)

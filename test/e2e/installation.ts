@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type pg from 'pg'
@@ -34,7 +34,6 @@ export async function install(files: Record<string, string>): Promise<Installati
   })
   onTestFinished(() => sandbox.close())
   const mappingsDir = await mkdtemp(join(tmpdir(), 'outboxd-mappings-'))
-  onTestFinished(() => rm(mappingsDir, { recursive: true }))
   for (const [name, text] of Object.entries(files)) await writeFile(join(mappingsDir, name), text)
 
   return {

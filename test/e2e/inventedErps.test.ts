@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { command as describe } from '../../src/commands/describe.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { testContext } from '../support/context.ts'
@@ -124,7 +124,6 @@ test.each(Object.entries(erps))('%s', async (_, erp) => {
   const { pool } = harness
   await pool.query(erp.ddl)
   const folder = await mkdtemp(join(tmpdir(), 'outboxd-erp-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
   const context = testContext({ DATABASE_URL: harness.env.DATABASE_URL, MAPPINGS_DIR: folder })
   const { table, children: child } = erp
   expect(

@@ -16,12 +16,13 @@ import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { testContext } from '../support/context.ts'
 import { startDaemonProcess } from '../support/daemon.ts'
 import { dropRole, grantRole } from '../support/grantRole.ts'
+import { openForFile } from '../support/openForFile.ts'
 import { startProgram } from '../support/program.ts'
-import { type Harness, setup } from './faults/harness.ts'
+import { setup } from './faults/harness.ts'
 
 /** Roles that own nothing. The grants of `migrate --print-grants` are enough, and allow no more. */
 
-let harness: Harness
+const harness = openForFile(() => setup())
 /** Environments of the two roles; they differ in DATABASE_URL. */
 let runs: Record<string, string>
 let reads: Record<string, string>
@@ -29,7 +30,6 @@ const suffix = randomBytes(4).toString('hex')
 const roles = { run: `Run "${suffix}"`, read: `read_${suffix}` }
 
 beforeAll(async () => {
-  harness = await setup()
   await harness.pool.query('create table customer (name text); create sequence public.invoice')
   // A namesake in the search path. Without a fixed search path, outboxd would call it to count requests by minute.
   await harness.pool.query(`create schema shadow; grant usage on schema shadow to public;
@@ -43,7 +43,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   for (const role of Object.values(roles)) await dropRole(harness.pool, role)
-  await harness[Symbol.asyncDispose]()
 })
 
 async function says(

@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { command as check } from '../../src/commands/check.ts'
 import { command as config } from '../../src/commands/config.ts'
 import { startConnectProxy } from '../support/connectProxy.ts'
@@ -17,7 +17,6 @@ test("the proxy's password changes: all goes through that proxy only, no passwor
   await using proxy = await startConnectProxy({ kind: 'authenticated', user: 'me', password: 'hunter1' })
   await using trap = await startConnectProxy({ kind: 'refuse', status: 500 })
   const folder = mkdtempSync(join(tmpdir(), 'proxy-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'proxy')
   const give = (password: string) => writeFileSync(file, `${proxy.url.replace('//', `//me:${password}@`)}\n`)
   give('hunter1')

@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { daemonEnvironment, startDaemonProcess } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { statusSays } from '../support/statusSays.ts'
@@ -17,7 +17,6 @@ test('a host that comes back with old files and settings changes nothing until t
   const given = await install({ 'data.yaml': mapping('current') })
   const { pool, url, serviceUrl, mappingsDir } = given
   const oldDir = await mkdtemp(join(tmpdir(), 'outboxd-mappings-'))
-  onTestFinished(() => rm(oldDir, { recursive: true }))
   await writeFile(join(oldDir, 'data.yaml'), mapping('old'))
   const env = daemonEnvironment(url, serviceUrl, { MAPPINGS_DIR: mappingsDir, RATE_LIMIT_REQUESTS: '3000' })
   let current = await startDaemonProcess(env)

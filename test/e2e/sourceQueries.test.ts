@@ -1,26 +1,23 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { command as check } from '../../src/commands/check.ts'
 import { command as map } from '../../src/commands/map.ts'
 import { command as replay } from '../../src/commands/replay.ts'
 import { command as show } from '../../src/commands/show.ts'
-import { type Fixture, failedE003, mappingFiles, openFixture } from '../commands/fixture.ts'
+import { failedE003, mappingFiles, openFixtureForFile } from '../commands/fixture.ts'
 
 /** Commands on records whose contents a query reads. */
 
-let fixture: Fixture
+const fixture = openFixtureForFile()
 beforeAll(async () => {
-  fixture = await openFixture()
   await fixture.ledger.pool.query(`
     create table sale (id int primary key, customer text);
     create table sale_line (sale int, price numeric)`)
 })
 beforeEach(async () => {
-  await fixture.reset()
   await fixture.ledger.pool.query(
     `truncate sale, sale_line; insert into sale values (5, 'C1'); insert into sale_line values (5, 1.10), (5, 0.05)`,
   )
 })
-afterAll(() => fixture[Symbol.asyncDispose]())
 
 const query = `select s.id, s.customer, (select sum(price) from sale_line l where l.sale = s.id) as total from sale s where s.id = any($1)`
 const env = (sql = query) => ({

@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { command as status } from '../../src/commands/status.ts'
 import { testContext } from '../support/context.ts'
 import type { Daemon } from '../support/daemon.ts'
+import { openForFile } from '../support/openForFile.ts'
 import { statusSays } from '../support/statusSays.ts'
 import { until } from '../support/until.ts'
-import { type Harness, setup } from './faults/harness.ts'
+import { setup } from './faults/harness.ts'
 
 /** `status` while a daemon runs. */
 
-let harness: Harness
+const harness = openForFile(() => setup())
 let daemon: Daemon
 beforeAll(async () => {
-  harness = await setup()
   daemon = await harness.start()
 })
-afterAll(() => harness[Symbol.asyncDispose]())
 
 const said = () => statusSays(harness.env)
 

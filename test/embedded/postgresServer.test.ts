@@ -1,13 +1,12 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { findOfHost } from '../../src/embedded/postgresServer.ts'
 
 /** A host with programs of PostgreSQL in these folders. */
 function host(...folders: string[]): string {
   const root = mkdtempSync(join(tmpdir(), 'host-'))
-  onTestFinished(() => rmSync(root, { recursive: true }))
   for (const folder of folders) {
     mkdirSync(join(root, folder), { recursive: true })
     for (const program of ['initdb', 'postgres']) {

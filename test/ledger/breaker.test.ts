@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { applyAnswers, makeTrialDue } from '../../src/ledger/breaker.ts'
 import { readRequestDemand } from '../../src/ledger/budget.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
@@ -8,8 +8,7 @@ import { breakerAnswer, fails, openBreaker } from '../support/breaker.ts'
 import {
   claim,
   claimTrial,
-  type Ledger,
-  openLedger,
+  openLedgerForFile,
   outcomeBatch,
   pauseBackoff,
   setLimit,
@@ -18,17 +17,12 @@ import {
   transition,
 } from '../support/ledger.ts'
 
-let ledger: Ledger
+const ledger = openLedgerForFile()
 let dispatch: TestDispatch
 beforeAll(async () => {
-  ledger = await openLedger()
   dispatch = ledger.dispatch()
 })
-afterAll(() => ledger[Symbol.asyncDispose]())
-beforeEach(async () => {
-  await ledger.reset()
-  await setLimit(ledger.pool)
-})
+beforeEach(() => setLimit(ledger.pool))
 
 const works: BreakerSign = { kind: 'works' }
 const refused = fails('unavailable', { isOfSubmission: true })

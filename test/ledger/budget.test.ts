@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import type pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   countFreeForSubmissions,
   countLimitAsSpent,
@@ -14,16 +14,11 @@ import {
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { beginTransaction, inTransaction } from '../../src/postgres/database.ts'
 import { fullestWindow } from '../support/fullestWindow.ts'
-import { claimRequests, countFree, type Ledger, openLedger, setLimit } from '../support/ledger.ts'
+import { claimRequests, countFree, openLedgerForFile, setLimit } from '../support/ledger.ts'
 import { openPool } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
-beforeEach(() => ledger.reset())
+const ledger = openLedgerForFile()
 
 const windowMs = 60_000
 const overAfterMs = 33_000

@@ -1,17 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { insertCapturedRecords } from '../../src/ledger/capture.ts'
 import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
 import { readDueReports, readReportsToWriteBack } from '../../src/ledger/reports.ts'
-import { type Ledger, openLedger } from '../support/ledger.ts'
+import { openLedgerForFile } from '../support/ledger.ts'
 import { record } from '../support/record.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
-beforeEach(() => ledger.reset())
+const ledger = openLedgerForFile()
 
 test('a captured record is queued with its first event, and its payload keeps every digit that the ERP wrote', async () => {
   const payload = '{"amount":12345678901234567890.10,"text":"\\u0000 ü"}'

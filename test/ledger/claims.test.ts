@@ -1,15 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { claimQueuedSubmissions, requeueUnsentClaim } from '../../src/ledger/claims.ts'
 import type { Submission } from '../../src/model/submission.ts'
-import { type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
+import { openLedgerForFile, outcomeBatch, transition } from '../support/ledger.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
-beforeEach(() => ledger.reset())
+const ledger = openLedgerForFile()
 
 const claimUpTo = (limit: number, id = randomUUID()) =>
   claimQueuedSubmissions(ledger.pool, { id, instanceId: randomUUID(), limit, who: 'test' })

@@ -1,22 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { moveTimesAfterClockSetBack } from '../../src/ledger/clockSetBack.ts'
 import { readOrphanedSubmissions, writeHeartbeat } from '../../src/ledger/instances.ts'
 import type { Submission } from '../../src/model/submission.ts'
 import { openBreaker } from '../support/breaker.ts'
-import { claim, claimTrial, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
+import { claim, claimTrial, openLedgerForFile, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
 import { setClockBack } from '../support/setClock.ts'
 import { until } from '../support/until.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
-beforeEach(async () => {
-  await ledger.reset()
-  await setLimit(ledger.pool, 10)
-})
+const ledger = openLedgerForFile()
+beforeEach(() => setLimit(ledger.pool, 10))
 
 const hour = 3_600_000
 

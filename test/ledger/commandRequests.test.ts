@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { bindLedgerToServiceIfUnbound, ServiceMismatch } from '../../src/ledger/binding.ts'
 import { CommandRequests } from '../../src/ledger/commandRequests.ts'
 import { ask } from '../discover/ask.ts'
-import { countFree, type Ledger, openLedger, setLimit } from '../support/ledger.ts'
+import { countFree, openLedgerForFile, setLimit } from '../support/ledger.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
-beforeEach(async () => {
-  await ledger.reset()
-  await setLimit(ledger.pool, 2)
-})
+const ledger = openLedgerForFile()
+beforeEach(() => setLimit(ledger.pool, 2))
 
 const service = { baseUrl: 'https://service.example', authUrl: 'https://auth.example', clientId: 'client' }
 const open = () => new CommandRequests(ledger.url, { name: 'outboxd test', requestTimeoutMs: 1_000 })

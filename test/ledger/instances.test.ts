@@ -1,17 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { claimQueuedSubmissions } from '../../src/ledger/claims.ts'
 import { deleteStaleInstances, readOrphanedSubmissions, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
-import { type Ledger, openLedger } from '../support/ledger.ts'
+import { openLedgerForFile } from '../support/ledger.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
-beforeEach(() => ledger.reset())
+const ledger = openLedgerForFile()
 
 const instance = () => ({ id: randomUUID(), version: 'test', host: 'test', settings: {} })
 

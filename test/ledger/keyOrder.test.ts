@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { decideClaimLimits } from '../../src/daemon/capture.ts'
 import { releaseUnblockedRecords } from '../../src/ledger/keyOrder.ts'
 import type { Submission } from '../../src/model/submission.ts'
 import type { GivenChange } from '../support/change.ts'
 import {
   claim,
-  type Ledger,
   openCaptureLock,
-  openLedger,
+  openLedgerForFile,
   outcomeBatch,
   setKeyOnFailure,
   setLimit,
@@ -17,15 +16,8 @@ import {
 } from '../support/ledger.ts'
 import { record } from '../support/record.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
-beforeEach(async () => {
-  await ledger.reset()
-  await setLimit(ledger.pool)
-})
+const ledger = openLedgerForFile()
+beforeEach(() => setLimit(ledger.pool))
 
 const isHeld = async (id: string | undefined) => (await ledger.row(id ?? '')).held
 const line = (length: number, key = 'k') => Array.from({ length }, () => ({ key }))

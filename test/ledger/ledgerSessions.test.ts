@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { readRequestDemand } from '../../src/ledger/budget.ts'
 import { shortReadPlannerOptions } from '../../src/ledger/ledgerSessions.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import { createPool, type Database } from '../../src/postgres/database.ts'
-import { type Ledger, openLedger } from '../support/ledger.ts'
+import { openLedger } from '../support/ledger.ts'
+import { openForFile } from '../support/openForFile.ts'
 
-let ledger: Ledger
+const ledger = openForFile(openLedger)
 beforeAll(async () => {
-  ledger = await openLedger()
   // Finished records that the statistics do not count yet, because autovacuum runs once a minute.
   await ledger.capture(Array.from({ length: 2_000 }, () => ({ error: 'does not map' })))
 })
-afterAll(() => ledger[Symbol.asyncDispose]())
 
 /** Returns the plans of the statements that the work runs, in a pool with the daemon's settings. */
 async function plansOf(work: (db: Database) => Promise<unknown>, answer = {}): Promise<string> {

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { assertSequencesAreAhead, findSequencesBehindTables } from '../../src/ledger/migrations.ts'
-import { type Ledger, openLedger } from '../support/ledger.ts'
+import { openLedger } from '../support/ledger.ts'
+import { openForFile } from '../support/openForFile.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
+const ledger = openForFile(openLedger)
 
 test('sequences that start anew, as after logical replication, stop a daemon; check’s statements set them', async () => {
   await ledger.capture([{}, {}])

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Attempts } from '../../src/daemon/attempts.ts'
 import type { DaemonContext } from '../../src/daemon/context.ts'
 import { lockBudget } from '../../src/ledger/budget.ts'
@@ -11,8 +11,7 @@ import { breakerAnswer, fails, openBreaker } from '../support/breaker.ts'
 import type { GivenChange } from '../support/change.ts'
 import {
   claim,
-  type Ledger,
-  openLedger,
+  openLedgerForFile,
   outcomeBatch,
   setLimit,
   spendLimit,
@@ -20,17 +19,12 @@ import {
   transition,
 } from '../support/ledger.ts'
 
-let ledger: Ledger
+const ledger = openLedgerForFile()
 let dispatch: TestDispatch
 beforeAll(async () => {
-  ledger = await openLedger()
   dispatch = ledger.dispatch()
 })
-afterAll(() => ledger[Symbol.asyncDispose]())
-beforeEach(async () => {
-  await ledger.reset()
-  await setLimit(ledger.pool)
-})
+beforeEach(() => setLimit(ledger.pool))
 
 const accepted = (pollInMs = 0): GivenChange => ({ state: 'accepted', transactionId: randomUUID(), pollInMs })
 

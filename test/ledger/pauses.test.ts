@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { readStandingPauses } from '../../src/ledger/pauses.ts'
 import { openBreaker } from '../support/breaker.ts'
-import { claim, claimTrial, type Ledger, openLedger, setLimit } from '../support/ledger.ts'
+import { claim, claimTrial, openLedgerForFile, setLimit } from '../support/ledger.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
+const ledger = openLedgerForFile()
 beforeEach(async () => {
-  await ledger.reset()
   await setLimit(ledger.pool)
   await ledger.capture([{}])
 })

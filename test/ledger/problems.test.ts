@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { clearProblems, raiseProblems, readProblems, replaceProblems } from '../../src/ledger/problems.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
-import { type Ledger, openLedger } from '../support/ledger.ts'
+import { openLedgerForFile } from '../support/ledger.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
-beforeEach(() => ledger.reset())
+const ledger = openLedgerForFile()
 
 const skipped = (subject: string, detail = 'why') => ({
   kind: 'row_skipped' as const,

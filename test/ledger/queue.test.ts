@@ -1,20 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { command as discard } from '../../src/commands/discard.ts'
 import { installPollQueue, type NewPoll, PollQueue, readPlannedPolls } from '../../src/ledger/queue.ts'
 import { classifyDatabaseError, inTransaction } from '../../src/postgres/database.ts'
-import { type Fixture, openFixture } from '../commands/fixture.ts'
+import { openFixtureForFile } from '../commands/fixture.ts'
 import { claim, type Ledger, outcomeBatch, transition } from '../support/ledger.ts'
 import { until } from '../support/until.ts'
 
-let fixture: Fixture
+const fixture = openFixtureForFile()
 let ledger: Ledger
 beforeAll(async () => {
-  fixture = await openFixture()
   ledger = fixture.ledger
 })
-afterAll(() => fixture[Symbol.asyncDispose]())
-beforeEach(() => fixture.reset())
 
 const plan = (inMs: number, rarely = false): NewPoll => ({ submissionId: randomUUID(), inMs, rarely })
 const idsOf = (polls: readonly NewPoll[]) => polls.map(({ submissionId }) => submissionId)

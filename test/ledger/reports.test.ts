@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import {
   makeReportsDueAgain,
   readDueReports,
@@ -9,17 +9,10 @@ import type { Report, ReportResult } from '../../src/model/outbox.ts'
 import type { Submission } from '../../src/model/submission.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
-import { claim, historyOf, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
+import { claim, historyOf, openLedgerForFile, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
-beforeEach(async () => {
-  await ledger.reset()
-  await setLimit(ledger.pool)
-})
+const ledger = openLedgerForFile()
+beforeEach(() => setLimit(ledger.pool))
 
 async function step(submission: Submission, change: GivenChange): Promise<Submission> {
   await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions: [transition(submission, change)] }))

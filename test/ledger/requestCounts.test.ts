@@ -1,19 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { readRecentRequestCounts, tidyRequestCounts } from '../../src/ledger/requestCounts.ts'
 import type { MadeRequest } from '../../src/model/service.ts'
 import type { Transition } from '../../src/model/submission.ts'
-import { claim, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
+import { claim, openLedgerForFile, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
-beforeEach(async () => {
-  await ledger.reset()
-  await setLimit(ledger.pool)
-})
+const ledger = openLedgerForFile()
+beforeEach(() => setLimit(ledger.pool))
 
 const none = { requests: 0, failed: 0, answered: 0, slow: 0 }
 const made = (outcome: MadeRequest['outcome'], tookMs: number, kind: MadeRequest['kind'] = 'submit'): MadeRequest => ({

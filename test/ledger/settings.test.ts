@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { noteInstanceStopped, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { tryLockWriteBack } from '../../src/ledger/reports.ts'
 import {
@@ -12,14 +12,9 @@ import {
   type Settings,
 } from '../../src/ledger/settings.ts'
 import { beginTransaction } from '../../src/postgres/database.ts'
-import { countFree, type Ledger, openCaptureLock, openLedger } from '../support/ledger.ts'
+import { countFree, openCaptureLock, openLedgerForFile } from '../support/ledger.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
-beforeEach(() => ledger.reset())
+const ledger = openLedgerForFile()
 
 const common: Settings = {
   RATE_LIMIT_REQUESTS: '100',

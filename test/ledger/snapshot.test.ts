@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { countRequestsOfOtherClient, endAnsweredRequests } from '../../src/ledger/budget.ts'
 import { requeueUnsentClaim } from '../../src/ledger/claims.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
@@ -12,14 +12,9 @@ import {
   readProcessingTimes,
 } from '../../src/ledger/snapshot.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
-import { claim, claimRequests, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
+import { claim, claimRequests, openLedgerForFile, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
-beforeEach(() => ledger.reset())
+const ledger = openLedgerForFile()
 
 async function counted(): Promise<Record<string, number>> {
   const { submissions } = await readLedgerSnapshot(ledger.pool)

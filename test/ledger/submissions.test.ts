@@ -1,14 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { resetColumnsByLifetimeSql, selectColumnsSql } from '../../src/ledger/submissions.ts'
 import { type ColumnName, submissionColumns } from '../../src/model/submission.ts'
-import { type Ledger, openLedger } from '../support/ledger.ts'
+import { openLedger } from '../support/ledger.ts'
+import { openForFile } from '../support/openForFile.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
+const ledger = openForFile(openLedger)
 
 const names = Object.keys(submissionColumns) as ColumnName[]
 const types = { count: 'integer', flag: 'boolean', uuid: 'uuid', text: 'text', ms: 'bigint' }

@@ -1,16 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { Submission } from '../../src/model/submission.ts'
-import { claim, type Ledger, openLedger, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
+import { claim, openLedgerForFile, outcomeBatch, setLimit, transition } from '../support/ledger.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
-beforeEach(async () => {
-  await ledger.reset()
-  await setLimit(ledger.pool)
-})
+const ledger = openLedgerForFile()
+beforeEach(() => setLimit(ledger.pool))
 
 async function sending(count: number, resources: readonly ('data' | 'orders')[] = []): Promise<Submission[]> {
   await ledger.capture(Array.from({ length: count }, (_, i) => ({ resource: resources[i] ?? 'data' })))

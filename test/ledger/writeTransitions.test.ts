@@ -1,18 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { claimQueuedSubmissions, requeueUnsentClaim } from '../../src/ledger/claims.ts'
 import { writeTransitions } from '../../src/ledger/outcomes.ts'
 import { type EventCause, eventCauses } from '../../src/model/eventCauses.ts'
 import type { Submission } from '../../src/model/submission.ts'
 import { asChange, type GivenChange } from '../support/change.ts'
-import { type Ledger, openLedger } from '../support/ledger.ts'
+import { openLedgerForFile } from '../support/ledger.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
-beforeEach(() => ledger.reset())
+const ledger = openLedgerForFile()
 
 async function sending(claimId = randomUUID()): Promise<Submission> {
   await ledger.capture([{}])

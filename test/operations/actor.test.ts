@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { command as adopt } from '../../src/commands/adopt.ts'
 import { command as discard } from '../../src/commands/discard.ts'
 import { command as pause } from '../../src/commands/pause.ts'
@@ -6,7 +6,7 @@ import { command as prune } from '../../src/commands/prune.ts'
 import { command as replay } from '../../src/commands/replay.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import { command as resume } from '../../src/commands/resume.ts'
-import { type Fixture, failedE003, openFixture, uncertain } from '../commands/fixture.ts'
+import { failedE003, openFixtureForFile, uncertain } from '../commands/fixture.ts'
 import { openBreaker } from '../support/breaker.ts'
 import type { TestContext } from '../support/context.ts'
 import { setSettings } from '../support/ledger.ts'
@@ -14,12 +14,7 @@ import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 
 /** The logs keep who made each change and why. */
 
-let fixture: Fixture
-beforeAll(async () => {
-  fixture = await openFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
 
 const given = { as: 'alice', reason: 'ticket 231' }
 

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { command as list } from '../../src/commands/list.ts'
 import { command as replay } from '../../src/commands/replay.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
@@ -10,7 +10,7 @@ import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import type { ListedSubmission } from '../../src/ledger/operator/selectSubmissions.ts'
 import { parseAnswersFile } from '../../src/operations/answersFile.ts'
 import { submissionCsv } from '../../src/operations/submissionCsv.ts'
-import { type Fixture, failedE003, openFixture, uncertain } from '../commands/fixture.ts'
+import { failedE003, openFixtureForFile, uncertain } from '../commands/fixture.ts'
 import { json, startServer } from '../service/support.ts'
 import type { GivenChange } from '../support/change.ts'
 import { claim, spendLimit } from '../support/ledger.ts'
@@ -104,12 +104,7 @@ test.each([
 })
 
 describe('`resolve --file`', () => {
-  let fixture: Fixture
-  beforeAll(async () => {
-    fixture = await openFixture()
-  })
-  afterAll(() => fixture[Symbol.asyncDispose]())
-  beforeEach(() => fixture.reset())
+  const fixture = openFixtureForFile()
 
   /** A service that knows transactions whose ids begin with `tx-`. `asked` counts its requests by method. */
   async function service(tokenAfterMs = 0) {
@@ -132,7 +127,6 @@ describe('`resolve --file`', () => {
 
   function fileOf(text: string): string {
     const folder = mkdtempSync(join(tmpdir(), 'outboxd-answers-'))
-    onTestFinished(() => rmSync(folder, { recursive: true }))
     writeFileSync(join(folder, 'ask.csv'), text)
     return join(folder, 'ask.csv')
   }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { command as capture } from '../../src/commands/capture.ts'
 import { command as prune } from '../../src/commands/prune.ts'
 import { command as recover } from '../../src/commands/recover.ts'
@@ -11,7 +11,7 @@ import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { explainError } from '../../src/operations/explainError.ts'
 import { FilesDiffer } from '../../src/operations/ledgerFiles.ts'
 import { digestFiles, readFileSettings } from '../../src/outbox/digestFiles.ts'
-import { dataFile, type Fixture, failedE003, mappingFiles, openFixture, payloadOf } from '../commands/fixture.ts'
+import { dataFile, failedE003, mappingFiles, openFixtureForFile, payloadOf } from '../commands/fixture.ts'
 import { openConsole } from '../console/openConsole.ts'
 import type { TestContext } from '../support/context.ts'
 import { dropRole, grantRole } from '../support/grantRole.ts'
@@ -21,11 +21,7 @@ import { until } from '../support/until.ts'
 
 /** Changes from a host whose files are not those of the daemons. */
 
-let fixture: Fixture
-beforeAll(async () => {
-  fixture = await openFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = openFixtureForFile()
 
 const daemonsDir = mappingFiles({ 'data.yaml': dataFile })
 const otherDir = mappingFiles({ 'data.yaml': dataFile.replace('maxLength: 10,', 'maxLength: 9,') })
@@ -36,10 +32,7 @@ const otherTableDir = mappingFiles({
     'table: outbox\nid: id\ntype: { column: type }\npayload: { column: payload }\nstate: none\norder: id\n',
 })
 
-beforeEach(async () => {
-  await fixture.reset()
-  await setSettings(fixture.ledger.pool, digestFiles('outbox', loadMappings(daemonsDir)))
-})
+beforeEach(() => setSettings(fixture.ledger.pool, digestFiles('outbox', loadMappings(daemonsDir))))
 
 const contextIn = (MAPPINGS_DIR: string) => fixture.context(null, { MAPPINGS_DIR })
 const stateOf = async (id: string) => (await fixture.ledger.row(id)).state

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { clearProblems, raiseProblems } from '../../src/ledger/problems.ts'
@@ -9,7 +9,8 @@ import { type Problem, problemKinds } from '../../src/model/problem.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { problemMessages } from '../../src/operations/problemMessages.ts'
 import { sessionEndCost } from '../../src/postgres/locks.ts'
-import { type Fixture, openFixture } from '../commands/fixture.ts'
+import { openFixture } from '../commands/fixture.ts'
+import { openForFile } from '../support/openForFile.ts'
 import { runStatus } from '../support/statusSays.ts'
 
 const openProblem = (given: Pick<Problem, 'kind' | 'subject' | 'detail'> & Partial<Problem>): Problem => ({
@@ -47,11 +48,7 @@ test('from 1,000 rows in conflict, the message says "at least" and that nothing 
 })
 
 describe('in `status` and the metrics', () => {
-  let fixture: Fixture
-  beforeAll(async () => {
-    fixture = await openFixture()
-  })
-  afterAll(() => fixture[Symbol.asyncDispose]())
+  const fixture = openForFile(() => openFixture())
   const daemon = { id: randomUUID(), version: '1', host: 'erp-1', settings: {} }
   beforeEach(async () => {
     await fixture.reset()

@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { command as replay } from '../../src/commands/replay.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import { command as show } from '../../src/commands/show.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { toTrackStep } from '../../src/daemon/decideTrack.ts'
-import { type Fixture, openFixture, uncertain } from '../commands/fixture.ts'
+import { openFixtureForFile, uncertain } from '../commands/fixture.ts'
 import { claim, outcomeBatch, transition } from '../support/ledger.ts'
 
 /** An operator gave a wrong id, and the service has finished that transaction before the mistake was noticed. */
-let fixture: Fixture
-beforeAll(async () => {
-  fixture = await openFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
 
 async function run(name: string, options: OptionsOf<typeof resolve>, input: string | null = null) {
   const context = fixture.context(input)

@@ -29,10 +29,10 @@ async function underWay(lines: string, more = ''): Promise<Setup> {
 }
 
 /** Writes the ledger's outcomes back to the rows. */
-async function complete({ ledger, describedAs, pool }: Setup, lines: string) {
+async function complete({ describedAs, pool }: Setup, lines: string) {
   const { outbox, capture } = describedAs(describe(lines))
   expect(await capture()).toEqual([])
-  const { rows } = await ledger.query(
+  const { rows } = await pool.query(
     'select outbox_id as "outboxId", row_created as created from outboxd.submission order by 1',
   )
   const outcomes = await writeBackRows(
@@ -40,7 +40,7 @@ async function complete({ ledger, describedAs, pool }: Setup, lines: string) {
     rows.map((row) => ({ ...row, state: 'completed' as const, transactionId: 't', errorCode: null, error: null })),
   )
   const said = (await pool.query('select said from source order by id')).rows.map((row) => row.said)
-  const problems = (await ledger.query('select kind, detail from outboxd.problem')).rows
+  const problems = (await pool.query('select kind, detail from outboxd.problem')).rows
   return { outcomes, said, problems }
 }
 

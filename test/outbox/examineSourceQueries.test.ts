@@ -38,7 +38,7 @@ test('without a query nothing is examined', async () => {
 })
 
 test('a table that our user may not read is a problem, with the grants', async () => {
-  const { url, ledger, pool } = await open()
+  const { url, pool } = await open()
   await pool.query(`create role "reader of sales" login password 'x'; grant select on sale to "reader of sales"; create schema stock;
     create table stock.item (id int)`)
   onTestFinished(async () => {
@@ -46,7 +46,7 @@ test('a table that our user may not read is a problem, with the grants', async (
   })
   const as = openPool(Object.assign(new URL(url), { username: 'reader%20of%20sales', password: 'x' }).href)
   onTestFinished(() => as.end())
-  const outbox = new Outbox(as, tableOf(table), 1_000, ledger)
+  const outbox = new Outbox(as, tableOf(table), 1_000, pool)
   const sql = lines.replace('from sale s', 'from sale s left join stock.item i on i.id = s.id')
   expect((await examineSourceQueries(outbox, mappingsOf(sql))).problems).toEqual([
     [

@@ -57,7 +57,7 @@ state: { status: State, new: new, queued: queued, completed: completed }\nwrite:
     `grant update ("State", "tx id") on "Sales Dept"."Out""box" to ${role};`,
   ])
   expect(await findOutboxTableProblems(clerk, table)).toEqual([])
-  const outbox = new Outbox(clerk, table, 1_000, given.ledger)
+  const outbox = new Outbox(clerk, table, 1_000, given.pool)
   expect(await tryWriteBack(outbox)).toMatchObject({ kind: 'tried', refusals: [] })
   expect(await countSomeWaitingRowsByType(outbox)).toEqual([{ type: 'data', waiting: 1 }])
 })

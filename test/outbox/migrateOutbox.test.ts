@@ -5,8 +5,7 @@ import { wakeTriggerMessage } from '../../src/operations/databaseMessages.ts'
 import { inspectOutboxTable, migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { openListener } from '../../src/postgres/listener.ts'
 import { testContext } from '../support/context.ts'
-import type { EmbeddedPostgres } from '../support/embeddedPostgres.ts'
-import { startPostgres } from '../support/postgres.ts'
+import { type EmbeddedPostgres, startPostgres } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 
 /** On such a server the ERP may use two-phase commit. */

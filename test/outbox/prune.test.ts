@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { lockCapture } from '../../src/ledger/capture.ts'
 import { readSettings } from '../../src/ledger/settings.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
@@ -7,16 +7,11 @@ import { Outbox } from '../../src/outbox/outbox.ts'
 import { type PruneRoundResult, runPruneRound } from '../../src/outbox/prune.ts'
 import { beginTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
-import { claim, type Ledger, openLedger, outcomeBatch, setLimit, setSettings, transition } from '../support/ledger.ts'
+import { claim, openLedgerForFile, outcomeBatch, setLimit, setSettings, transition } from '../support/ledger.ts'
 import { completeAgo, endAgo, pruneAll, toSettings } from '../support/retention.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
+const ledger = openLedgerForFile()
 beforeEach(async () => {
-  await ledger.reset()
   await setLimit(ledger.pool, 100)
   await setSettings(ledger.pool, toSettings(ninety))
 })

@@ -5,12 +5,12 @@ import { anyRows, openClaim, setup, tableOf } from './setup.ts'
 
 /** The outbox in a daemon's sessions, which look names up only in the catalog, unless the client's code runs. */
 async function asDaemon(given: { ddl: string; path: string; yaml: string }) {
-  const { url, pool, ledger } = await setup()
+  const { url, pool } = await setup()
   const database = new URL(url).pathname.slice(1)
   await pool.query(`${given.ddl}; alter database ${database} set search_path = ${given.path}`)
   const erp = createPool({ url, name: 'outboxd outbox', connections: 2, onIdleError: () => {}, isErp: true })
   onTestFinished(() => erp.end())
-  const outbox = new Outbox(erp, tableOf(given.yaml), 1_000, ledger)
+  const outbox = new Outbox(erp, tableOf(given.yaml), 1_000, pool)
   return {
     pool,
     erp,

@@ -12,10 +12,7 @@ import { writeBackRows } from './writeBackRows.ts'
 
 export interface Setup {
   url: string
-  /** The outbox's database. */
   pool: pg.Pool
-  /** The ledger's database, which is the same unless `encoding` is given. */
-  ledger: pg.Pool
   outbox: Outbox
   /** Claims rows, stores them in the ledger and marks them, like the daemon. @returns the captured ids in order */
   capture(limit?: number, exceptKeys?: readonly string[]): Promise<string[]>
@@ -38,34 +35,17 @@ export const anyRows: RowsRequest = {
   heldTypes: [],
 }
 
-/**
- * A database with a table made by `ddl`, read as `yaml` says; without yaml, section 10's.
- *
- * @param encoding creates a separate database for the outbox, with this encoding
- */
-export async function setup({
-  ddl = '',
-  yaml = '',
-  encoding,
-}: {
-  ddl?: string
-  yaml?: string
-  encoding?: string
-} = {}): Promise<Setup> {
-  const ledgerDatabase = await createDatabase()
-  onTestFinished(() => ledgerDatabase[Symbol.asyncDispose]())
-  const database =
-    encoding === undefined ? ledgerDatabase : await createDatabase('template0', `encoding '${encoding}' locale 'C'`)
-  if (encoding !== undefined) onTestFinished(() => database[Symbol.asyncDispose]())
+/** A database with a table made by `ddl`, read as `yaml` says; without yaml, section 10's. */
+export async function setup({ ddl = '', yaml = '' } = {}): Promise<Setup> {
+  const database = await createDatabase()
+  onTestFinished(() => database[Symbol.asyncDispose]())
   const { pool, url } = database
-  const ledger = ledgerDatabase.pool
   if (ddl !== '') await pool.query(ddl)
   return {
     url,
     pool,
-    ledger,
-    ...opened(pool, ledger, yaml),
-    describedAs: (other) => opened(pool, ledger, other),
+    ...opened(pool, yaml),
+    describedAs: (other) => opened(pool, other),
     async connect() {
       const client = new pg.Client(url)
       client.on('error', () => {})
@@ -76,9 +56,9 @@ export async function setup({
   }
 }
 
-function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
-  const outbox = new Outbox(pool, yaml === '' ? 'outbox' : tableOf(yaml), 1_000, ledger)
-  const captureLock = openCaptureLock(ledger)
+function opened(pool: pg.Pool, yaml: string) {
+  const outbox = new Outbox(pool, yaml === '' ? 'outbox' : tableOf(yaml), 1_000, pool)
+  const captureLock = openCaptureLock(pool)
 
   async function captureRecords(limit = 100, exceptKeys: readonly string[] = []) {
     await using claimed = await openClaim(outbox, { ...anyRows, limit, exceptKeys })

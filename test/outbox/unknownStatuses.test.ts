@@ -6,8 +6,7 @@ import { type Setup, setup } from '../outbox/setup.ts'
 /** A row with an unknown status is never captured, so it has to be reported. */
 
 const survey = ({ outbox }: Setup) => new TableSurveys(outbox, 2).runOnce(() => true)
-const told = async ({ ledger }: Setup) =>
-  (await readProblems(ledger, 10)).map(({ kind, detail }) => `${kind}: ${detail}`)
+const told = async ({ pool }: Setup) => (await readProblems(pool, 10)).map(({ kind, detail }) => `${kind}: ${detail}`)
 const withoutCheck = 'alter table outbox drop constraint if exists outboxd_knows_status'
 const insert = (...statuses: string[]) =>
   statuses.map((status) => `insert into outbox (type, payload, status) values ('data', '{}', '${status}')`).join(';')

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import {
   beginTransaction,
   classifyDatabaseError,
@@ -9,15 +9,14 @@ import {
   isTransientError,
   withConnectionErrorsExplained,
 } from '../../src/postgres/database.ts'
-import { createDatabase, type TestDatabase } from '../support/database.ts'
+import { createDatabase } from '../support/database.ts'
+import { openForFile } from '../support/openForFile.ts'
 import { openPool } from '../support/postgres.ts'
 
-let database: TestDatabase
+const database = openForFile(() => createDatabase('template0'))
 beforeAll(async () => {
-  database = await createDatabase('template0')
   await database.pool.query('create table t (n int check (n > 0))')
 })
-afterAll(() => database[Symbol.asyncDispose]())
 
 const thrownBy = (work: () => Promise<unknown>) =>
   work().then(

@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type pg from 'pg'
-import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
+import { expect, inject, onTestFinished, test } from 'vitest'
 import { beginTransaction, createPool, inTransaction } from '../../src/postgres/database.ts'
-import { createDatabase, type TestDatabase } from '../support/database.ts'
+import { createDatabase } from '../support/database.ts'
+import { openForFile } from '../support/openForFile.ts'
 import { hasPgbouncer, startPgbouncer } from '../support/pgbouncer.ts'
 
 /** A message of the Postgres protocol: its letter, its length, its bytes. */
@@ -60,11 +61,7 @@ test('sessions do not compile statements, whatever the database says', async () 
   expect((await open(database.url).query('show jit')).rows).toEqual([{ jit: 'off' }])
 })
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createDatabase('template0')
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = openForFile(() => createDatabase('template0'))
 
 function open(url = database.url): pg.Pool {
   const pool = createPool({ url, name: 'test', connections: 1, onIdleError: () => {}, prepares: true })

@@ -1,21 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { type SandboxOptions, startSandbox } from '../../src/sandbox/startSandbox.ts'
 import { createDatabase } from '../support/database.ts'
-import { type Json, order, type Reply, type Setup, setup, submission } from './setup.ts'
+import { openForFile } from '../support/openForFile.ts'
+import { type Json, order, type Reply, setup, submission } from './setup.ts'
 
 const one = { id: 'sandbox', secret: 'sandbox-secret' }
 const two = { id: 'ci-2', secret: 'second', rateLimitRequests: 5, unknownCustomers: ['Z'] }
 
-let s: Setup
-beforeAll(async () => {
-  s = await setup({ clients: [one, two], processingTime: 'constant:0' })
-})
+const s = openForFile(() => setup({ clients: [one, two], processingTime: 'constant:0' }))
 beforeEach(async () => {
   await s.control('DELETE', '/ledger?everything=true')
   await s.control('DELETE', '/faults')
   await s.control('DELETE', '/settings')
 })
-afterAll(() => s[Symbol.asyncDispose]())
 
 const askToken = (id: string, secret: string) =>
   s.call(

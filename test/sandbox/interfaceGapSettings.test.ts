@@ -1,22 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 
 import { type ErrorShape, errorShapeNames } from '../../src/sandbox/interfaceGapSettings.ts'
 import type { SettingsPatch } from '../../src/sandbox/sandboxSettings.ts'
-import { type Json, order, type Reply, type Setup, setup, submission } from './setup.ts'
+import { openForFile } from '../support/openForFile.ts'
+import { type Json, order, type Reply, setup, submission } from './setup.ts'
 
 /**
  * Settings for behaviour that the interface does not show, set as real services may behave. Other files test the
  * defaults.
  */
 
-let s: Setup
-beforeAll(async () => {
-  s = await setup({ processingTime: 'constant:0', bodyLimitBytes: 2048 })
-})
+const s = openForFile(() => setup({ processingTime: 'constant:0', bodyLimitBytes: 2048 }))
 beforeEach(async () => {
   await s.control('DELETE', '/settings')
 })
-afterAll(() => s[Symbol.asyncDispose]())
 
 const set = (settings: SettingsPatch) => s.control('PATCH', '/settings', settings)
 const submit = (body: unknown = submission(), headers?: Record<string, string>) =>

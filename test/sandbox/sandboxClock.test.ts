@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Json, order, type Setup, setup, submission } from './setup.ts'
+import { expect, test } from 'vitest'
+import { openForFile } from '../support/openForFile.ts'
+import { type Json, order, setup, submission } from './setup.ts'
 
-let on: Setup
-
-beforeAll(async () => {
-  on = await setup({ processingTime: 'constant:300', tokenLifetimeSeconds: 400 })
-})
-
-afterAll(() => on[Symbol.asyncDispose]())
+const on = openForFile(() => setup({ processingTime: 'constant:300', tokenLifetimeSeconds: 400 }))
 
 const tenMinutes = { advanceSeconds: 600 }
 

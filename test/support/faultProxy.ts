@@ -50,10 +50,6 @@ export interface FaultProxy {
   struck(times?: number): Promise<void>
   /** Connections accepted so far. */
   connections(): number
-  /** Connections open now. */
-  open(): number
-  /** Bytes of requests that reached the server. */
-  forwardedBytes(): number
   close(): Promise<void>
 }
 
@@ -62,16 +58,13 @@ export async function startFaultProxy({ target }: { target: { host: string; port
   const faults = createFaults()
   const pairs = new Set<Pair>()
   let accepted = 0
-  let forwarded = 0
   let server: Server | null = null
 
   async function listen(port: number): Promise<number> {
     server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
       accepted++
       const upstream = connect({ ...target, allowHalfOpen: true, noDelay: true })
-      const pair = joinPair(client, upstream, faults, (bytes) => {
-        forwarded += bytes
-      })
+      const pair = joinPair(client, upstream, faults)
       pairs.add(pair)
       client.on('close', () => pairs.delete(pair))
     })
@@ -99,8 +92,6 @@ export async function startFaultProxy({ target }: { target: { host: string; port
     },
     struck: (times = 1) => faults.struck(times),
     connections: () => accepted,
-    open: () => pairs.size,
-    forwardedBytes: () => forwarded,
     close: stopListening,
   }
 }
@@ -150,7 +141,7 @@ interface Pair {
 }
 
 /** Joins two sockets, and checks for each packet whether a fault strikes it. */
-function joinPair(client: Socket, upstream: Socket, faults: Faults, forwarded: (bytes: number) => void): Pair {
+function joinPair(client: Socket, upstream: Socket, faults: Faults): Pair {
   /** The fault that has struck this connection. */
   let stuck: Fault | null = null
   /** Bytes of the request that a cut still lets through. */
@@ -173,10 +164,7 @@ function joinPair(client: Socket, upstream: Socket, faults: Faults, forwarded: (
 
   async function pass(direction: Direction, chunk: Buffer): Promise<void> {
     const to = direction === 'request' ? upstream : client
-    const send = (bytes: Buffer) => {
-      if (direction === 'request') forwarded(bytes.length)
-      return write(to, bytes)
-    }
+    const send = (bytes: Buffer) => write(to, bytes)
     const fault = strikes(direction)
     switch (fault?.kind) {
       case undefined:

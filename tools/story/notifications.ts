@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
+import { listenOnLoopback } from '../../test/support/listenOnLoopback.ts'
 
 /** An alert in a notification of Alertmanager. */
 export interface ToldAlert {
@@ -32,13 +32,8 @@ export async function startTelephone(): Promise<Telephone> {
     response.end()
     for (const listener of listeners) listener({ atMs: performance.now(), receiver, groupKey, alerts })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...(await listenOnLoopback(server)),
     onNotification: (listener) => void listeners.push(listener),
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
   }
 }

@@ -4,9 +4,14 @@ import { join } from 'node:path'
 import type pg from 'pg'
 import { startSandbox } from '../../src/sandbox/startSandbox.ts'
 import { daemonEnvironment, mappingsDir, saysRunning } from '../../test/support/daemon.ts'
-import type { EmbeddedPostgres } from '../../test/support/embeddedPostgres.ts'
 import { freePort } from '../../test/support/freePort.ts'
-import { createDatabaseOn, migrateAll, openPool, startPostgres } from '../../test/support/postgres.ts'
+import {
+  createDatabaseOn,
+  type EmbeddedPostgres,
+  migrateAll,
+  openPool,
+  startPostgres,
+} from '../../test/support/postgres.ts'
 import { type Program, startProgram } from '../../test/support/program.ts'
 import { type Erp, startErp } from './erp.ts'
 import { mountSmallDisk, type SmallDisk } from './smallDisk.ts'
@@ -166,7 +171,7 @@ async function cloneDatabase(postgres: EmbeddedPostgres, job: string, disk: Smal
 }
 
 /** Starts a Postgres with the template database. */
-export async function startServer(): Promise<EmbeddedPostgres & AsyncDisposable> {
+export async function startServer(): Promise<EmbeddedPostgres> {
   const server = await startPostgres({ fsync: 'off', synchronous_commit: 'off' })
   await migrateAll(await createDatabaseOn(server.url, template))
   return server

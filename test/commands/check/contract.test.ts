@@ -1,21 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { command as check } from '../../../src/commands/check.ts'
-import { type Setup, setup } from '../../sandbox/setup.ts'
+import { setup } from '../../sandbox/setup.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { serviceEnvironment } from '../../support/serviceEnvironment.ts'
 import { startTurning } from '../../support/turningService.ts'
-import { type Fixture, openFixture } from '../fixture.ts'
+import { openFixtureForFile } from '../fixture.ts'
 
-let fixture: Fixture
-let service: Setup
-beforeAll(async () => {
-  fixture = await openFixture()
-  service = await setup()
-})
-afterAll(async () => {
-  await fixture[Symbol.asyncDispose]()
-  await service[Symbol.asyncDispose]()
-})
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
+const service = openForFile(() => setup())
 
 async function checkWith(
   contract: string,

@@ -1,21 +1,14 @@
 import { rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { command as check } from '../../../src/commands/check.ts'
-import { type Setup, setup as startSandbox } from '../../sandbox/setup.ts'
+import { setup as startSandbox } from '../../sandbox/setup.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { serviceEnvironment } from '../../support/serviceEnvironment.ts'
-import { type Fixture, openFixture } from '../fixture.ts'
+import { openFixture } from '../fixture.ts'
 
-let fixture: Fixture
-let service: Setup
-beforeAll(async () => {
-  fixture = await openFixture()
-  service = await startSandbox()
-})
-afterAll(async () => {
-  await fixture[Symbol.asyncDispose]()
-  await service[Symbol.asyncDispose]()
-})
+const fixture = openForFile(openFixture)
+const service = openForFile(() => startSandbox())
 
 /** Puts /dev/full in the place of the empty files of `outboxd.problem`, so that Postgres gets ENOSPC for each page. */
 async function fillDisk(): Promise<void> {

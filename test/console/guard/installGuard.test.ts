@@ -1,18 +1,15 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { hostname } from 'node:os'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { isNameOfThisConsole } from '../../../src/console/guard/refuseForeign.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { asForm } from '../openConsole.ts'
-import { type Guarded, openGuarded } from './openGuarded.ts'
+import { openGuarded } from './openGuarded.ts'
 
 /** A console on loopback, which needs no sign-in. */
 
-let served: Guarded
-beforeAll(async () => {
-  served = await openGuarded()
-})
-afterAll(() => served[Symbol.asyncDispose]())
+const served = openForFile(openGuarded)
 beforeEach(() => void served.changes.splice(0))
 
 const pages = ['/change', '/nowhere']
@@ -195,11 +192,7 @@ test('the console still answers beside 1,100 unfinished connections', async () =
 describe('a console that trusts a proxy at 127.0.0.7', () => {
   const proxy = '127.0.0.7'
 
-  let served: Guarded
-  beforeAll(async () => {
-    served = await openGuarded({ trustHeader: 'x-forwarded-user', trustProxy: [proxy] })
-  })
-  afterAll(() => served[Symbol.asyncDispose]())
+  const served = openForFile(() => openGuarded({ trustHeader: 'x-forwarded-user', trustProxy: [proxy] }))
 
   const asAnn = {
     'x-forwarded-user': 'ann@example.com',

@@ -1,22 +1,19 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Session } from 'fastify'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { hashPassword } from '../../../src/console/guard/passwordHash.ts'
 import { NewestSessions } from '../../../src/console/guard/signIn.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { asForm, type Visitor, visit } from '../openConsole.ts'
-import { type Guarded, openGuarded } from './openGuarded.ts'
+import { openGuarded } from './openGuarded.ts'
 
 /** A console that asks for a password. */
 
 const right = 'correct horse battery staple'
 const hash = await hashPassword(right)
 
-let served: Guarded
-beforeAll(async () => {
-  served = await openGuarded({ password: hash })
-})
-afterAll(() => served[Symbol.asyncDispose]())
+const served = openForFile(() => openGuarded({ password: hash }))
 
 const signIn = (visitor: Visitor, fields: Record<string, string> = {}) =>
   visitor.post('/login', { name: 'ann', password: right, ...fields })

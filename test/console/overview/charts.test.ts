@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { chartsHtml } from '../../../src/console/overview/charts.ts'
 import { type MinuteOfLastHour, readLastHour } from '../../../src/ledger/lastHour.ts'
-import { type Fixture, failedE003, openFixture } from '../../commands/fixture.ts'
+import { failedE003, openFixture } from '../../commands/fixture.ts'
+import { openForFile } from '../../support/openForFile.ts'
 
-let fixture: Fixture
+const fixture = openForFile(openFixture)
 beforeAll(async () => {
-  fixture = await openFixture()
   await fixture.reset()
 })
-afterAll(() => fixture[Symbol.asyncDispose]())
 
 test('the last hour has 60 minutes with requests, ends and times from row to completed', async () => {
   const { pool } = fixture.ledger

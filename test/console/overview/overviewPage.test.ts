@@ -1,25 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { command as pause } from '../../../src/commands/pause.ts'
 import { attentionSection } from '../../../src/console/overview/overviewPage.ts'
 import type { FailureCause } from '../../../src/ledger/operator/search.ts'
-import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from '../../commands/fixture.ts'
+import { failedE003, openFixtureForFile, payloadOf, uncertain } from '../../commands/fixture.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { until } from '../../support/until.ts'
-import { type OpenedConsole, openConsole } from '../openConsole.ts'
+import { openConsole } from '../openConsole.ts'
 
-let fixture: Fixture
-let served: OpenedConsole
-let reading: OpenedConsole
-beforeAll(async () => {
-  fixture = await openFixture()
-  served = await openConsole(fixture.context())
-  reading = await openConsole(fixture.context(), { readOnly: true })
-})
-afterAll(async () => {
-  await served[Symbol.asyncDispose]()
-  await reading[Symbol.asyncDispose]()
-  await fixture[Symbol.asyncDispose]()
-})
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
+const served = openForFile(() => openConsole(fixture.context()))
+const reading = openForFile(() => openConsole(fixture.context(), { readOnly: true }))
 
 const query = (sql: string, values: unknown[] = []) => fixture.ledger.pool.query(sql, values)
 

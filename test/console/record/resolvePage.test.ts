@@ -1,18 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Fixture, openFixture, uncertain } from '../../commands/fixture.ts'
-import { type OpenedConsole, openConsole } from '../openConsole.ts'
+import { describe, expect, test } from 'vitest'
+import { openFixtureForFile, uncertain } from '../../commands/fixture.ts'
+import { openForFile } from '../../support/openForFile.ts'
+import { openConsole } from '../openConsole.ts'
 
-let fixture: Fixture
-let served: OpenedConsole
-beforeAll(async () => {
-  fixture = await openFixture()
-  served = await openConsole(fixture.context())
-})
-afterAll(async () => {
-  await served[Symbol.asyncDispose]()
-  await fixture[Symbol.asyncDispose]()
-})
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
+const served = openForFile(() => openConsole(fixture.context()))
 
 const rowOf = (id: string) => fixture.ledger.row(id)
 

@@ -1,19 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { command as replay } from '../../../src/commands/replay.ts'
-import { type Fixture, failedE003, openFixture, payloadOf } from '../../commands/fixture.ts'
+import { failedE003, openFixtureForFile, payloadOf } from '../../commands/fixture.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { type OpenedConsole, openConsole } from '../openConsole.ts'
 
-let fixture: Fixture
-let served: OpenedConsole
-beforeAll(async () => {
-  fixture = await openFixture()
-  served = await openConsole(fixture.context())
-})
-afterAll(async () => {
-  await served[Symbol.asyncDispose]()
-  await fixture[Symbol.asyncDispose]()
-})
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
+const served = openForFile(() => openConsole(fixture.context()))
 
 /** The outbox ids of the rows of a list, in their order. */
 const listed = (text: string) =>

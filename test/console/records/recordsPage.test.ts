@@ -1,19 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from '../../commands/fixture.ts'
+import { describe, expect, test } from 'vitest'
+import { failedE003, openFixtureForFile, payloadOf, uncertain } from '../../commands/fixture.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { until } from '../../support/until.ts'
-import { type OpenedConsole, openConsole } from '../openConsole.ts'
+import { openConsole } from '../openConsole.ts'
 
-let fixture: Fixture
-let served: OpenedConsole
-beforeAll(async () => {
-  fixture = await openFixture()
-  served = await openConsole(fixture.context())
-})
-afterAll(async () => {
-  await served[Symbol.asyncDispose]()
-  await fixture[Symbol.asyncDispose]()
-})
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
+const served = openForFile(() => openConsole(fixture.context()))
 
 /** The outbox ids of the rows of a list, in their order. */
 const listed = (text: string) =>

@@ -1,20 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { budgetHtml, targetsHtml } from '../../../src/console/system/systemPage.ts'
-import { type Fixture, openFixture } from '../../commands/fixture.ts'
+import { openFixtureForFile } from '../../commands/fixture.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { until } from '../../support/until.ts'
-import { type OpenedConsole, openConsole } from '../openConsole.ts'
+import { openConsole } from '../openConsole.ts'
 
-let fixture: Fixture
-let served: OpenedConsole
-beforeAll(async () => {
-  fixture = await openFixture()
-  served = await openConsole(fixture.context())
-})
-afterAll(async () => {
-  await served[Symbol.asyncDispose]()
-  await fixture[Symbol.asyncDispose]()
-})
-beforeEach(() => fixture.reset())
+const fixture = openFixtureForFile()
+const served = openForFile(() => openConsole(fixture.context()))
 
 const query = (sql: string, values: unknown[] = []) => fixture.ledger.pool.query(sql, values)
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { skipRows, stopCaptureOfTypeBriefly } from '../../../src/ledger/capture.ts'
 import { countProblems, readProblems } from '../../../src/ledger/problems.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
@@ -6,16 +6,11 @@ import { Outbox } from '../../../src/outbox/outbox.ts'
 import { beginTransaction } from '../../../src/postgres/database.ts'
 import type { SleepFlagResult } from '../../../src/postgres/listener.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
-import { type Ledger, openCaptureLock, openLedger, setKeyOnFailure } from '../../support/ledger.ts'
+import { openCaptureLock, openLedgerForFile, setKeyOnFailure } from '../../support/ledger.ts'
 import { openPool } from '../../support/postgres.ts'
 import { type CaptureOptions, openCapture } from './setupCapture.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-beforeEach(() => ledger.reset())
-afterAll(() => ledger[Symbol.asyncDispose]())
+const ledger = openLedgerForFile()
 
 const mappings = new Map(
   ['type: data', 'type: wrong'].map((type) => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { lockTrialSubmission } from '../../../src/ledger/breaker.ts'
 import { readRequestDemand } from '../../../src/ledger/budget.ts'
 import { claimQueuedSubmissions } from '../../../src/ledger/claims.ts'
@@ -22,7 +22,7 @@ import { beginTransaction, inTransaction } from '../../../src/postgres/database.
 import { isLockTimeout } from '../../../src/postgres/sqlState.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { createRole } from '../../support/changeCapture.ts'
-import { type Ledger, openLedger, outcomeBatch } from '../../support/ledger.ts'
+import { openLedgerForFile, outcomeBatch } from '../../support/ledger.ts'
 import { pruneAll } from '../../support/retention.ts'
 import { submission } from '../../support/submission.ts'
 import { testActor } from '../../support/testActor.ts'
@@ -30,18 +30,13 @@ import { type CaptureOptions, openCapture } from './setupCapture.ts'
 
 /** Capture of rows that name a document, whose content is read when the row is captured. */
 
-let ledger: Ledger
+const ledger = openLedgerForFile()
 beforeAll(async () => {
-  ledger = await openLedger()
   await ledger.pool.query(`
     create table sale (id int primary key, state text not null, note text, seen int not null default 0);
     create table sale_line (id int generated always as identity primary key, sale int not null references sale, price numeric)`)
 })
-beforeEach(async () => {
-  await ledger.reset()
-  await ledger.pool.query('truncate sale, sale_line')
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(() => ledger.pool.query('truncate sale, sale_line'))
 
 const confirmed = `h.state = 'confirmed' and exists (select from public.sale_line l where l.sale = h.id) -- with lines`
 

@@ -1,24 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { tableOf } from '../../outbox/setup.ts'
-import { type Ledger, openLedger } from '../../support/ledger.ts'
+import { openLedgerForFile } from '../../support/ledger.ts'
 import { openCapture } from './setupCapture.ts'
 
 /** Capture of records whose content a query gives (`source:` in the mapping file). */
 
-let ledger: Ledger
+const ledger = openLedgerForFile()
 beforeAll(async () => {
-  ledger = await openLedger()
   await ledger.pool.query(`create table sale (id int primary key, total numeric, state text not null default 'new')`)
 })
-beforeEach(async () => {
-  await ledger.reset()
-  await ledger.pool.query('truncate sale')
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(() => ledger.pool.query('truncate sale'))
 
 const saleTable =
   'table: sale\nid: id\ntype: { constant: order }\nstate: { status: state, new: new, queued: queued, rejected: rejected }'

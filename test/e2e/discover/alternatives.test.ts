@@ -1,21 +1,18 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { readMapping } from '../../../src/mapping/readMapping.ts'
 import type { SettingsPatch } from '../../../src/sandbox/sandboxSettings.ts'
 import { type Asked, ask, customers, foundIn } from '../../discover/ask.ts'
-import { type Setup, setup } from '../../sandbox/setup.ts'
+import { setup } from '../../sandbox/setup.ts'
+import { openForFile } from '../../support/openForFile.ts'
 
 /**
  * Discover finds out, from answers over the socket only, what a service does in the cases that the interface leaves
  * open.
  */
 
-let service: Setup
-beforeAll(async () => {
-  service = await setup({ processingTime: 'constant:0.4' })
-})
+const service = openForFile(() => setup({ processingTime: 'constant:0.4' }))
 beforeEach(() => service.control('DELETE', '/settings'))
-afterAll(() => service[Symbol.asyncDispose]())
 
 const set = (settings: SettingsPatch) => service.control('PATCH', '/settings', settings)
 

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { SettingsPatch } from '../../../src/sandbox/sandboxSettings.ts'
 import { ask, customers } from '../../discover/ask.ts'
-import { type Setup, setup } from '../../sandbox/setup.ts'
+import { setup } from '../../sandbox/setup.ts'
+import { openForFile } from '../../support/openForFile.ts'
 
 /** Findings that take time, or that use up the limit. */
 
-let service: Setup
-beforeAll(async () => {
-  service = await setup({ processingTime: 'constant:0.1', bodyLimitBytes: 100_000 })
-})
+const service = openForFile(() => setup({ processingTime: 'constant:0.1', bodyLimitBytes: 100_000 }))
 beforeEach(() => service.control('DELETE', '/settings'))
-afterAll(() => service[Symbol.asyncDispose]())
 
 const set = (settings: SettingsPatch) => service.control('PATCH', '/settings', settings)
 

@@ -1,9 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { mappingsDir } from '../../support/daemon.ts'
-import { type Harness, type Outcome, setup } from './harness.ts'
+import { openForFile } from '../../support/openForFile.ts'
+import { type Outcome, setup } from './harness.ts'
 
 /** Every answer that a service can give to a POST, each for one record, all concurrently through one daemon. */
 
@@ -183,10 +184,9 @@ const rows: Row[] = [
   },
 ]
 
-let harness: Harness
+const harness = openForFile(() => setup())
 const folder = mkdtempSync(join(tmpdir(), 'outboxd-'))
 beforeAll(async () => {
-  harness = await setup()
   await Promise.all(
     rows.map(async ({ fault, field2 = '', customerId = 'C1', isUntracked }, i) => {
       const marker = `answer-${i}-`
@@ -200,10 +200,6 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'data.yaml'), data)
   writeFileSync(join(folder, 'untracked.yaml'), `${data.replace('type: data ', 'type: untracked ')}\ntrack: false\n`)
   await harness.start({ MAX_IN_FLIGHT: '50', MAPPINGS_DIR: folder })
-})
-afterAll(async () => {
-  await harness[Symbol.asyncDispose]()
-  rmSync(folder, { recursive: true })
 })
 
 describe('an answer to a POST', () => {

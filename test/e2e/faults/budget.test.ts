@@ -1,19 +1,16 @@
 import type pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { standingProblemsSql } from '../../../src/ledger/problems.ts'
 import { startDaemonProcess } from '../../support/daemon.ts'
 import { fullestWindow } from '../../support/fullestWindow.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { readMetric } from '../../support/scrape.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup, through } from './harness.ts'
 
 /** Instances agree on the budget, and report a problem if they cannot. */
 
-let harness: Harness
-beforeAll(async () => {
-  harness = await setup()
-})
-afterAll(() => harness[Symbol.asyncDispose]())
+const harness = openForFile(() => setup())
 
 /** Makes the daemons that stopped or were killed look as if that had been long ago, so that their settings do not count. */
 const forgetStoppedDaemons = (pool: pg.Pool) =>

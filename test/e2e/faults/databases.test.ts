@@ -1,5 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { Daemon } from '../../support/daemon.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { migrateAll, startPostgres } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup, through } from './harness.ts'
@@ -22,17 +23,13 @@ const allCompleted = async (harness: Harness, markers: string[]) => {
 }
 
 describe('one database behind the proxy', () => {
-  let harness: Harness
+  const harness = openForFile(() => setup({ idempotency: 'ignore' }))
   let daemon: Daemon
-  beforeAll(async () => {
-    harness = await setup({ idempotency: 'ignore' })
-  })
   afterEach(async () => {
     await harness.postgres.setFault(null)
     await harness.control('DELETE', 'faults')
     await daemon.stop()
   })
-  afterAll(() => harness[Symbol.asyncDispose]())
 
   const start = async (env: Record<string, string> = {}) => {
     daemon = await harness.start({ DATABASE_URL: through(harness.postgres, harness.env.DATABASE_URL ?? ''), ...env })

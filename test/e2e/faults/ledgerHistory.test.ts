@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { command as recover } from '../../../src/commands/recover.ts'
 import { testContext } from '../../support/context.ts'
 import type { Daemon } from '../../support/daemon.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { migrateAll } from '../../support/postgres.ts'
 import { type Node, type Replicas, startReplicas } from '../../support/replicas.ts'
 import { statusSays } from '../../support/statusSays.ts'
@@ -27,14 +28,12 @@ async function openFixture(): Promise<Fixture> {
   return { replicas, harness, [Symbol.asyncDispose]: () => all.disposeAsync() }
 }
 
-let fixture: Fixture
+const fixture = openForFile(openFixture)
 let primary: Node
 let daemon: Daemon
 beforeAll(async () => {
-  fixture = await openFixture()
   primary = fixture.replicas.primary
 })
-afterAll(() => fixture[Symbol.asyncDispose]())
 
 const says = () => statusSays(fixture.harness.env)
 

@@ -1,23 +1,20 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { standingProblemsSql } from '../../../src/ledger/problems.ts'
 import { startDaemonProcess } from '../../support/daemon.ts'
 import { freePort } from '../../support/freePort.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { type Program, sourceMain } from '../../support/program.ts'
 import { readMetric } from '../../support/scrape.ts'
 import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
-import { type Harness, setup } from './harness.ts'
+import { setup } from './harness.ts'
 
 /** The log during outages that the daemon handles, without contents of records. */
 
-let harness: Harness
-beforeAll(async () => {
-  harness = await setup()
-})
-afterAll(() => harness[Symbol.asyncDispose]())
+const harness = openForFile(() => setup())
 afterEach(() => harness.control('DELETE', 'faults'))
 
 type Line = Record<string, unknown>

@@ -1,15 +1,14 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import type { Fault } from '../../support/faultProxy.ts'
-import { type Harness, setup, shortTimeout } from './harness.ts'
+import { openForFile } from '../../support/openForFile.ts'
+import { setup, shortTimeout } from './harness.ts'
 
 /** The network between the daemon and the service breaks at every point of a POST. */
 
-let harness: Harness
+const harness = openForFile(() => setup())
 beforeAll(async () => {
-  harness = await setup()
   await harness.start(shortTimeout)
 })
-afterAll(() => harness[Symbol.asyncDispose]())
 afterEach(() => harness.service.setFault(null))
 
 interface Row {

@@ -1,19 +1,18 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import type { Daemon } from '../../support/daemon.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { scrape } from '../../support/scrape.ts'
 import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
-import { type Harness, setup } from './harness.ts'
+import { setup } from './harness.ts'
 
 /** One record does not stop the others. */
 
-let harness: Harness
+const harness = openForFile(() => setup())
 let daemon: Daemon
 beforeAll(async () => {
-  harness = await setup()
   daemon = await harness.start()
 })
-afterAll(() => harness[Symbol.asyncDispose]())
 afterEach(() => harness.control('DELETE', 'faults'))
 
 const firewall = { kind: 'answer', status: 403, body: '<h1>Request blocked</h1>', contentType: 'text/html' }

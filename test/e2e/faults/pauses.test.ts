@@ -1,15 +1,14 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
+import { openForFile } from '../../support/openForFile.ts'
 import { until } from '../../support/until.ts'
-import { type Harness, setup } from './harness.ts'
+import { setup } from './harness.ts'
 
 /** Trouble that affects all records: sending pauses, no attempt is used up, and sending resumes by itself. */
 
-let harness: Harness
+const harness = openForFile(() => setup())
 beforeAll(async () => {
-  harness = await setup()
   await harness.start()
 })
-afterAll(() => harness[Symbol.asyncDispose]())
 afterEach(async () => {
   await harness.service.setFault(null)
   await harness.control('DELETE', 'faults')

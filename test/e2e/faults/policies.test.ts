@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -18,7 +18,6 @@ async function started(
 /** Creates mappings whose requests contain the submission's id as the transaction's id. */
 async function mappingsWithOwnId(harness: Harness): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'outboxd-mappings-'))
-  onTestFinished(() => rm(dir, { recursive: true }))
   const text = await readFile(join(harness.env.MAPPINGS_DIR ?? '', 'data.yaml'), 'utf8')
   await writeFile(join(dir, 'data.yaml'), text.replace(/^list:/m, `  transactionId: \${submission.id}\nlist:`))
   return dir

@@ -1,15 +1,14 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
+import { openForFile } from '../../support/openForFile.ts'
 import { until } from '../../support/until.ts'
-import { type Harness, setup, shortTimeout } from './harness.ts'
+import { setup, shortTimeout } from './harness.ts'
 
 /** Polls that go wrong. They never make the transaction fail. */
 
-let harness: Harness
+const harness = openForFile(() => setup())
 beforeAll(async () => {
-  harness = await setup()
   await harness.start(shortTimeout)
 })
-afterAll(() => harness[Symbol.asyncDispose]())
 afterEach(() => harness.control('DELETE', 'faults'))
 
 test.each([

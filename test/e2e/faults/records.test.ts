@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Harness, setup } from './harness.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { openForFile } from '../../support/openForFile.ts'
+import { setup } from './harness.ts'
 
 /** Records that cannot be read or mapped are rejected with the reason and without a request, and others go on. */
 
-let harness: Harness
+const harness = openForFile(() => setup())
 beforeAll(async () => {
-  harness = await setup()
   await harness.start()
 })
-afterAll(() => harness[Symbol.asyncDispose]())
 
 async function insertPayload(type: string, payload: string): Promise<string> {
   const { rows } = await harness.pool.query<{ id: string }>(

@@ -1,19 +1,18 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Daemon } from '../../support/daemon.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { readMetric } from '../../support/scrape.ts'
 import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
-import { type Harness, setup } from './harness.ts'
+import { setup } from './harness.ts'
 
 /** An outcome that cannot be written to its row is reported, and the outcomes of other rows are written. */
 
-let harness: Harness
+const harness = openForFile(() => setup())
 let daemon: Daemon
 beforeAll(async () => {
-  harness = await setup()
   daemon = await harness.start()
 })
-afterAll(() => harness[Symbol.asyncDispose]())
 
 const outboxId = async (marker: string): Promise<string> => {
   const { rows } = await harness.pool.query('select id::text from outbox where payload::text like $1', [`%${marker}"%`])

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startDaemonProcess } from '../../support/daemon.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
-import { type Harness, setup } from './harness.ts'
+import { setup } from './harness.ts'
 
-let harness: Harness
-beforeAll(async () => {
-  harness = await setup()
-})
-afterAll(() => harness[Symbol.asyncDispose]())
+const harness = openForFile(() => setup())
 
 /** Inserts a record and waits until its request is on the wire. The service answers after `delayMs`. */
 async function onTheWire(marker: string, delayMs: number): Promise<void> {

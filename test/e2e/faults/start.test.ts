@@ -1,18 +1,17 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { openForFile } from '../../support/openForFile.ts'
 import { startProgram } from '../../support/program.ts'
 import { until } from '../../support/until.ts'
-import { type Harness, setup, through } from './harness.ts'
+import { setup, through } from './harness.ts'
 
 /** A start that fails has no effect: no row is captured and no request is made. */
 
-let harness: Harness
+const harness = openForFile(() => setup())
 beforeAll(async () => {
-  harness = await setup()
   for (let i = 0; i < 8; i++) await harness.insert(`start-${i}-`)
 })
-afterAll(() => harness[Symbol.asyncDispose]())
 
 const run = (env: Record<string, string>) =>
   startProgram({ args: ['run'], env: { ...harness.env, LOG_LEVEL: 'info', ...env } })

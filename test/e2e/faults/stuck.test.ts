@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { PollQueue } from '../../../src/ledger/queue.ts'
 import type { Daemon } from '../../support/daemon.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { scrape } from '../../support/scrape.ts'
 import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
-import { type Harness, setup } from './harness.ts'
+import { setup } from './harness.ts'
 
 /** Transactions that the service never ends. */
 
@@ -12,10 +13,9 @@ const stuck = 1_000
 const records = 30
 const env = { RATE_LIMIT_REQUESTS: '100', RATE_LIMIT_WINDOW_SECONDS: '6', STUCK_AFTER_SECONDS: '3600' }
 
-let harness: Harness
+const harness = openForFile(() => setup())
 let daemon: Daemon
 beforeAll(async () => {
-  harness = await setup()
   const { rows } = await harness.pool.query<{ submissionId: string }>(
     `insert into outboxd.submission (id, outbox_id, type, resource, payload, body, recorded_at, state, idempotency_key,
        transaction_id, sent_at, accepted_at)
@@ -33,7 +33,6 @@ beforeAll(async () => {
   await queue.close()
   daemon = await harness.start(env)
 })
-afterAll(() => harness[Symbol.asyncDispose]())
 
 test('a thousand transactions never end: they get a twentieth of the limit', async () => {
   const startMs = performance.now()

@@ -1,23 +1,22 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { command as list } from '../../../src/commands/list.ts'
 import { testContext } from '../../support/context.ts'
 import type { Daemon } from '../../support/daemon.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { readMetric } from '../../support/scrape.ts'
 import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
-import { type Harness, setup } from './harness.ts'
+import { setup } from './harness.ts'
 
 /** A row that cannot be captured or marked affects only itself, and the others go on. */
 
-let harness: Harness
+const harness = openForFile(() => setup())
 let daemon: Daemon
 beforeAll(async () => {
-  harness = await setup()
   await harness.pool.query('drop index outbox_captured; alter table outbox alter payload type text')
   daemon = await harness.start()
 })
-afterAll(() => harness[Symbol.asyncDispose]())
 
 const good = { customerId: 'C1', orderDate: '2026-11-21T10:00:00Z', amount: 1, field2: 'x' }
 

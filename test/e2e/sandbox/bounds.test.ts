@@ -1,15 +1,12 @@
 import { PgBoss } from 'pg-boss'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Json, order, type Setup, setup, submission } from '../../sandbox/setup.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { type Json, order, setup, submission } from '../../sandbox/setup.ts'
+import { openForFile } from '../../support/openForFile.ts'
 
-let s: Setup
-beforeAll(async () => {
-  s = await setup({ processingTime: 'constant:0' })
-})
+const s = openForFile(() => setup({ processingTime: 'constant:0' }))
 beforeEach(async () => {
   await s.control('DELETE', '/ledger?everything=true')
 })
-afterAll(() => s[Symbol.asyncDispose]())
 
 const create = (items: string) =>
   s.call('POST', '/api/v1/orders', `{"customerId":"${order().customerId}","items":${items}}`)

@@ -1,15 +1,12 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Json, type Setup, setup, submission } from '../../sandbox/setup.ts'
 import { createDatabase } from '../../support/database.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { startProgram } from '../../support/program.ts'
 
-let s: Setup
-beforeAll(async () => {
-  s = await setup()
-})
-afterAll(() => s[Symbol.asyncDispose]())
+const s = openForFile(() => setup())
 
 interface Sending {
   /** Idempotency keys whose request was answered 200. */

@@ -1,9 +1,10 @@
 import { request } from 'node:http'
 import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { randomService } from '../../discover/randomService.ts'
-import { type Json, type Setup, setup } from '../../sandbox/setup.ts'
+import { type Json, setup } from '../../sandbox/setup.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { type FuzzedRequest, fuzzedRequest, resolve } from './fuzzedRequests.ts'
 
 /**
@@ -22,17 +23,15 @@ interface Answered {
   text: string
 }
 
-let s: Setup
+const s = openForFile(() => setup({ processingTime: 'constant:0', rateLimitRequests: 1_000_000 }))
 let document: Json
 let isOtherwise = false
 const validators = new Map<string, ValidateFunction>()
 const ajv = new Ajv2020.default({ strict: false, validateFormats: false })
 beforeAll(async () => {
-  s = await setup({ processingTime: 'constant:0', rateLimitRequests: 1_000_000 })
   document = (await s.call('GET', '/openapi.json')).json
   ajv.addSchema(document, 'document')
 })
-afterAll(() => s[Symbol.asyncDispose]())
 
 function send({ method, path, headers, body }: FuzzedRequest): Promise<Answered> {
   return new Promise((answered, failed) => {

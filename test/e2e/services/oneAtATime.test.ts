@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { interfaceGapSettings } from '../../../src/sandbox/interfaceGapSettings.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { alternatives, type NotShown } from '../../support/serviceAlternatives.ts'
-import { type Harness, setup } from '../faults/harness.ts'
+import { setup } from '../faults/harness.ts'
 import { type BatchSeen, type Outcomes, runBatch, usual } from './batch.ts'
 
 /**
@@ -10,11 +11,7 @@ import { type BatchSeen, type Outcomes, runBatch, usual } from './batch.ts'
  * outcomes.
  */
 
-let harness: Harness
-beforeAll(async () => {
-  harness = await setup({ processingTime: 'constant:0.3' })
-})
-afterAll(() => harness[Symbol.asyncDispose]())
+const harness = openForFile(() => setup({ processingTime: 'constant:0.3' }))
 
 type Alternative = { [K in keyof NotShown]: { name: K; value: NotShown[K] } }[keyof NotShown]
 

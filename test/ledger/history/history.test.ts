@@ -1,22 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { tidyRequests } from '../../../src/ledger/budget.ts'
 import type { LedgerHistory } from '../../../src/ledger/history/history.ts'
 import { readHistory } from '../../../src/ledger/history/history.ts'
 import { writeHeartbeat } from '../../../src/ledger/instances.ts'
 import { createDatabase } from '../../support/database.ts'
-import { claim, historyOf, type Ledger, openLedger, outcomeBatch, setLimit } from '../../support/ledger.ts'
+import { claim, historyOf, openLedgerForFile, outcomeBatch, setLimit } from '../../support/ledger.ts'
 import { backUpLedger, restoreLedger } from '../../support/ledgerBackup.ts'
 
-let ledger: Ledger
-beforeAll(async () => {
-  ledger = await openLedger()
-})
-afterAll(() => ledger[Symbol.asyncDispose]())
-beforeEach(async () => {
-  await ledger.reset()
-  await setLimit(ledger.pool, 10)
-})
+const ledger = openLedgerForFile()
+beforeEach(() => setLimit(ledger.pool, 10))
 
 const query = (text: string, values: unknown[] = []) => ledger.pool.query(text, values)
 const pauses = async () => (await query('select reason, until from outboxd.pause')).rows

@@ -2,16 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { allowedChangesByTable, readLedgerPrivilegeStatements } from '../../../src/ledger/operator/grants.ts'
-import { createDatabase, type TestDatabase } from '../../support/database.ts'
+import { createDatabase } from '../../support/database.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { checkout } from '../../support/program.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createDatabase()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = openForFile(() => createDatabase())
 
 /** The tables of `outboxd` that statements in `src` change, with how. */
 function changesInSource(): Map<string, Set<string>> {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { searchSubmissionTexts, toLikePatterns } from '../../../src/ledger/operator/search.ts'
 import {
   anySubmissionFilter,
@@ -9,14 +9,14 @@ import {
   matchingSubmissionsSql,
   type SubmissionFilter,
 } from '../../../src/ledger/operator/selectSubmissions.ts'
-import { type Ledger, openLedger } from '../../support/ledger.ts'
+import { openLedger } from '../../support/ledger.ts'
+import { openForFile } from '../../support/openForFile.ts'
 
 /** Enough rows for the planner to avoid a sequential scan, as it does with a million. */
 const many = 20_000
 
-let ledger: Ledger
+const ledger = openForFile(openLedger)
 beforeAll(async () => {
-  ledger = await openLedger()
   await ledger.pool.query(
     `insert into outboxd.submission (id, outbox_id, type, key, resource, payload, body, recorded_at, state, idempotency_key,
        transaction_id, ended_at)
@@ -27,7 +27,6 @@ beforeAll(async () => {
   )
   await ledger.pool.query('analyze outboxd.submission')
 })
-afterAll(() => ledger[Symbol.asyncDispose]())
 
 async function planOf(sql: string, values: unknown[]): Promise<string> {
   const { rows } = await ledger.pool.query<{ 'QUERY PLAN': string }>(`explain ${sql}`, values)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readDatabaseConfig } from '../../../src/config.ts'
 import { discardSeenSubmissions } from '../../../src/ledger/operator/decisions.ts'
 import { logOperatorAct, type Operator } from '../../../src/ledger/operator/operator.ts'
@@ -7,22 +7,17 @@ import { resolveAsArrived, resolveAsNotArrived } from '../../../src/ledger/opera
 import { findSubmissions } from '../../../src/ledger/operator/selectSubmissions.ts'
 import { readLedgerSnapshot } from '../../../src/ledger/snapshot.ts'
 import { createOperator, type Databases, openDatabases } from '../../../src/operations/databases.ts'
-import { type Fixture, failedE003, openFixture, uncertain } from '../../commands/fixture.ts'
+import { failedE003, openFixtureForFile, uncertain } from '../../commands/fixture.ts'
 import { createDatabase } from '../../support/database.ts'
 
-let fixture: Fixture
+const fixture = openFixtureForFile()
 let databases: Databases
 let operator: Operator
 beforeAll(async () => {
-  fixture = await openFixture()
   databases = await open(fixture.ledger.url)
   operator = createOperator(databases, { who: 'operator test', reason: 'x' })
 })
-afterAll(async () => {
-  await databases[Symbol.asyncDispose]()
-  await fixture[Symbol.asyncDispose]()
-})
-beforeEach(() => fixture.reset())
+afterAll(() => databases[Symbol.asyncDispose]())
 
 const open = (url: string) => openDatabases(readDatabaseConfig({ DATABASE_URL: url }), 'test@host', () => 'outbox')
 

@@ -2,9 +2,10 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { refuseControlRequest } from '../../../src/sandbox/control/controlGuard.ts'
-import { type Setup, setup } from '../setup.ts'
+import { openForFile } from '../../support/openForFile.ts'
+import { setup } from '../setup.ts'
 
 describe('the decision', () => {
   type Headers = Record<string, string>
@@ -125,11 +126,7 @@ describe('the decision', () => {
 })
 
 describe('over a socket', () => {
-  let s: Setup
-  beforeAll(async () => {
-    s = await setup()
-  })
-  afterAll(() => s[Symbol.asyncDispose]())
+  const s = openForFile(() => setup())
 
   /** Sends a request with any Host and other headers, which HTTP libraries would not allow. */
   async function send(url: string, method: string, headers: Record<string, string>, body = '') {

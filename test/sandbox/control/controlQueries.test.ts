@@ -1,7 +1,8 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { deleteOldRequests, readRequestRate } from '../../../src/sandbox/control/controlQueries.ts'
-import { createDatabase, type TestDatabase } from '../../support/database.ts'
+import { createDatabase } from '../../support/database.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { type Setup, setup } from '../setup.ts'
 
 test('the maximum in a window equals that of counting at each request', async () => {
@@ -68,14 +69,10 @@ describe('trimming the ledger', () => {
   const hourUs = 3_600_000_000
   const nowUs = 1_800_000_000_000_000
 
-  let database: TestDatabase
-  beforeAll(async () => {
-    database = await createDatabase('sandbox_template')
-  })
+  const database = openForFile(() => createDatabase('sandbox_template'))
   beforeEach(async () => {
     await database.pool.query('truncate sandbox.ledger, sandbox.transactions restart identity')
   })
-  afterAll(() => database[Symbol.asyncDispose]())
 
   /** Inserts requests that arrived `ageUs` before now, one microsecond apart. */
   async function arrived(count: number, ageUs: number, more: { counted?: boolean; key?: string } = {}): Promise<void> {

@@ -1,15 +1,12 @@
 import { request } from 'node:http'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Json, order, type Setup, setup, submission } from '../setup.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { openForFile } from '../../support/openForFile.ts'
+import { type Json, order, setup, submission } from '../setup.ts'
 
-let s: Setup
-beforeAll(async () => {
-  s = await setup({ processingTime: 'constant:0', bodyLimitBytes: 2048 })
-})
+const s = openForFile(() => setup({ processingTime: 'constant:0', bodyLimitBytes: 2048 }))
 beforeEach(async () => {
   await s.control('DELETE', '/settings')
 })
-afterAll(() => s[Symbol.asyncDispose]())
 
 const submit = (body: unknown = submission(), headers?: Record<string, string>) =>
   s.call('POST', '/api/v1/data', body, headers)

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Json, order, type Setup, setup, submission } from '../setup.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { openForFile } from '../../support/openForFile.ts'
+import { type Json, order, setup, submission } from '../setup.ts'
 
-let s: Setup
-beforeAll(async () => {
-  s = await setup({ processingTime: 'constant:60' })
-})
+const s = openForFile(() => setup({ processingTime: 'constant:60' }))
 beforeEach(async () => {
   await s.control('DELETE', '/settings')
 })
-afterAll(() => s[Symbol.asyncDispose]())
 
 const submit = (body: unknown, headers?: Record<string, string>) => s.call('POST', '/api/v1/data', body, headers)
 const read = (id: string) => s.call('GET', `/api/v1/data/${id}`)
@@ -243,14 +240,10 @@ describe('being down, and allowed addresses', () => {
 })
 
 describe('orders', () => {
-  let s: Setup
-  beforeAll(async () => {
-    s = await setup({ processingTime: 'constant:60' })
-  })
+  const s = openForFile(() => setup({ processingTime: 'constant:60' }))
   beforeEach(async () => {
     await s.control('DELETE', '/settings')
   })
-  afterAll(() => s[Symbol.asyncDispose]())
 
   const create = (body: unknown, headers?: Record<string, string>) => s.call('POST', '/api/v1/orders', body, headers)
   const read = (id: string) => s.call('GET', `/api/v1/orders/${id}`)

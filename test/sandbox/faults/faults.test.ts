@@ -1,16 +1,13 @@
 import { request } from 'node:http'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Json, order, type Setup, setup, submission } from '../setup.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { openForFile } from '../../support/openForFile.ts'
+import { type Json, order, setup, submission } from '../setup.ts'
 
-let s: Setup
-beforeAll(async () => {
-  s = await setup({ processingTime: 'constant:0' })
-})
+const s = openForFile(() => setup({ processingTime: 'constant:0' }))
 beforeEach(async () => {
   await s.control('DELETE', '/faults')
   await s.control('DELETE', '/ledger')
 })
-afterAll(() => s[Symbol.asyncDispose]())
 
 const submit = (body: unknown = submission()) => s.call('POST', '/api/v1/data', body)
 const fault = (spec: Record<string, unknown>) => s.control('POST', '/faults', spec)

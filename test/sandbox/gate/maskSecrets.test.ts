@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { maskBody, maskUnknownPath } from '../../../src/sandbox/gate/maskSecrets.ts'
-import { type Json, type Setup, setup, submission } from '../setup.ts'
+import { openForFile } from '../../support/openForFile.ts'
+import { type Json, setup, submission } from '../setup.ts'
 
 const form = 'application/x-www-form-urlencoded'
 const json = 'application/json'
@@ -80,11 +81,7 @@ test.each([
 
 describe('a mistaken client', () => {
   const secret = 'Xy7-s3cret-of-ours'
-  let s: Setup
-  beforeAll(async () => {
-    s = await setup({ clientSecret: secret })
-  })
-  afterAll(() => s[Symbol.asyncDispose]())
+  const s = openForFile(() => setup({ clientSecret: secret }))
 
   test('leaves no secret in the database or on stderr', async () => {
     const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true)

@@ -1,14 +1,11 @@
 import { generateKeyPair, importJWK, type JWK, SignJWT } from 'jose'
 import * as oauth from 'oauth4webapi'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { tokenAudienceClaim, tokenIssuerClaim } from '../../../src/sandbox/gate/tokenIssuer.ts'
-import { type Json, type Setup, setup } from '../setup.ts'
+import { openForFile } from '../../support/openForFile.ts'
+import { type Json, setup } from '../setup.ts'
 
-let s: Setup
-beforeAll(async () => {
-  s = await setup()
-})
-afterAll(() => s[Symbol.asyncDispose]())
+const s = openForFile(() => setup())
 
 const right = { grant_type: 'client_credentials', client_id: 'sandbox', client_secret: 'sandbox-secret' }
 

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { openForFile } from '../../support/openForFile.ts'
 import { until } from '../../support/until.ts'
-import { order, type Setup, setup, submission } from '../setup.ts'
+import { order, setup, submission } from '../setup.ts'
 
-let on: Setup
-
-beforeAll(async () => {
-  on = await setup({ processingTime: 'constant:600' })
-})
-
-afterAll(() => on[Symbol.asyncDispose]())
+const on = openForFile(() => setup({ processingTime: 'constant:600' }))
 
 async function submit(field2 = 'text'): Promise<string> {
   return (await on.call('POST', '/api/v1/data', submission({ field2 }))).json.transactionId

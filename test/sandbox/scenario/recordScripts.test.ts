@@ -1,20 +1,16 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Json, order, type Setup, setup, submission } from '../setup.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { openForFile } from '../../support/openForFile.ts'
+import { type Json, order, setup, submission } from '../setup.ts'
 
 /** The example of docs/start/sandbox.md, step by step. The tests run in order. */
 describe('docs/scenarios/refused-then-taken.yaml', () => {
-  let on: Setup
+  const on = openForFile(() => setup({ scenario: 'docs/scenarios/refused-then-taken.yaml' }))
   const record = submission({ field1: 'value2' }, 'C-17')
   const submit = (body: unknown) => on.call('POST', '/api/v1/data', body)
   const status = async (id: string) => (await on.call('GET', `/api/v1/data/${id}`)).json
-
-  beforeAll(async () => {
-    on = await setup({ scenario: 'docs/scenarios/refused-then-taken.yaml' })
-  })
-  afterAll(() => on[Symbol.asyncDispose]())
 
   /** Sends the record until it is accepted. @returns its id */
   async function sendUntilTaken(): Promise<string> {
@@ -73,14 +69,12 @@ describe('docs/scenarios/refused-then-taken.yaml', () => {
 })
 
 describe('expectations in a request to verify', () => {
-  let on: Setup
+  const on = openForFile(() => setup({ processingTime: 'constant:600' }))
   beforeAll(async () => {
-    on = await setup({ processingTime: 'constant:600' })
     await on.call('POST', '/api/v1/data', submission({ total_amount: 12.5 }, 'C-1'))
     await on.call('POST', '/api/v1/orders', order([{ sku: 'A' }]))
     await on.call('GET', '/api/v1/nowhere')
   })
-  afterAll(() => on[Symbol.asyncDispose]())
 
   const verify = async (...expectations: unknown[]) => on.call('POST', '/_sandbox/verify', { expectations })
 

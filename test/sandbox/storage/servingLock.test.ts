@@ -2,20 +2,17 @@ import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { command as sandbox } from '../../../src/commands/sandbox.ts'
 import { startSandbox } from '../../../src/sandbox/startSandbox.ts'
 import { testContext } from '../../support/context.ts'
 import { createDatabase } from '../../support/database.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { startProgram } from '../../support/program.ts'
 import { until } from '../../support/until.ts'
-import { type Setup, setup, submission } from '../setup.ts'
+import { setup, submission } from '../setup.ts'
 
-let s: Setup
-beforeAll(async () => {
-  s = await setup()
-})
-afterAll(() => s[Symbol.asyncDispose]())
+const s = openForFile(() => setup())
 
 const submit = (key: string) => s.call('POST', '/api/v1/data', submission(), { 'idempotency-key': key })
 

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Statements, watchStatements } from '../../../tools/crash/statements.ts'
-import { createDatabase, type TestDatabase } from '../../support/database.ts'
+import { createDatabase } from '../../support/database.ts'
+import { openForFile } from '../../support/openForFile.ts'
 import { checkout, type Program, startProgram } from '../../support/program.ts'
 import { until } from '../../support/until.ts'
 
@@ -10,13 +11,11 @@ const begin = 'begin'
 const insert = 'insert into row values (#) /* # */'
 const commit = `commit after ${insert}`
 
-let database: TestDatabase
+const database = openForFile(() => createDatabase('template0'))
 let statements: Statements
 beforeAll(async () => {
-  database = await createDatabase('template0')
   await database.pool.query('create table row (n int)')
 })
-afterAll(() => database[Symbol.asyncDispose]())
 beforeEach(async () => {
   statements = await watchStatements({ dir: join(checkout, 'tools', 'crash') })
   await statements.endIdle()
