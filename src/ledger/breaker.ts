@@ -31,20 +31,31 @@ export async function applyAnswers(
 ): Promise<Map<string, Opening>> {
   const openers = new Map<string, Opening>()
   for (const answer of answers) {
-    const step = decideBreaker(await lockBreaker(db), answer, backoff)
+    const step = decideBreaker((await lockBreaker(db)) ?? closedBreaker, answer, backoff)
     await writeStep(db, step, answer)
     if (step.kind === 'opens' && step.openedBy !== null) openers.set(step.openedBy, step)
   }
   return openers
 }
 
-async function lockBreaker(db: Database): Promise<Breaker> {
-  const { rows } = await db.query<Breaker>(
-    `select state, level, is_of_submission as "isOfSubmission", is_in_doubt as "isInDoubt", has_get_worked as "hasGetWorked", doubts, trial,
-       coalesce(until <= clock_timestamp() and (trial_until is null or trial_until <= clock_timestamp()), false) as "isDue"
+export interface LockedBreaker extends Breaker {
+  openedBy: string | null
+  /** A trial by a submission whose deadline passed without an answer. */
+  lostTrial: LostTrial | null
+}
+
+/** @returns null if it never opened */
+async function lockBreaker(db: Database): Promise<LockedBreaker | null> {
+  const { rows } = await db.query<LockedBreaker>(
+    `select state, level, opened_by as "openedBy", is_of_submission as "isOfSubmission", is_in_doubt as "isInDoubt",
+       has_get_worked as "hasGetWorked", doubts, trial,
+       coalesce(until <= clock_timestamp() and (trial_until is null or trial_until <= clock_timestamp()), false) as "isDue",
+       (select json_build_object('requestId', r.id::text, 'cause', cause, 'isInDoubt',
+          coalesce((select l.settings ->> 'UNCERTAIN_POLICY' from outboxd.ledger l), 'hold') = 'hold')
+        from outboxd.request r where r.id = trial and r.purpose = 'submission') as "lostTrial"
      from outboxd.pause where reason = 'breaker' for update`,
   )
-  return rows[0] ?? closedBreaker
+  return rows[0] ?? null
 }
 
 async function writeStep(db: Database, step: BreakerStep, { requestId }: BreakerAnswer): Promise<void> {
@@ -129,31 +140,12 @@ async function readOpenerHistory(db: Database, submissionId: string): Promise<Op
 
 export const lastEventIdSql = '(select coalesce(max(e.id), 0) from outboxd.submission_event e)'
 
-/** A breaker whose pause is over, so that one instance may claim the trial. */
-export interface DueBreaker {
-  level: number
-  openedBy: string | null
-  isOfSubmission: boolean
-  isInDoubt: boolean
-  hasGetWorked: boolean
-  /** A trial by a submission whose deadline passed without an answer. */
-  lostTrial: LostTrial | null
-}
-
-/** @returns null if the breaker is closed, its pause is not over, or another instance has the trial */
-export async function lockDueBreaker(db: Database): Promise<DueBreaker | null> {
-  const { rows } = await db.query<DueBreaker>(
-    `select level, opened_by as "openedBy", is_of_submission as "isOfSubmission", is_in_doubt as "isInDoubt",
-       has_get_worked as "hasGetWorked",
-       (select json_build_object('requestId', r.id::text, 'cause', cause, 'isInDoubt',
-          coalesce((select l.settings ->> 'UNCERTAIN_POLICY' from outboxd.ledger l), 'hold') = 'hold')
-        from outboxd.request r where r.id = trial and r.purpose = 'submission') as "lostTrial"
-     from outboxd.pause where reason = 'breaker' and state <> 'closed' and until <= clock_timestamp()
-       and (trial_until is null or trial_until <= clock_timestamp())
-       and not exists (select from outboxd.standing_pause where reason in ('operator', 'history', 'standby'))
-     for update`,
-  )
-  return rows[0] ?? null
+/** @returns null if the breaker is closed, its pause is not over, another pause stands, or another instance has the trial */
+export async function lockDueBreaker(db: Database): Promise<LockedBreaker | null> {
+  const breaker = await lockBreaker(db)
+  if (!breaker?.isDue) return null
+  const others = await db.query(`select from outboxd.standing_pause where reason in ('operator', 'history', 'standby')`)
+  return others.rowCount === 0 ? breaker : null
 }
 
 /** Lets the next record be the trial, because now there is nothing to try. Until it comes, nothing is held up. */

@@ -8,7 +8,7 @@ import { sendDeadlineMs } from '../requestDurations.ts'
 import {
   applyAnswers,
   beginTrial,
-  type DueBreaker,
+  type LockedBreaker,
   letNextRecordBeTrial,
   lockDueBreaker,
   lockTrialSubmission,
@@ -169,7 +169,7 @@ export class Claims {
 
   async #chooseTrial(
     db: Database,
-    { claimId, breaker, due }: { claimId: string; breaker: DueBreaker; due: readonly Submission[] },
+    { claimId, breaker, due }: { claimId: string; breaker: LockedBreaker; due: readonly Submission[] },
   ): Promise<CommittedClaim | null> {
     const { level, openedBy, isOfSubmission, isInDoubt, hasGetWorked } = breaker
     const polls = hasGetWorked ? [] : due

@@ -171,9 +171,8 @@ export const mutations = {
     patches: [
       {
         file: 'src/ledger/breaker.ts',
-        from: `and state <> 'closed' and until <= clock_timestamp()
-       and (trial_until is null or trial_until <= clock_timestamp())`,
-        to: `and state <> 'closed' and until <= clock_timestamp()`,
+        from: `until <= clock_timestamp() and (trial_until is null or trial_until <= clock_timestamp())`,
+        to: `until <= clock_timestamp()`,
       },
     ],
     idempotency: 'ignore',
