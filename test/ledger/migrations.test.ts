@@ -18,3 +18,13 @@ test('sequences that start anew, as after logical replication, stop a daemon; ch
   await ledger.capture([{}])
   expect((await ledger.pool.query('select max(seq)::int as last from outboxd.submission')).rows).toEqual([{ last: 3 }])
 })
+
+test('the schema has at most 20 tables, views and functions', async () => {
+  const { rows } = await ledger.pool.query<{ name: string }>(
+    `select relname as name from pg_class
+     where relnamespace = 'outboxd'::regnamespace and relkind in ('r', 'p', 'v', 'm', 'f')
+     union all select proname from pg_proc where pronamespace = 'outboxd'::regnamespace order by name`,
+  )
+  const names = rows.map(({ name }) => name)
+  expect(names.length, names.join(', ')).toBeLessThanOrEqual(20)
+})
