@@ -17,21 +17,9 @@ import { SourceFailed } from '../outbox/contentQueries.ts'
 import { nameDocuments, readRecordContentsThatFit } from '../outbox/readRecordContents.ts'
 import { mayHaveWaitingRows } from '../outbox/readRows.ts'
 import { classifyDatabaseError } from '../postgres/database.ts'
-import type { Listener, SleepFlagResult } from '../postgres/listener.ts'
+import type { SleepFlagResult } from '../postgres/listener.ts'
 import type { DaemonContext } from './context.ts'
 import type { LoopPart } from './loop.ts'
-
-export interface CaptureContext {
-  config: Pick<DaemonContext['config'], 'captureWindow'>
-  databases: Pick<DaemonContext['databases'], 'ledger' | 'outbox' | 'instance' | 'hasOwnSettings'> & {
-    history: Pick<DaemonContext['databases']['history'], 'stands'>
-    listener: Pick<Listener, 'setSleepFlag' | 'clearSleepFlag'> | null
-  }
-  mappings: DaemonContext['mappings']
-  log: Pick<DaemonContext['log'], 'warn' | 'error'>
-  telemetry: Pick<DaemonContext['telemetry'], 'captured'>
-  wakeups: Record<'dispatch' | 'report', { wake(): void }>
-}
 
 /**
  * `again`: there may be more rows. `busy`: another instance captures. `full`: CAPTURE_WINDOW has too little room.
@@ -100,19 +88,19 @@ const idleMs: Readonly<Record<SleepFlagResult, number>> = {
  * reason, or skipped if it cannot be rejected or only its mark is refused. A skipped row is tried again with backoff.
  */
 export class Capture implements LoopPart {
-  readonly #context: CaptureContext
+  readonly #daemon: DaemonContext
   #rowsMax = batchMax
   /** Records captured in this round. */
   #captured = 0
 
-  constructor(context: CaptureContext) {
-    this.#context = context
+  constructor(daemon: DaemonContext) {
+    this.#daemon = daemon
   }
 
   async runOnce(): Promise<number> {
     this.#captured = 0
     const result = await this.captureOnce()
-    if (result !== 'idle') this.#context.databases.listener?.clearSleepFlag()
+    if (result !== 'idle') this.#daemon.databases.listener?.clearSleepFlag()
     switch (result) {
       case 'again':
         return 0
@@ -126,7 +114,7 @@ export class Capture implements LoopPart {
       case 'rest':
         return this.#captured > 0 ? restMs : sweepEveryMs
       case 'idle':
-        return idleMs[(await this.#context.databases.listener?.setSleepFlag()) ?? 'unavailable']
+        return idleMs[(await this.#daemon.databases.listener?.setSleepFlag()) ?? 'unavailable']
       default:
         return result satisfies never
     }
@@ -134,12 +122,12 @@ export class Capture implements LoopPart {
 
   /** Returns as many of the first records as may be in memory at once. */
   protected readContents(records: readonly OutboxRecord[]): Promise<OutboxRecord[]> {
-    return readRecordContentsThatFit(this.#context.databases.outbox, this.#context.mappings, records)
+    return readRecordContentsThatFit(this.#daemon.databases.outbox, this.#daemon.mappings, records)
   }
 
   /** @throws errors that concern all rows, such as a lost connection */
   async captureOnce(): Promise<CaptureResult> {
-    const { ledger, outbox } = this.#context.databases
+    const { ledger, outbox } = this.#daemon.databases
     const { dueId, hasHeldTypes, whyStopped, served } = await readDueCaptureRetries(ledger)
     if (dueId !== null) return this.#trySkippedRow(dueId)
     if (whyStopped !== null) throw new Error(whyStopped)
@@ -164,7 +152,7 @@ export class Capture implements LoopPart {
     if (error instanceof MarkIgnored) return this.#skip(outboxIds, batch)
     if (error instanceof SourceFailed && error.blame === 'type') return this.#stopType(error)
     if (outboxIds.length === 1) return this.#rejectOrSkip(first, batch)
-    const { log } = this.#context
+    const { log } = this.#daemon
     log.warn('batch of rows could not be captured: the daemon tries smaller batches', {
       count: outboxIds.length,
       error,
@@ -175,8 +163,8 @@ export class Capture implements LoopPart {
 
   async #stopType(failed: SourceFailed): Promise<'again'> {
     const { type, detail } = failed
-    await stopCaptureOfTypeBriefly(this.#context.databases.ledger, type, detail)
-    this.#context.log.error('record type is not captured: the query in its mapping file fails for all rows', {
+    await stopCaptureOfTypeBriefly(this.#daemon.databases.ledger, type, detail)
+    this.#daemon.log.error('record type is not captured: the query in its mapping file fails for all rows', {
       type,
       error: failed,
     })
@@ -198,19 +186,19 @@ export class Capture implements LoopPart {
     const attempt = await this.#capture({ kind: 'rejected', outboxId, rejectedFor })
     if (attempt.kind === 'failed') return this.#skip([outboxId], attempt)
     if (attempt.kind === 'captured')
-      this.#context.log.warn('outbox row could not be captured and was rejected', { outboxId, error: failure.error })
+      this.#daemon.log.warn('outbox row could not be captured and was rejected', { outboxId, error: failure.error })
     return this.#forget(outboxId, attempt)
   }
 
   /** A row that was not claimed is taken by the scan of new rows when its turn comes. */
   async #forget(outboxId: string, attempt: Exclude<Attempt, Failure>): Promise<CaptureResult> {
     if (attempt.kind !== 'captured') return attempt.kind
-    await clearProblems(this.#context.databases.ledger, 'row_skipped', [outboxId])
+    await clearProblems(this.#daemon.databases.ledger, 'row_skipped', [outboxId])
     return 'again'
   }
 
   async #skip(outboxIds: readonly string[], failure: Pick<Failure, 'error' | 'isMark'>): Promise<'again'> {
-    const { databases, log } = this.#context
+    const { databases, log } = this.#daemon
     const { error } = failure
     await skipRows(databases.ledger, outboxIds, whySkipped(failure))
     for (const outboxId of outboxIds)
@@ -223,7 +211,7 @@ export class Capture implements LoopPart {
    * @throws errors that concern all rows, such as a lost connection, if new rows are captured
    */
   async #capture(selection: Selection): Promise<Attempt> {
-    const { databases, telemetry, wakeups } = this.#context
+    const { databases, telemetry, wakeups } = this.#daemon
     const { ledger, outbox } = databases
     let outboxIds: readonly string[] = []
     let isMark = false
@@ -276,7 +264,7 @@ export class Capture implements LoopPart {
 
   /** @returns null if CAPTURE_WINDOW has no room */
   async #claim(selection: Selection, session: CaptureSession): Promise<ClaimedRows | null> {
-    const { config, databases } = this.#context
+    const { config, databases } = this.#daemon
     const { outbox } = databases
     const { db, skippedIds, heldTypes } = session
     const { room, keyRowsMax, exceptKeys } = decideClaimLimits(session, config.captureWindow)
@@ -296,7 +284,7 @@ export class Capture implements LoopPart {
     rows: ClaimedRows,
     { db, lockDocuments }: CaptureSession,
   ): Promise<CapturedRecord[]> {
-    const { databases, mappings } = this.#context
+    const { databases, mappings } = this.#daemon
     const { outbox } = databases
     if (selection.kind === 'rejected') {
       const why = `the row cannot be captured: ${selection.rejectedFor}`

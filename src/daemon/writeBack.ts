@@ -16,15 +16,6 @@ import type { DaemonContext } from './context.ts'
 import { decideWriteBack, type RowRefusal } from './decideWriteBack.ts'
 import type { LoopPart } from './loop.ts'
 
-interface WriteBackContext {
-  clock: Pick<DaemonContext['clock'], 'stopwatch'>
-  databases: Pick<DaemonContext['databases'], 'ledger' | 'outbox' | 'hasOwnSettings'> & {
-    history: Pick<DaemonContext['databases']['history'], 'stands'>
-  }
-  telemetry: Pick<DaemonContext['telemetry'], 'reported'>
-  wakeups: { report: Pick<DaemonContext['wakeups']['report'], 'wake'> }
-}
-
 type Attempt =
   /** Another instance writes back, or the ledger has the settings of another. */
   | { kind: 'busy' }
@@ -51,11 +42,11 @@ const gatherMs = 200
  * If Postgres refuses a batch, its rows are written one by one. A row that is refused alone is tried again with backoff.
  */
 export class WriteBack implements LoopPart {
-  readonly #context: WriteBackContext
+  readonly #daemon: DaemonContext
   #isGathering = false
 
-  constructor(context: WriteBackContext) {
-    this.#context = context
+  constructor(daemon: DaemonContext) {
+    this.#daemon = daemon
   }
 
   /** Begins a round in `gatherMs`, so that one round writes back all steps that are written until then. */
@@ -64,13 +55,13 @@ export class WriteBack implements LoopPart {
     this.#isGathering = true
     setTimeout(() => {
       this.#isGathering = false
-      this.#context.wakeups.report.wake()
+      this.#daemon.wakeups.report.wake()
     }, gatherMs).unref()
   }
 
   /** @throws Error if no row can be written: the database is away, a column is missing, or the table is locked */
   async runOnce(): Promise<number> {
-    const { clock, databases } = this.#context
+    const { clock, databases } = this.#daemon
     const { fresh, alone } = await readDueReports(databases.ledger, limits)
     const attempt = fresh.length === 0 ? null : await this.#write(fresh)
     if (attempt?.kind === 'busy') return idleMs
@@ -92,9 +83,9 @@ export class WriteBack implements LoopPart {
   async #putOff({ error, reports }: Extract<Attempt, { kind: 'refused' }>): Promise<void> {
     const refusal = { code: String(errorCodeOf(error)), message: boundText(error.message, 200) }
     const results = reports.map((report) => resultOf(report, refusal))
-    const tookMs = this.#context.clock.stopwatch()
-    await inTransaction(this.#context.databases.ledger, (db) => writeReportResults(db, results))
-    this.#context.telemetry.reported(results, tookMs())
+    const tookMs = this.#daemon.clock.stopwatch()
+    await inTransaction(this.#daemon.databases.ledger, (db) => writeReportResults(db, results))
+    this.#daemon.telemetry.reported(results, tookMs())
   }
 
   async #write(due: readonly DueReport[]): Promise<Attempt> {
@@ -107,8 +98,8 @@ export class WriteBack implements LoopPart {
   }
 
   async #tryToWrite(due: readonly DueReport[]): Promise<Attempt> {
-    const { outbox, history, hasOwnSettings } = this.#context.databases
-    const tookMs = this.#context.clock.stopwatch()
+    const { outbox, history, hasOwnSettings } = this.#daemon.databases
+    const tookMs = this.#daemon.clock.stopwatch()
     const table = await outbox.open()
     await using transaction = await beginTransaction(table.db, { openingSql: writeBackOpeningSql })
     const { db } = transaction
@@ -123,7 +114,7 @@ export class WriteBack implements LoopPart {
       const results = reports.map((report, nth) => resultOf(report, outcomes[nth] as RowOutcome))
       await onLedger(db, () => writeReportResults(db, results))
       await transaction.commit()
-      this.#context.telemetry.reported(results, tookMs())
+      this.#daemon.telemetry.reported(results, tookMs())
       return { kind: 'done' }
     } catch (error) {
       if (!didSessionSurviveError(error)) throw error

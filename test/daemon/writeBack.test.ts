@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import type { DaemonContext } from '../../src/daemon/context.ts'
 import { WriteBack } from '../../src/daemon/writeBack.ts'
 import type { ReportResult } from '../../src/model/outbox.ts'
 import { type Setup, setup } from '../outbox/setup.ts'
@@ -40,9 +41,9 @@ function writeBackOf({ ledger, outbox }: Pick<Setup, 'ledger' | 'outbox'>, onLoc
   const writeBack = new WriteBack({
     clock: systemClock,
     databases,
-    telemetry: { reported: (told) => void reported.push(...told) },
+    telemetry: { reported: (told: readonly ReportResult[]) => void reported.push(...told) },
     wakeups: { report: { wake } },
-  })
+  } as unknown as DaemonContext)
   return { writeBack, reported, wake }
 }
 

@@ -1,10 +1,13 @@
 import type pg from 'pg'
-import { Capture, type CaptureContext } from '../../../src/daemon/capture.ts'
+import { Capture } from '../../../src/daemon/capture.ts'
+import type { DaemonContext } from '../../../src/daemon/context.ts'
 import { hasSettings, type Settings } from '../../../src/ledger/settings.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
-import type { OutboxRecord } from '../../../src/model/outbox.ts'
+import type { CapturedRecord, OutboxRecord } from '../../../src/model/outbox.ts'
+import type { LogFields } from '../../../src/observe/log.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { readRecordContentsThatFit } from '../../../src/outbox/readRecordContents.ts'
+import type { Listener } from '../../../src/postgres/listener.ts'
 import { historyOf } from '../../support/ledger.ts'
 
 export interface CaptureOptions {
@@ -13,7 +16,7 @@ export interface CaptureOptions {
   captureWindow?: number
   /** This daemon's settings, instead of the ledger's. */
   settings?: Settings
-  listener?: CaptureContext['databases']['listener']
+  listener?: Pick<Listener, 'setSleepFlag' | 'clearSleepFlag'>
   /** Called before the contents of records are read. */
   beforeContents?(): Promise<void>
   /** The Outbox whose sessions read contents. */
@@ -44,7 +47,7 @@ export async function openCapture(pool: pg.Pool, options: CaptureOptions = {}): 
   const skipped: string[] = []
   const wakes: string[] = []
   const wake = (loop: string) => ({ wake: () => void wakes.push(loop) })
-  const context: CaptureContext = {
+  const context = {
     config: { captureWindow },
     databases: {
       ledger: pool,
@@ -56,21 +59,21 @@ export async function openCapture(pool: pg.Pool, options: CaptureOptions = {}): 
     },
     mappings,
     log: {
-      warn(_, { count } = {}) {
+      warn(_: string, { count }: LogFields = {}) {
         if (typeof count === 'number') failedBatches.push(count)
       },
-      error(event, { outboxId } = {}) {
+      error(event: string, { outboxId }: LogFields = {}) {
         if (event.startsWith('outbox row was skipped')) skipped.push(String(outboxId))
       },
     },
     telemetry: {
-      captured({ length }) {
+      captured({ length }: readonly CapturedRecord[]) {
         batches.push(length)
         options.onCaptured?.()
       },
     },
     wakeups: { dispatch: wake('dispatch'), report: wake('report') },
-  }
+  } as unknown as DaemonContext
   const capture = new CaptureWithContents(context, options, mappings)
   return {
     capture,
@@ -92,7 +95,7 @@ class CaptureWithContents extends Capture {
   readonly #outbox: Outbox
   readonly #mappings: ReadonlyMap<string, Mapping>
 
-  constructor(context: CaptureContext, options: CaptureOptions, mappings: ReadonlyMap<string, Mapping>) {
+  constructor(context: DaemonContext, options: CaptureOptions, mappings: ReadonlyMap<string, Mapping>) {
     super(context)
     this.#options = options
     this.#outbox = options.contentsOutbox ?? context.databases.outbox
