@@ -7,6 +7,7 @@ import {
   chooseSubmissions,
   groupSubmissionsByKind,
   listSkippedAsChanged,
+  previewedRecordsMax,
   type RecordChoice,
   readReplayCostMessage,
   type SkippedRecord,
@@ -161,8 +162,6 @@ async function sendPreview(parts: ConsoleParts, fields: FormFields, reply: Fasti
   ])
 }
 
-const previewedMax = 20
-
 const chosenRecords = (submissions: readonly ListedSubmission[], cost: string, nowMs: number): HtmlValue => [
   cost === '' ? '' : html`<p>${cost}</p>`,
   table(
@@ -176,8 +175,8 @@ const chosenRecords = (submissions: readonly ListedSubmission[], cost: string, n
       group.mayHaveArrived ? html`<strong class="attention">${mayHaveArrivedCell(group)}</strong>` : '',
     ]),
   ),
-  html`<h2>${submissions.length > previewedMax ? `The first ${previewedMax} of ${submissions.length}` : 'All of them'}</h2>`,
-  recordTable('The first records', submissions.slice(0, previewedMax), nowMs),
+  html`<h2>${submissions.length > previewedRecordsMax ? `The first ${previewedRecordsMax} of ${submissions.length}` : 'All of them'}</h2>`,
+  recordTable('The first records', submissions.slice(0, previewedRecordsMax), nowMs),
 ]
 
 function replayOptions({ refresh, evenIfArrived, newKey }: ReplayTerms, areNeeded: boolean): HtmlPart {

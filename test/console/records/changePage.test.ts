@@ -45,7 +45,7 @@ describe('a change to many', () => {
     expect(await refused(['outbox:r1', 'key:x'])).toMatchObject({ status: 400 })
     const { text } = await choose({ do: 'discard', id: ids.slice(1) })
     expect(text).toContain('<h1>Discard 200 records?</h1>')
-    expect(text).toContain('The first 20 of 200')
+    expect(text).toContain('The first 5 of 200')
     for (const id of ids.slice(1)) expect(text).toContain(`name="id" value="${id}"`)
   })
 
