@@ -17,18 +17,18 @@ async function completed(rows: number): Promise<Given> {
   const given = await setup()
   await given.pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, $1)`, [rows])
   while ((await given.capture(1_000)).length > 0);
-  await given.ledger.query(
+  await given.pool.query(
     `update outboxd.submission set state = 'completed', due_at = null, held = false, ended_at = now(), report_due = true`,
   )
   return { ...given, ...writeBackOf(given) }
 }
 
 /** @param onLocked called after the lock is taken, and before the states are read */
-function writeBackOf({ ledger, outbox }: Pick<Setup, 'ledger' | 'outbox'>, onLocked = async () => {}) {
+function writeBackOf({ pool, outbox }: Pick<Setup, 'pool' | 'outbox'>, onLocked = async () => {}) {
   const reported: ReportResult[] = []
   const wake = vi.fn()
   const databases = {
-    ledger,
+    ledger: pool,
     outbox,
     history: {
       async stands() {
@@ -58,13 +58,13 @@ async function trigger({ pool }: Setup, ids: readonly number[], what: string): P
     create trigger meddle before update on outbox for each row execute function meddle()`)
 }
 
-const counts = async ({ pool, ledger }: Setup) => {
+const counts = async ({ pool }: Setup) => {
   const written = await pool.query(`select from outbox where status = 'completed'`)
-  const due = await ledger.query('select from outboxd.submission where report_due')
+  const due = await pool.query('select from outboxd.submission where report_due')
   return { written: written.rowCount, due: due.rowCount }
 }
-const problems = async ({ ledger }: Setup) =>
-  (await ledger.query('select kind, subject, detail from outboxd.problem order by subject')).rows
+const problems = async ({ pool }: Setup) =>
+  (await pool.query('select kind, subject, detail from outboxd.problem order by subject')).rows
 
 test('due states are written and ticked off', async () => {
   const given = await completed(3)
@@ -92,7 +92,7 @@ test('refused rows are tried with backoff, with the words of Postgres, and the o
   await given.pool.query('drop trigger meddle on outbox')
   await runUntilIdle(given)
   expect(await counts(given)).toEqual({ written: 5, due: 3 })
-  await given.ledger.query('update outboxd.submission set report_not_before = now()')
+  await given.pool.query('update outboxd.submission set report_not_before = now()')
   await runUntilIdle(given)
   expect(await counts(given)).toEqual({ written: 8, due: 0 })
   expect(await problems(given)).toEqual([])
@@ -102,9 +102,9 @@ test('a row that is refused again does not delay new rows', async () => {
   const given = await completed(2)
   await trigger(given, [1], `raise exception 'period is closed'`)
   await runUntilIdle(given)
-  await given.ledger.query('update outboxd.submission set report_not_before = now()')
+  await given.pool.query('update outboxd.submission set report_not_before = now()')
   await given.pool.query(`update outbox set status = 'queued' where id = 2`)
-  await given.ledger.query(`update outboxd.submission set report_due = true where outbox_id = '2'`)
+  await given.pool.query(`update outboxd.submission set report_due = true where outbox_id = '2'`)
   await given.writeBack.runOnce()
   expect(await counts(given)).toEqual({ written: 1, due: 1 })
 })
@@ -144,7 +144,7 @@ test('a row that a session of the ERP has locked does not delay the others, and 
   await runUntilIdle(given)
   expect(await counts(given)).toEqual({ written: 2, due: 1 })
   await form.query('rollback')
-  await given.ledger.query('update outboxd.submission set report_not_before = now()')
+  await given.pool.query('update outboxd.submission set report_not_before = now()')
   await runUntilIdle(given)
   expect(await counts(given)).toEqual({ written: 3, due: 0 })
 })
@@ -170,7 +170,7 @@ test('a row that is gone is a problem, and given up after a day of tries', async
   await given.pool.query('delete from outbox')
   await runUntilIdle(given)
   expect(await problems(given)).toMatchObject([{ kind: 'row_missing', subject: '1' }])
-  await given.ledger.query('update outboxd.submission set report_failures = 24, report_not_before = now()')
+  await given.pool.query('update outboxd.submission set report_failures = 24, report_not_before = now()')
   await runUntilIdle(given)
   expect(await counts(given)).toEqual({ written: 0, due: 0 })
   expect(await problems(given)).toEqual([])
@@ -188,7 +188,7 @@ describe('only one instance writes back at a time', () => {
   test('and reads the states after it has the lock', async () => {
     const given = await completed(1)
     const { writeBack } = writeBackOf(given, async () => {
-      await given.ledger.query(`update outboxd.submission set state = 'discarded', revision = revision + 1`)
+      await given.pool.query(`update outboxd.submission set state = 'discarded', revision = revision + 1`)
     })
     await writeBack.runOnce()
     expect((await given.pool.query('select status from outbox')).rows).toEqual([{ status: 'discarded' }])
