@@ -78,9 +78,8 @@ export async function openAndBindInstanceDatabases(options: InstanceDatabasesOpt
   const config = withLedgerSettings(given, ledgerSettings ?? ownSettings)
   const differences = describeDifferences(ownSettings, ledgerSettings ?? ownSettings)
   const { channel } = outbox
-  const readTable = () => outbox.readQualifiedName()
-  const listener =
-    channel === null ? null : openListener({ url: given.databaseUrl, channel, readTable, onNotice, onError })
+  const { qualified: table } = (await outbox.inspect()).shape
+  const listener = channel === null ? null : openListener({ url: given.databaseUrl, channel, table, onNotice, onError })
   if (listener !== null) closing.push(listener.close)
   const all = opened.move()
   return {

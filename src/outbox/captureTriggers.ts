@@ -61,7 +61,7 @@ interface CaptureTrigger {
 /** Finds documents of mapping files whose changes a missing or disabled trigger does not capture, and roles that it stops. */
 export async function findCaptureProblems(outbox: Outbox, mappings: Mappings): Promise<string[]> {
   const db = withSearchPathOfRole(outbox.pool)
-  const outboxSql = await outbox.readQualifiedName()
+  const { qualified: outboxSql } = (await outbox.inspect()).shape
   const problems: string[] = []
   for (const { type, document } of mappings.values()) {
     if (document === null) continue

@@ -8,13 +8,8 @@ import {
 } from '../ledger/binding.ts'
 import { canBeCausedByRow, FailingRows } from './failingRows.ts'
 import { type OpenTable, openTable } from './openTable.ts'
-import { type OutboxTable, qualifiedNameSql, toOutboxTable } from './outboxTable.ts'
-import {
-  addTableSchemaIfFound,
-  OutboxTableUnusable,
-  readTableShapeAndIdentity,
-  type TableShapeAndIdentity,
-} from './readTableShape.ts'
+import { type OutboxTable, toOutboxTable } from './outboxTable.ts'
+import { OutboxTableUnusable, readTableShapeAndIdentity, type TableShapeAndIdentity } from './readTableShape.ts'
 import { findStartQuestion, readStartPosition } from './startPosition.ts'
 
 /** The client's outbox table, the first parameter of this folder's functions, as in `claimRows(outbox, …)`. */
@@ -46,10 +41,6 @@ export class Outbox {
       throw error
     })
     return this.#inspected
-  }
-
-  async readQualifiedName(): Promise<string> {
-    return qualifiedNameSql(await addTableSchemaIfFound(this.pool, this.described))
   }
 
   async readIdentity(): Promise<OutboxIdentity> {

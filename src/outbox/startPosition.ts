@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { readServedOutbox, type ServedOutbox, type StartPosition } from '../ledger/binding.ts'
+import type { ServedOutbox, StartPosition } from '../ledger/binding.ts'
 import { pluralize } from '../plainText.ts'
 import { queryOne } from '../postgres/database.ts'
 import { tableWriterTransactionsSql } from '../postgres/locks.ts'
@@ -10,7 +10,7 @@ import { withSearchPathIfNeeded } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { type OutboxTable, tableFormOf } from './outboxTable.ts'
 import { OutboxTableUnusable } from './readTableShape.ts'
-import { notBeforeStartSql, rowExpressions } from './rowExpressions.ts'
+import { rowExpressions } from './rowExpressions.ts'
 import { stateExpressions } from './stateForms.ts'
 
 export interface RowsBeforeStart {
@@ -22,28 +22,22 @@ export const rowsBeforeStartMax = 10_000
 
 /** Counts the waiting rows before the ledger's start position. Null if rows do not show that they wait. */
 export async function countRowsBeforeStart(outbox: Outbox): Promise<RowsBeforeStart | null> {
-  const { start: position } = await readServedOutbox(outbox.ledger)
-  const { described } = outbox
-  const { shape } = await outbox.inspect()
-  if (tableFormOf(described) !== 'marked' || (position.id === null && position.at === null)) return null
-  const { waits, createdAt, from } = rowExpressions(described, shape, { id: null, at: null })
+  const { db, form, table, rows } = await outbox.open()
+  const { from, filtered, begins, createdAt } = rows
+  if (form !== 'marked' || begins === '') return null
   return queryOne<RowsBeforeStart>(
-    withSearchPathIfNeeded(outbox.pool, shape),
+    db,
     `select count(*)::int as rows, min(at) as oldest from (
        select ${createdAt} as at from ${from}
-       where ${waits} and not (true${notBeforeStartSql(described, shape, position)}) limit ${rowsBeforeStartMax}
+       where ${stateExpressions(table.state)?.waitsSql}${filtered} and not (true${begins}) limit ${rowsBeforeStartMax}
      ) hidden`,
   )
 }
 
 export async function isRowBeforeStart(outbox: Outbox, outboxId: string): Promise<boolean> {
-  const { start } = await readServedOutbox(outbox.ledger)
-  const { described } = outbox
-  const { shape } = await outbox.inspect()
-  const { rowCount } = await withSearchPathIfNeeded(outbox.pool, shape).query(
-    `select from ${shape.qualified} o where ${prefixedColumnSql(described.id)}::text = $1 and not (true${notBeforeStartSql(described, shape, start)})`,
-    [outboxId],
-  )
+  const { db, rows } = await outbox.open()
+  const { from, idText, begins } = rows
+  const { rowCount } = await db.query(`select from ${from} where ${idText} = $1 and not (true${begins})`, [outboxId])
   return (rowCount ?? 0) > 0
 }
 

@@ -25,7 +25,8 @@ export interface Listener {
 export interface ListenerDeps {
   url: string
   channel: string
-  readTable(): Promise<string>
+  /** Quoted, with its schema. */
+  table: string
   onNotice(): void
   onError(error: Error): void
 }
@@ -62,7 +63,7 @@ const setFlagSql = `select case
  * A NOTIFY takes a lock of the ERP's whole cluster, so inserts send one only while a daemon's sleep flag, a lock, is set
  * (migrations/outbox_wake.sql).
  */
-export function openListener({ url, channel, readTable, onNotice, onError }: ListenerDeps): Listener {
+export function openListener({ url, channel, table, onNotice, onError }: ListenerDeps): Listener {
   let closed = false
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
@@ -122,7 +123,7 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
       // A notification that comes before the answer must not release the lock that this statement takes.
       isSleepFlagSet = false
       try {
-        const values = [lockClass, await readTable()]
+        const values = [lockClass, table]
         const { result } = await queryOne<{ result: SleepFlagResult | 'read-only' }>(asked, setFlagSql, values)
         if (result === 'read-only') throw new Error('the server of the listening connection is read-only')
         if (asked !== client) return 'unavailable'

@@ -38,7 +38,7 @@ describe('if max_prepared_transactions is above 0', () => {
     const listener = openListener({
       url: server.url,
       channel: 'outboxd_outbox',
-      readTable: async () => 'public.outbox',
+      table: 'public.outbox',
       onNotice,
       onError() {},
     })
@@ -93,7 +93,7 @@ describe('if max_prepared_transactions is above 0', () => {
     const listener = openListener({
       url: server.url,
       channel: 'outboxd_outbox',
-      readTable: async () => 'public.outbox',
+      table: 'public.outbox',
       onNotice,
       onError() {},
     })

@@ -19,7 +19,7 @@ async function setup() {
     const listener = openListener({
       url,
       channel,
-      readTable: async () => 'public."outbox"',
+      table: 'public."outbox"',
       onNotice,
       onError: () => {},
     })
