@@ -11,15 +11,17 @@ function setup() {
   return { ...repeats, tell, written }
 }
 
-test('a line is written at once, and its repetitions once a minute with their number', () => {
+test('a line is written at once, and after a minute the next one with the number of repetitions', () => {
   const { tell, written } = setup()
   for (let i = 0; i < 5; i++) tell('a')
   expect(written).toEqual(['a 0'])
   vi.advanceTimersByTime(60_000)
+  tell('a')
   expect(written).toEqual(['a 0', 'a 4'])
   tell('a')
   tell('a')
   vi.advanceTimersByTime(60_000)
+  tell('a')
   expect(written).toEqual(['a 0', 'a 4', 'a 2'])
 })
 
@@ -31,7 +33,8 @@ test('repetitions are written with the time of the last one', () => {
   vi.advanceTimersByTime(20_000)
   tell('a', write)
   vi.advanceTimersByTime(40_000)
-  expect(write.mock.calls).toEqual([[], [expect.objectContaining({ times: 1, lastMs: firstMs + 20_000 })]])
+  tell('a', write)
+  expect(write.mock.calls).toEqual([[undefined], [expect.objectContaining({ times: 1, lastMs: firstMs + 20_000 })]])
 })
 
 test('after a minute without repetitions, the next one is written at once', () => {
@@ -61,9 +64,11 @@ test('repetitions are written when the process ends', () => {
   expect(written).toHaveLength(3)
 })
 
-test('more different lines than are remembered are all written', () => {
+test('more different lines than are remembered are all written, and the oldest is forgotten', () => {
   const { tell, written } = setup()
   for (let i = 0; i < 1_001; i++) tell(`line ${i}`)
   tell('line 1000')
+  expect(written).toHaveLength(1_001)
+  tell('line 0')
   expect(written).toHaveLength(1_002)
 })
