@@ -5,7 +5,6 @@ import formbody from '@fastify/formbody'
 import helmet from '@fastify/helmet'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { countByState } from '../ledger/operator/selectSubmissions.ts'
-import { closeOldestConnectionsBeyond } from '../observe/httpServer.ts'
 import { packageFolder } from '../packageFolder.ts'
 import { addAuditRoutes } from './auditPage.ts'
 import { explainConsoleError, RequestRefused } from './errors.ts'
@@ -41,7 +40,7 @@ const limits = {
 export async function createConsole(parts: ConsoleParts, guard: GuardOptions): Promise<FastifyInstance> {
   const app = fastify({ ...limits, trustProxy: guard.isProxy, frameworkErrors: refuseUnreadableAddress })
   app.decorate('installation', parts.installation)
-  closeOldestConnectionsBeyond(app.server, connectionsMax)
+  app.server.maxConnections = connectionsMax
   app.addHook('preClose', async () => {
     setTimeout(() => app.server.closeAllConnections(), closeWithinMs).unref()
   })

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { replaceEpochMsByIsoTimes } from '../time.ts'
 
 export interface Readiness {
   /** Why the daemon does not work, for an operator; empty if the daemon works. */
@@ -42,11 +43,10 @@ const jsonType = 'application/json; charset=utf-8'
 
 /** Serves /metrics, /livez and /readyz. @throws AddressUnusable */
 export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
-  const shared = { ...deps, metrics: { render: shareRendering(deps.metrics.render) } }
-  const server = createServer(limits, (request, response) => void answer(shared, request, response))
+  const server = createServer(limits, (request, response) => void answer(deps, request, response))
   server.maxRequestsPerSocket = requestsPerConnectionMax
   server.timeout = silenceMs
-  closeOldestConnectionsBeyond(server, connectionsMax)
+  server.maxConnections = connectionsMax
   await listen(server, deps)
   // Without this listener, a failed accept (too many open files) would end the process.
   server.on('error', () => {})
@@ -76,45 +76,6 @@ const connectionsMax = 200
 /** Bounded, because each answer is kept until the client reads it. */
 const requestsPerConnectionMax = 100
 const silenceMs = 10_000
-
-/**
- * Ends an old connection for each new one beyond `connectionsMax`: the oldest without an answer, else the oldest idle
- * one, else the oldest. Spares the newer half, which had no time for an answer.
- *
- * Refusing new connections would let a client that holds all of them keep out the supervisor's probe.
- */
-export function closeOldestConnectionsBeyond(server: Server, connectionsMax: number): void {
-  const open = new Map<Socket, ServerResponse | null>()
-  server.on('connection', (socket: Socket) => {
-    if (open.size >= connectionsMax) endOne()
-    open.set(socket, null)
-    socket.on('close', () => open.delete(socket))
-  })
-  server.on(
-    'request',
-    ({ socket }: IncomingMessage, response: ServerResponse) => open.has(socket) && open.set(socket, response),
-  )
-
-  function endOne(): void {
-    const all = [...open].slice(0, Math.ceil(connectionsMax / 2))
-    const silent = all.find(([, response]) => !response?.headersSent)
-    const idle = silent ?? all.find(([, response]) => response?.writableFinished)
-    const [socket] = idle ?? all[0] ?? []
-    if (socket === undefined) return
-    open.delete(socket)
-    socket.destroy()
-  }
-}
-
-function shareRendering(render: () => Promise<string>): () => Promise<string> {
-  let underWay: Promise<string> | null = null
-  return () => {
-    underWay ??= render().finally(() => {
-      underWay = null
-    })
-    return underWay
-  }
-}
 
 async function listen(server: Server, { host, port }: HttpServerDeps): Promise<void> {
   try {
@@ -159,13 +120,8 @@ async function reply(deps: HttpServerDeps, { method, url = '/' }: IncomingMessag
     return { status: 405, type: wordsType, body: 'Method not allowed: use GET or HEAD.\n' }
   if (path === '/metrics') return { status: 200, type: metricsType, body: await deps.metrics.render() }
   const { reasons, pauses } = path === '/livez' ? { ...deps.live(), pauses: undefined } : deps.ready()
-  const body = `${JSON.stringify({ ok: reasons.length === 0, reasons, pauses: pauses?.map(pauseJson) })}\n`
+  // Without the details, which quote the service, because anyone can read this port.
+  const shown = pauses?.map(({ reason, sinceMs, untilMs }) => replaceEpochMsByIsoTimes({ reason, sinceMs, untilMs }))
+  const body = `${JSON.stringify({ ok: reasons.length === 0, reasons, pauses: shown })}\n`
   return { status: reasons.length === 0 ? 200 : 503, type: jsonType, body }
 }
-
-/** Leaves out the detail, which quotes the service, because anyone can read this port. */
-const pauseJson = ({ reason, sinceMs, untilMs }: SendingReadiness['pauses'][number]) => ({
-  reason,
-  since: new Date(sinceMs).toISOString(),
-  until: untilMs === null ? null : new Date(untilMs).toISOString(),
-})

@@ -120,20 +120,14 @@ test('the error about a port in use names it, and the variables that change it',
   )
 })
 
-describe('whatever a client does to the port of /metrics, the daemon goes on and answers probes', () => {
+describe('whatever a client does on a connection to the port of /metrics, the daemon goes on and answers probes', () => {
   const whole = `${'# '.padEnd(300_000, 'x')}\n`
 
   async function besieged({ onTestFinished }: TestContext) {
-    let rendered = 0
     const server = await startHttpServer({
       host: '127.0.0.1',
       port: 0,
-      metrics: {
-        async render() {
-          rendered++
-          return whole
-        },
-      },
+      metrics: { render: async () => whole },
       live: () => ({ reasons: [] }),
       ready: () => ({ reasons: [], pauses: [] }),
     })
@@ -143,7 +137,6 @@ describe('whatever a client does to the port of /metrics, the daemon goes on and
       await server.close()
     })
     return {
-      rendered: () => rendered,
       /** Connects, and sends this. */
       async open(sent: string) {
         const socket = connect(server.port, '127.0.0.1')
@@ -162,38 +155,13 @@ describe('whatever a client does to the port of /metrics, the daemon goes on and
     }
   }
 
-  test.concurrent('of 1,000 connections that are held, the oldest are ended, and probes are answered', async (context) => {
-    const { open, standing, probe } = await besieged(context)
-    for (let count = 0; count < 1_000; count += 50) {
-      const held = Array.from({ length: 50 }, (_, n) => open(n % 2 === 0 ? '' : 'GET /metrics HTTP/1.1\r\nx: '))
-      // On a slow machine some get a 408: a socket that does not read it never sees its end.
-      for (const socket of await Promise.all(held)) socket.resume()
-    }
-    expect(await probe()).toEqual([200, 200])
-    expect(await until(standing, (count) => count <= 200)).toBeLessThanOrEqual(200)
-  })
-
-  test.concurrent('of 300 clients that do not read 300 kB answers, at most 200 stay connected', async (context) => {
-    const { open, standing, probe, rendered } = await besieged(context)
-    const readers: Socket[] = []
-    for (let count = 0; count < 300; count += 50)
-      readers.push(
-        ...(await Promise.all(Array.from({ length: 50 }, () => open('GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n')))),
-      )
-    expect(await probe()).toEqual([200, 200])
-    for (const reader of readers) reader.resume() // otherwise it would not see its end
-    expect(await until(standing, (count) => count <= 200)).toBeLessThanOrEqual(200)
-    expect(rendered()).toBeGreaterThan(0)
-  })
-
   test.concurrent('of 1,000 requests at once on one connection, a hundred are answered, and it is closed', async (context) => {
-    const { open, probe, rendered } = await besieged(context)
+    const { open, probe } = await besieged(context)
     const socket = await open('GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(1_000))
     const answered = text(socket)
     expect(await probe()).toEqual([200, 200])
     const statuses = [...(await answered).matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => status)
     expect(statuses.filter((status) => status === '200')).toHaveLength(100)
-    expect(rendered()).toBeLessThan(100)
   })
 
   test.concurrent('headers sent byte by byte, and an answer that is not read, are given up after seconds', async (context) => {

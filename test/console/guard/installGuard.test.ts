@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { isNameOfThisConsole } from '../../../src/console/guard/refuseForeign.ts'
@@ -167,26 +165,6 @@ test('an invalid address gets 400 with a fixed text and security headers', async
 
 test('headers of more than 16 kB get 431', async () => {
   expect(await served.ask('/change', { headers: { 'x-long': 'x'.repeat(17_000) } })).toMatchObject({ status: 431 })
-})
-
-test('the console still answers beside 1,100 unfinished connections', async () => {
-  await using held = await openGuarded()
-  const { hostname, port } = new URL(held.url)
-  const sockets: Socket[] = []
-  for (let count = 0; count < 1_100; count += 50)
-    sockets.push(
-      ...(await Promise.all(
-        Array.from({ length: 50 }, async (_, i) => {
-          const socket = connect({ host: hostname, port: Number(port) })
-          socket.on('error', () => {})
-          await once(socket, 'connect')
-          socket.write(i % 2 === 0 ? 'GET /change HTTP/1.1\r\nx: ' : '')
-          return socket.resume()
-        }),
-      )),
-    )
-  expect(await held.get('/change')).toMatchObject({ status: 200 })
-  for (const socket of sockets) socket.destroy()
 })
 
 describe('a console that trusts a proxy at 127.0.0.7', () => {
