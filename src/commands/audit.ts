@@ -1,8 +1,7 @@
 import { once } from 'node:events'
 import { systemClock } from '../clock.ts'
-import { readAuditEntries } from '../ledger/audit/readAuditEntries.ts'
+import { type AuditEntry, readAuditEntries } from '../ledger/audit/readAuditEntries.ts'
 import {
-  type AuditLine,
   type AuditSum,
   type AuditSums,
   addToAuditSums,
@@ -14,7 +13,6 @@ import {
   auditSumsText,
   isByWho,
   sortAuditSums,
-  toAuditLine,
   tryReadAmountFieldNames,
 } from '../operations/audit.ts'
 import { parseTimeSpan } from '../operations/filters.ts'
@@ -40,8 +38,8 @@ export const command = defineCommand({
     ['--json', 'print a JSON array, one element a line'],
   ],
   help: `Records are listed in the order in which they ended; those that have not ended come last. Operators'
-acts (pause, resume, adopt, recover, prune, erase) and who looked at values in the console are listed among them; with --key,
-downloads of all records, too, if the key had a record then. A prune has two lines: its beginning, and its end with the counts.
+acts (pause, resume, adopt, recover, prune, erase) and who looked at values in the console are listed among them; with --key
+or --record, downloads of all records, too. A prune has two lines: its beginning, and its end with the counts.
 Amounts are the decimal fields of the request, each digit as sent. The CSV has a
 column amount_NAME for each amount, and columns for the customer and the currency: EUR, unless the request or its data names
 another. If it names several, or only an inner part names one, all that are possible stand there, such as EUR+USD.
@@ -71,9 +69,8 @@ Examples:
       const showProgress = createProgressPrinter(context, () => `Listed ${pluralize(counts.record, 'record')} so far …`)
       await write(context, form.head)
       const asked = { ...span.value, key: key ?? null, record, type: type ?? null, containing: containing ?? null }
-      for await (const entry of readAuditEntries(databases.ledger, asked)) {
+      for await (const line of readAuditEntries(databases.ledger, asked)) {
         if (context.signal.aborted) break
-        const line = toAuditLine(entry)
         if (who !== undefined && !isByWho(line, who)) continue
         await write(context, form.line(line, counts.lines === 0))
         counts.lines += 1
@@ -96,7 +93,7 @@ type AuditOptions = OptionsOf<typeof command>
 
 interface Form {
   head: string
-  line(line: AuditLine, isFirst: boolean): string
+  line(line: AuditEntry, isFirst: boolean): string
   end(): string
 }
 

@@ -48,8 +48,8 @@ function readAuditQuery(query: unknown, nowMs: number) {
 }
 
 function readPosition(query: unknown): OperatorLogPosition | null {
-  const [event = '', act = ''] = [trimmedFieldText(query, 'event'), trimmedFieldText(query, 'act')]
-  return [event, act].every((id) => /^\d{1,18}$/.test(id)) ? { event, act } : null
+  const [act = '', step = ''] = [trimmedFieldText(query, 'act'), trimmedFieldText(query, 'step')]
+  return [act, step].every((id) => /^\d{1,18}$/.test(id)) ? { act, step } : null
 }
 
 type Given = ReadonlyMap<string, string>
@@ -78,10 +78,10 @@ function actsTable(acts: readonly OperatorLogEntry[]): HtmlPart {
   return table(
     'Who did what',
     ['When', 'Who', 'What', 'Record', 'Why', 'From'],
-    acts.map(({ atMs, who, what, untilMs, records, detail, reason, account }) => [
+    acts.map(({ atMs, who, act, untilMs, records, detail, reason, account }) => [
       instantHtml(atMs),
       escapeControl(who),
-      html`${escapeControl(what + actFacts(what, detail))}${untilMs === null ? '' : html` until ${instantHtml(untilMs)}`}`,
+      html`${escapeControl(act + actFacts(act, detail))}${untilMs === null ? '' : html` until ${instantHtml(untilMs)}`}`,
       recordsCell(records, detail?.unnamed),
       reason === null ? '' : html`<span class="foreign reason">${escapeControl(reason)}</span>`,
       escapeControl(account ?? ''),

@@ -5,29 +5,7 @@ import type { Amounts } from '../model/outbox.ts'
 import type { State } from '../model/submission.ts'
 import { escapeControl, pluralize, renderTable, truncateToOneLine } from '../plainText.ts'
 import { formatInstant, formatIsoInstant, formatIsoInstantOrNull, replaceEpochMsByIsoTimes } from '../time.ts'
-import { csvHeaderLine, csvLines } from './spreadsheet.ts'
-
-export type AuditLine =
-  | (AuditedLine & { amounts: Amounts | null; customer: string | null; currency: string | null; hands: AuditStep[] })
-  | AuditedAct
-type AuditedLine = Omit<AuditedRecord, 'body'>
-
-export function toAuditLine(entry: AuditEntry): AuditLine {
-  if (entry.kind !== 'record') return entry
-  const { body, ...record } = entry
-  const amounts = entry.steps.findLast((step) => step.amounts !== null)?.amounts ?? null
-  const currency = entry.steps.findLast((step) => step.currency !== null)?.currency ?? null
-  return { ...record, amounts, customer: customerOf(body), currency, hands: entry.steps.filter(isByPerson) }
-}
-
-function customerOf(body: string | null): string | null {
-  try {
-    const { customerId } = JSON.parse(body ?? '{}')
-    return typeof customerId === 'string' && customerId !== '' ? customerId : null
-  } catch {
-    return null
-  }
-}
+import { csvLine } from './spreadsheet.ts'
 
 /** For CSV columns; empty if the mapping files are broken. */
 export function tryReadAmountFieldNames(mappingsDir: string): string[] {
@@ -54,7 +32,7 @@ export interface AuditSum {
 
 export type AuditSums = Map<string, AuditSum>
 
-export function addToAuditSums(sums: AuditSums, line: AuditLine): void {
+export function addToAuditSums(sums: AuditSums, line: AuditEntry): void {
   if (line.kind === 'act') return
   const month = line.endedMs === null ? null : formatIsoInstant(line.endedMs).slice(0, 7)
   const { type, state: outcome, amounts: given, currency } = line
@@ -91,59 +69,90 @@ export function addDecimals(a: string, b: string): string {
 const decimalsOf = (text: string) => text.split('.')[1]?.length ?? 0
 
 /** True if a person whose name has this part acted, whatever the case of its letters. */
-export function isByWho(line: AuditLine, who: string): boolean {
+export function isByWho(line: AuditEntry, who: string): boolean {
   const names = line.kind === 'act' ? [line.who] : line.hands.map((step) => step.who ?? '')
   return names.some((name) => name.toLowerCase().includes(who.toLowerCase()))
 }
 
-const isByPerson = ({ actor }: AuditStep) => actor === 'operator'
-
-export function auditLineJson(line: AuditLine) {
+export function auditLineJson(line: AuditEntry) {
   if (line.kind !== 'record') return replaceEpochMsByIsoTimes(line)
-  const { kind, id, outboxId, type, state, transactionId, key, code, amounts, attempts, customer, currency } = line
-  const { mayHaveArrived, recordedMs, endedMs, capturedMs, sentMs, acceptedMs, emptiedMs, erasedMs } = line
+  const { steps, hands, error: _, wasSent: __, idempotencyKey: ___, sinceMs: ____, revision: _____, ...shown } = line
   return {
-    ...{ kind, id, outboxId, type, key, state, code, amounts, customer, currency, transactionId, attempts },
-    mayHaveArrived,
-    ...replaceEpochMsByIsoTimes({ recordedMs, endedMs, capturedMs, sentMs, acceptedMs, emptiedMs, erasedMs }),
-    steps: line.steps.map(replaceEpochMsByIsoTimes),
-    hands: line.hands.map(replaceEpochMsByIsoTimes),
+    ...replaceEpochMsByIsoTimes(shown),
+    steps: steps.map(replaceEpochMsByIsoTimes),
+    hands: hands.map(replaceEpochMsByIsoTimes),
   }
 }
 
-const columns = [
-  ...['kind', 'at', 'outbox_id', 'type', 'key', 'outcome', 'code', 'amounts', 'transaction_id', 'attempts', 'recorded'],
-  ...['captured', 'sent', 'accepted', 'ended', 'steps', 'hands', 'emptied', 'erased', 'submission_id'],
-  ...['customer', 'currency', 'may_have_arrived'],
-]
+type Cell = string | null
+
+const recordCells: Readonly<Record<string, (record: AuditedRecord) => Cell>> = {
+  kind: ({ kind }) => kind,
+  at: ({ endedMs }) => formatIsoInstantOrNull(endedMs),
+  outbox_id: ({ outboxId }) => outboxId,
+  type: ({ type }) => type,
+  key: ({ key }) => key,
+  outcome: ({ state }) => state,
+  code: ({ code }) => code,
+  amounts: ({ amounts }) => showAmounts(amounts),
+  transaction_id: ({ transactionId }) => transactionId,
+  attempts: ({ attempts }) => String(attempts),
+  recorded: ({ recordedMs }) => formatIsoInstant(recordedMs),
+  captured: ({ capturedMs }) => formatIsoInstant(capturedMs),
+  sent: ({ sentMs }) => formatIsoInstantOrNull(sentMs),
+  accepted: ({ acceptedMs }) => formatIsoInstantOrNull(acceptedMs),
+  ended: ({ endedMs }) => formatIsoInstantOrNull(endedMs),
+  steps: ({ steps }) =>
+    steps
+      .map((step) => `${formatIsoInstant(step.atMs)} ${step.to}: ${truncateToOneLine(messageOf(step), 200)}`)
+      .join('; '),
+  hands: ({ hands }) => hands.map(showOperatorStep).join('; '),
+  emptied: ({ emptiedMs }) => formatIsoInstantOrNull(emptiedMs),
+  erased: ({ erasedMs }) => formatIsoInstantOrNull(erasedMs),
+  submission_id: ({ id }) => id,
+  customer: ({ customer }) => customer,
+  currency: ({ currency }) => currency,
+  may_have_arrived: ({ mayHaveArrived }) => (mayHaveArrived ? 'yes' : null),
+}
+
+/** All records of an act share a cell, so that an act is one line. */
+function actCells(line: AuditedAct): Record<string, Cell> {
+  const shared = (values: readonly Cell[]) => values.map((value) => value ?? '').join('; ')
+  return {
+    kind: line.act,
+    at: formatIsoInstant(line.atMs),
+    outbox_id: shared(line.records.map(({ outboxId }) => outboxId)),
+    type: shared([...new Set(line.records.map(({ type }) => type))]),
+    key: shared(line.records.map(({ key }) => key)),
+    ended: formatIsoInstantOrNull(line.untilMs),
+    hands: showAuditedAct(line),
+    submission_id: shared(line.records.map(({ id }) => id)),
+  }
+}
+
+export const auditCsvHeaderLine = (amountNames: readonly string[]): string =>
+  csvLine([...Object.keys(recordCells), ...amountNames.map(amountColumn)])
+
+export function auditLineCsv(line: AuditEntry, amountNames: readonly string[]): string {
+  const ofAct = line.kind === 'act' ? actCells(line) : null
+  const cells = Object.entries(recordCells).map(([name, cellOf]) =>
+    line.kind === 'act' ? ofAct?.[name] : cellOf(line),
+  )
+  const amounts = amountNames.map((name) => (line.kind === 'act' ? null : line.amounts?.[name]))
+  return csvLine([...cells, ...amounts].map((cell) => escapeControl(cell ?? '')))
+}
+
 const amountColumn = (name: string) => `amount_${name}`
 
-export const auditCsvHeaderLine = (names: readonly string[]): string =>
-  csvHeaderLine([...columns, ...names.map(amountColumn)])
-
-export function auditLineCsv(line: AuditLine, names: readonly string[]): string {
-  return csvCells({ ...cellsOf(line), ...amountCells(line.kind === 'record' ? line.amounts : null) }, [
-    ...columns,
-    ...names.map(amountColumn),
-  ])
-}
-
-function csvCells(cells: Record<string, string | null>, names: readonly string[]): string {
-  const escaped = Object.entries(cells).map(([name, cell]) => [name, escapeControl(cell ?? '')])
-  return csvLines([Object.fromEntries(escaped)], names)
-}
-
-const amountCells = (amounts: Amounts | null): Record<string, string> =>
-  Object.fromEntries(Object.entries(amounts ?? {}).map(([name, value]) => [amountColumn(name), value]))
-
 export function auditSumsCsv(sums: readonly AuditSum[]): string {
-  const amounts = [...new Set(sums.flatMap((sum) => Object.keys(sum.amounts)))].toSorted().map(amountColumn)
-  const names = ['month', 'type', 'outcome', 'currency', 'records', 'without_amounts', 'not_added', ...amounts]
-  const cells = ({ month, type, outcome, currency, records, withoutAmounts, notAdded, amounts: all }: AuditSum) => ({
-    ...{ month, type, outcome, currency, records: String(records), without_amounts: String(withoutAmounts) },
-    ...{ not_added: String(notAdded), ...amountCells(all) },
-  })
-  return csvHeaderLine(names) + sums.map((sum) => csvCells(cells(sum), names)).join('')
+  const names = [...new Set(sums.flatMap((sum) => Object.keys(sum.amounts)))].toSorted()
+  const head = ['month', 'type', 'outcome', 'currency', 'records', 'without_amounts', 'not_added']
+  const rows = sums.map(({ month, type, outcome, currency, records, withoutAmounts, notAdded, amounts }) => [
+    ...[month, type, outcome, currency, records, withoutAmounts, notAdded],
+    ...names.map((name) => amounts[name]),
+  ])
+  const lines = rows.map((cells) => csvLine(cells.map((cell) => escapeControl(String(cell ?? '')))))
+  return csvLine([...head, ...names.map(amountColumn)]) + lines.join('')
 }
 
 export function auditSumsText(sums: readonly AuditSum[]): string {
@@ -156,57 +165,14 @@ export function auditSumsText(sums: readonly AuditSum[]): string {
   return renderTable(head, rows)
 }
 
-function cellsOf(line: AuditLine): Record<string, string | null> {
-  if (line.kind === 'act')
-    return {
-      ...{
-        kind: line.act,
-        at: formatIsoInstant(line.atMs),
-        hands: showAuditedAct(line),
-        ended: formatIsoInstantOrNull(line.untilMs),
-      },
-      ...cellsOfNamed(line.records),
-    }
-  const known = {
-    ...{ kind: line.kind, at: formatIsoInstantOrNull(line.endedMs), outbox_id: line.outboxId, type: line.type },
-    ...{ outcome: line.state, transaction_id: line.transactionId, submission_id: line.id },
-    ...{ recorded: formatIsoInstant(line.recordedMs), ended: formatIsoInstantOrNull(line.endedMs) },
-  }
-  return {
-    ...known,
-    ...{ key: line.key, code: line.code, amounts: showAmounts(line.amounts), attempts: String(line.attempts) },
-    ...{ customer: line.customer, currency: line.currency, may_have_arrived: line.mayHaveArrived ? 'yes' : null },
-    ...{
-      captured: formatIsoInstant(line.capturedMs),
-      sent: formatIsoInstantOrNull(line.sentMs),
-      accepted: formatIsoInstantOrNull(line.acceptedMs),
-    },
-    steps: line.steps
-      .map((step) => `${formatIsoInstant(step.atMs)} ${step.to}: ${truncateToOneLine(messageOf(step), 200)}`)
-      .join('; '),
-    hands: line.hands.map(showOperatorStep).join('; '),
-    emptied: formatIsoInstantOrNull(line.emptiedMs),
-    erased: formatIsoInstantOrNull(line.erasedMs),
-  }
-}
-
-/** All records of an act share a cell, so that an act is one line. */
-function cellsOfNamed(records: AuditedAct['records']): Record<string, string> {
-  const cell = (value: (record: AuditedAct['records'][number]) => string) => records.map(value).join('; ')
-  return {
-    ...{ outbox_id: cell(({ outboxId }) => outboxId), type: [...new Set(records.map(({ type }) => type))].join('; ') },
-    ...{ key: cell(({ key }) => key ?? ''), submission_id: cell(({ id }) => id ?? '') },
-  }
-}
-
 const stateWidth = 9
 
-export function auditLineText(line: AuditLine): string {
+export function auditLineText(line: AuditEntry): string {
   const parts = line.kind === 'act' ? [formatInstant(line.atMs), showAuditedAct(line)] : recordParts(line)
   return `${escapeControl(parts.filter((part) => part !== '').join('  '))}\n`
 }
 
-function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
+function recordParts(line: AuditedRecord): string[] {
   const transaction = line.transactionId === null ? '' : `as ${line.transactionId}`
   const at = line.endedMs === null ? 'not ended yet       ' : formatInstant(line.endedMs)
   const first = [at, line.state.padEnd(stateWidth), `outbox:${line.outboxId}`, line.type]
@@ -222,7 +188,7 @@ function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
   ]
 }
 
-function whenSent({ sentMs, transactionId, state, hands, mayHaveArrived }: Exclude<AuditLine, AuditedAct>): string {
+function whenSent({ sentMs, transactionId, state, hands, mayHaveArrived }: AuditedRecord): string {
   if (sentMs !== null) return `sent ${formatInstant(sentMs)}${mayHaveArrived ? ', may have arrived' : ''}`
   if (transactionId !== null) return 'sent, time unknown'
   const isDoubtful = state === 'uncertain' || hands.some(({ cause }) => cause === 'recovered')

@@ -13,11 +13,6 @@ export const escapeFormulas = (text: string): string => (isNumber(text) ? text :
 
 export const unescapeFormulas = (text: string): string => text.replace(marked, '')
 
-/** Writes CSV (RFC 4180) without formulas. */
-export function csvLines(rows: readonly Readonly<Record<string, string>>[], columns: readonly string[]): string {
-  const cells = rows.map((row) => columns.map((name) => escapeFormulas(row[name] ?? '')))
-  return stringify(cells, { quoted_match: /[;\t|]/ })
-}
-
-export const csvHeaderLine = (columns: readonly string[]): string =>
-  csvLines([Object.fromEntries(columns.map((name) => [name, name]))], columns)
+/** Writes a line of CSV (RFC 4180) without formulas. */
+export const csvLine = (cells: readonly (string | null | undefined)[]): string =>
+  stringify([cells.map((cell) => escapeFormulas(cell ?? ''))], { quoted_match: /[;\t|]/ })

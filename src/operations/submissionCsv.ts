@@ -1,7 +1,7 @@
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { escapeControl, truncateToOneLine } from '../plainText.ts'
 import { formatIsoInstant, formatIsoInstantOrNull } from '../time.ts'
-import { csvHeaderLine, csvLines } from './spreadsheet.ts'
+import { csvLine } from './spreadsheet.ts'
 
 const csvColumns: Readonly<Record<string, (submission: ListedSubmission) => string>> = {
   outbox_id: ({ outboxId }) => outboxId,
@@ -25,10 +25,8 @@ const csvColumns: Readonly<Record<string, (submission: ListedSubmission) => stri
  * Makes a CSV without contents for the operator of the service. Ids are not escaped, because `resolve --file` reads
  * them again.
  */
-export function submissionCsv(submissions: readonly ListedSubmission[]): string {
-  const names = Object.keys(csvColumns)
-  const rows = submissions.map((submission) =>
-    Object.fromEntries(Object.entries(csvColumns).map(([name, cell]) => [name, cell(submission)])),
-  )
-  return `${csvHeaderLine(names)}${csvLines(rows, names)}`
-}
+export const submissionCsv = (submissions: readonly ListedSubmission[]): string =>
+  [
+    csvLine(Object.keys(csvColumns)),
+    ...submissions.map((submission) => csvLine(Object.values(csvColumns).map((cellOf) => cellOf(submission)))),
+  ].join('')

@@ -46,7 +46,7 @@ test('the values of a waiting row are masked until an operator asks for them, wh
   expect((await served.post('/mapping/show', { outbox: row })).text).toContain('Erika')
   expect((await served.get(path)).text).not.toContain('Erika')
   const { rows } = await fixture.ledger.pool.query(
-    "select act, detail->>'outboxId' as record from outboxd.operator_act",
+    "select act, detail->'records'->0->>'outboxId' as record from outboxd.operator_act",
   )
   expect(rows).toEqual([{ act: 'show', record: row }])
   expect(await served.get('/mapping?outbox=4711')).toMatchObject({
@@ -59,7 +59,7 @@ test('the log has the row’s own id, in any form that the operator typed', asyn
   const row = await fixture.row(payloadOf({ field2: '"Erika"' }))
   expect((await served.post('/mapping/show', { outbox: `+0${row} ` })).text).toContain('Erika')
   const { rows } = await fixture.ledger.pool.query(
-    "select detail->>'submission' as record, detail->>'outboxId' as id from outboxd.operator_act",
+    "select detail->'records'->0->>'submission' as record, detail->'records'->0->>'outboxId' as id from outboxd.operator_act",
   )
   expect(rows).toEqual([{ record: null, id: row }])
 })

@@ -7,7 +7,7 @@ import {
   anySubmissionFilter,
   findSubmissions,
   type ListedSubmission,
-  type PageWanted,
+  type ListPosition,
   type SubmissionFilter,
   type SubmissionPage,
   selectSubmissionPage,
@@ -39,7 +39,12 @@ export interface AuditedRecord extends ListedSubmission {
   emptiedMs: number | null
   erasedMs: number | null
   steps: AuditStep[]
-  body: string | null
+  /** The steps by operators. */
+  hands: AuditStep[]
+  /** Those of the last request. */
+  amounts: Amounts | null
+  currency: string | null
+  customer: string | null
 }
 
 export type AuditEntry = AuditedRecord | AuditedAct
@@ -76,15 +81,12 @@ async function* omitSeen(records: AsyncGenerator<AuditedRecord>, seen: Set<strin
 }
 
 /** False for most records, whose ids would fill the memory. Only an operator's id lets a finished record change. */
-const mayStillChange = ({ state, steps }: AuditedRecord) =>
-  (state !== 'completed' && state !== 'discarded') || steps.some(({ actor }) => actor === 'operator')
+const mayStillChange = ({ state, hands }: AuditedRecord) =>
+  (state !== 'completed' && state !== 'discarded') || hands.length > 0
 
 async function readIds(db: Database, record: RecordName): Promise<string[]> {
-  const reference =
-    'id' in record
-      ? ({ kind: 'ids', ids: [record.id] } as const)
-      : ({ kind: 'outbox', value: record.outboxId } as const)
-  return (await findSubmissions(db, reference, pageRows)).map(({ id }) => id)
+  if ('id' in record) return [record.id]
+  return (await findSubmissions(db, { kind: 'outbox', value: record.outboxId }, pageRows)).map(({ id }) => id)
 }
 
 /** Few, because bodies can be large. */
@@ -95,20 +97,39 @@ async function* readRecords(
   filter: SubmissionFilter,
   containing: string | null,
 ): AsyncGenerator<AuditedRecord> {
-  let from: PageWanted['from'] = null
-  for (;;) {
+  for (let from: ListPosition | null = null; ; ) {
     const page: SubmissionPage = await selectSubmissionPage(db, filter, { order: 'longest', from, limit: pageRows })
     const details = await readDetails(db, page.submissions, containing)
     for (const submission of page.submissions) {
       const detail = details.get(submission.id)
-      if (detail !== undefined) yield { kind: 'record', ...submission, ...detail }
+      if (detail === undefined) continue
+      const { body, ...shown } = detail
+      const { steps } = shown
+      yield {
+        kind: 'record',
+        ...submission,
+        ...shown,
+        customer: customerOf(body),
+        hands: steps.filter(({ actor }) => actor === 'operator'),
+        amounts: steps.findLast(({ amounts }) => amounts !== null)?.amounts ?? null,
+        currency: steps.findLast(({ currency }) => currency !== null)?.currency ?? null,
+      }
     }
     if (page.next === null) return
     from = page.next
   }
 }
 
-type Detail = Pick<AuditedRecord, 'emptiedMs' | 'erasedMs' | 'steps' | 'body'>
+function customerOf(body: string | null): string | null {
+  try {
+    const { customerId } = JSON.parse(body ?? '{}')
+    return typeof customerId === 'string' && customerId !== '' ? customerId : null
+  } catch {
+    return null
+  }
+}
+
+type Detail = Pick<AuditedRecord, 'emptiedMs' | 'erasedMs' | 'steps'> & { body: string | null }
 
 async function readDetails(
   db: Database,

@@ -32,19 +32,16 @@ export interface AuditedAct {
   records: RecordOfAct[]
 }
 
-interface ActFilter {
-  key: string | null
-  record: RecordName | null
-}
-
-export interface OperatorLogFilter extends ActFilter {
+interface OperatorLogFilter {
   sinceMs: number | null
   untilMs: number | null
   /** Part of a name. Ignores case. */
   who: string | null
+  key: string | null
+  record: RecordName | null
 }
 
-/** Returns $2 to $7 of the statements below. */
+/** $1 to $6 of the statements below. */
 const parametersOf = ({ sinceMs, untilMs, who, key, record }: OperatorLogFilter): (string | null)[] => [
   formatIsoInstantOrNull(sinceMs),
   formatIsoInstantOrNull(untilMs),
@@ -54,35 +51,25 @@ const parametersOf = ({ sinceMs, untilMs, who, key, record }: OperatorLogFilter)
   record !== null && 'outboxId' in record ? record.outboxId : null,
 ]
 
-const isInSpanSql = (log: string) => `${log}.at >= coalesce($2::timestamptz, '-infinity')
-  and ${log}.at < coalesce($3::timestamptz, 'infinity') and strpos(lower(${log}.who), lower(coalesce($4, ''))) > 0`
+const isInSpanSql = (log: string) => `${log}.at >= coalesce($1::timestamptz, '-infinity')
+  and ${log}.at < coalesce($2::timestamptz, 'infinity') and strpos(lower(${log}.who), lower(coalesce($3, ''))) > 0`
 
-/**
- * Selects acts after or before id $1, with the records that each names. An act that showed more matches any record, and
- * the key of any earlier one.
- */
-const actsSql = (beyond: '>' | '<') => `
-  select 'act' as kind, a.id, ${epochMsSql('a.at')} as "atMs", a.act, a.who, a.reason, a.account, ${epochMsSql('a.until')} as "untilMs",
+/** Selects acts with the records that each names. An act that concerned more than it names matches any key and record. */
+const actsSql = (position: string) => `
+  select 'act' as kind, a.id as "logId", ${epochMsSql('a.at')} as "atMs", a.act, a.who, a.reason, a.account, ${epochMsSql('a.until')} as "untilMs",
     a.detail, named.records
   from outboxd.operator_act a cross join lateral (
-    select coalesce(json_agg(json_build_object('id', coalesce(s.id::text, r.id), 'outboxId', r."outboxId", 'type', r.type, 'key', s.key)
+    select coalesce(json_agg(json_build_object('id', r.submission, 'outboxId', r."outboxId", 'type', r.type, 'key', s.key)
         order by r.place), '[]') as records,
-      num_nonnulls($5::text, $6::uuid, $7::text) = 0 or coalesce(a.detail ? 'unnamed', false) and ($5 is null
-        or exists (select from outboxd.submission s where ${hasKeySql('$5')} and s.captured_at <= a.at))
-        or coalesce(bool_or(${hasKeySql('$5')} or s.id = $6 or r."outboxId" = $7), false) as fits
-    from (select place, each ->> 'submission' as id, each ->> 'outboxId' as "outboxId", each ->> 'type' as type
-      from jsonb_array_elements(case when a.detail ? 'records' then a.detail -> 'records'
-        when a.detail ? 'submission' then jsonb_build_array(a.detail) else '[]' end) with ordinality as named(each, place)) r
-    left join lateral (
-      select s.id, s.key from outboxd.submission s where s.id = r.id::uuid
-      union all
-      (select s.id, s.key from outboxd.submission s where r.id is null and s.outbox_id = r."outboxId" order by s.seq desc limit 1)
-    ) s on true
+      num_nonnulls($4::text, $5::uuid, $6::text) = 0 or coalesce(a.detail ? 'unnamed', false)
+        or coalesce(bool_or(${hasKeySql('$4')} or r.submission = $5 or r."outboxId" = $6), false) as fits
+    from rows from (jsonb_to_recordset(a.detail -> 'records') as (submission uuid, "outboxId" text, type text))
+        with ordinality r(submission, "outboxId", type, place)
+      left join outboxd.submission s on s.id = r.submission
   ) named
-  where a.id ${beyond} $1 and ${isInSpanSql('a')} and named.fits order by a.id ${beyond === '>' ? 'asc' : 'desc'} limit $8`
+  where ${position} and ${isInSpanSql('a')} and named.fits`
 
-const laterActsSql = actsSql('>')
-const earlierActsSql = actsSql('<')
+const laterActsSql = `${actsSql('a.id > $7')} order by a.id limit $8`
 
 const pageRows = 500
 
@@ -93,33 +80,21 @@ export async function* readOperatorActs(
   const parameters = parametersOf({ ...filter, who: null })
   let after = '0'
   for (;;) {
-    const { rows } = await db.query<AuditedAct & { id: string }>(laterActsSql, [after, ...parameters, pageRows])
-    for (const { id, ...act } of rows) {
-      after = id
+    const { rows } = await db.query<AuditedAct & { logId: string }>(laterActsSql, [...parameters, after, pageRows])
+    for (const { logId, ...act } of rows) {
+      after = logId
       yield act
     }
     if (rows.length < pageRows) return
   }
 }
 
-export interface OperatorLogEntry {
-  atMs: number
-  who: string
-  /** The message or cause of a step, or the command of an act. */
-  what: string
-  reason: string | null
-  account: string | null
-  untilMs: number | null
-  /** Records that were changed, or whose values were shown. */
-  records: RecordOfAct[]
-  /** Null for a step. */
-  detail: AuditedAct['detail']
+/** Of a step, `act` is its message or cause, and `detail` is null. */
+export interface OperatorLogEntry extends Omit<AuditedAct, 'kind'> {
+  kind: 'act' | 'step'
 }
 
-export interface OperatorLogPosition {
-  event: string
-  act: string
-}
+export type OperatorLogPosition = Record<OperatorLogEntry['kind'], string>
 
 /**
  * Newest first.
@@ -132,32 +107,32 @@ export async function readOperatorLog(
   before: OperatorLogPosition | null,
   limit: number,
 ): Promise<{ entries: OperatorLogEntry[]; next: OperatorLogPosition | null }> {
-  const position = before ?? { event: last, act: last }
-  const parameters = parametersOf(filter)
-  const events = (await db.query<Row>(earlierEventsSql, [position.event, ...parameters, limit + 1])).rows
-  const seen = await db.query<AuditedAct & { id: string }>(earlierActsSql, [position.act, ...parameters, limit + 1])
-  const acts = seen.rows.map(({ id: logId, kind: _, act: what, ...act }): Row => ({ ...act, logId, what }))
-  const entries: OperatorLogEntry[] = []
-  while (entries.length < limit && events.length + acts.length > 0) {
-    const isEvent = (events[0]?.atMs ?? -Infinity) >= (acts[0]?.atMs ?? -Infinity)
-    const row = (isEvent ? events : acts).shift()
-    if (row === undefined) break
-    const { logId, ...entry } = row
-    position[isEvent ? 'event' : 'act'] = logId
-    entries.push(entry)
-  }
-  return { entries, next: events.length + acts.length > 0 ? { ...position } : null }
+  const position = before ?? { act: last, step: last }
+  const { rows } = await db.query<OperatorLogEntry & { logId: string }>(logSql, [
+    ...parametersOf(filter),
+    position.act,
+    limit + 1,
+    position.step,
+  ])
+  const entries = rows.slice(0, limit).map(({ logId, ...entry }) => {
+    position[entry.kind] = logId
+    return entry
+  })
+  return { entries, next: rows.length > limit ? position : null }
 }
 
-const last = '9223372036854775807'
+/** More than any id. */
+const last = '999999999999999999'
 
-type Row = OperatorLogEntry & { logId: string }
-
-const earlierEventsSql = `
-  select e.id as "logId", ${epochMsSql('e.at')} as "atMs", e.who, coalesce(e.message, e.cause) as what, e.detail ->> 'reason' as reason,
-    e.detail ->> 'account' as account, null as "untilMs",
-    json_build_array(json_build_object('id', s.id, 'outboxId', s.outbox_id, 'type', s.type, 'key', s.key)) as records, null as detail
-  from outboxd.submission_event e join outboxd.submission s on s.id = e.submission_id
-  where e.actor = 'operator' and e.id < $1 and ${isInSpanSql('e')} and ($5::text is null or ${hasKeySql('$5')})
-    and (num_nulls($6::uuid, $7::text) = 2 or s.id = $6 or s.outbox_id = $7)
-  order by e.id desc limit $8`
+/** Within a kind the order is that of the ids, by which a page begins, even if the times of two sessions are not in this order. */
+const logSql = `
+  select * from (
+    (${actsSql('a.id < $7')} order by a.id desc limit $8)
+    union all
+    (select 'step', e.id, ${epochMsSql('e.at')}, coalesce(e.message, e.cause), e.who, e.detail ->> 'reason', e.detail ->> 'account', null,
+       null, json_build_array(json_build_object('id', s.id, 'outboxId', s.outbox_id, 'type', s.type, 'key', s.key))
+     from outboxd.submission_event e join outboxd.submission s on s.id = e.submission_id
+     where e.actor = 'operator' and e.id < $9 and ${isInSpanSql('e')} and ($4::text is null or ${hasKeySql('$4')})
+       and (num_nulls($5::uuid, $6::text) = 2 or s.id = $5 or s.outbox_id = $6)
+     order by e.id desc limit $8)
+  ) log order by max("atMs") over (partition by kind order by "logId") desc, kind, "logId" desc limit $8`

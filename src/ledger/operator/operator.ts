@@ -49,10 +49,7 @@ export function logValueAccess(
   { act, records, unnamed, detail }: ValueAccess,
 ): Promise<void> {
   const named = records.map(({ id, outboxId, type }) => ({ submission: id, outboxId, type }))
-  const more = unnamed === 0 ? {} : { unnamed }
-  const [only] = named
-  const isOne = act === 'show' && only !== undefined && named.length === 1
-  return logOperatorAct(ledger, actor, act, isOne ? only : { ...detail, ...more, records: named })
+  return logOperatorAct(ledger, actor, act, { ...detail, ...(unnamed !== 0 && { unnamed }), records: named })
 }
 
 export async function logOperatorAct(

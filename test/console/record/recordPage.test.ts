@@ -107,7 +107,7 @@ describe('a record', () => {
     expect(shown).toContain('Erika Mustermann')
     expect(shown).toContain('&#34;amount&#34;: 1234.50')
     const { rows } = await fixture.ledger.pool.query(
-      "select act, who, detail->>'submission' as id from outboxd.operator_act",
+      "select act, who, detail->'records'->0->>'submission' as id from outboxd.operator_act",
     )
     expect(rows).toMatchObject([{ act: 'show', who: expect.stringMatching(/^operator ./), id }])
     expect((await served.get('/audit')).text).toContain(id)
