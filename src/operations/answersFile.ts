@@ -200,7 +200,7 @@ async function findSubmission(
 ): Promise<ListedSubmission | string> {
   const [first, second] =
     submissionId !== null
-      ? await findSubmissions(ledger, { kind: 'range', from: submissionId, to: submissionId }, 2)
+      ? await findSubmissions(ledger, { kind: 'ids', value: [submissionId] }, 2)
       : await findSubmissions(ledger, { kind: 'outbox', value: outboxId ?? '' }, 2)
   if (first === undefined) return `there is no record ${submissionId ?? `outbox:${outboxId}`}`
   if (second !== undefined) return `outbox:${outboxId} may be ${first.id} or ${second.id}: fill in submission_id`

@@ -47,7 +47,7 @@ export function parsePossibleReferences(name: string): SubmissionReference[] {
 function readHexDigits(name: string): SubmissionReference[] {
   const digits = name.replaceAll('-', '').toLowerCase()
   if (!/^[0-9a-f]{6,32}$/.test(digits)) return []
-  const range = { kind: 'range', from: digits.padEnd(32, '0'), to: digits.padEnd(32, 'f') } as const
+  const range = { kind: 'range', value: [digits.padEnd(32, '0'), digits.padEnd(32, 'f')] } as const
   return digits.length === 32
     ? [range, { kind: 'idempotency-key', value: digits }]
     : [range, { kind: 'ending', value: digits }]
@@ -88,7 +88,7 @@ export async function findEachSubmissionByReference(
   const missing: string[] = []
   const wrong: string[] = []
   const ids = referenceTexts.filter((name) => submissionIdPattern.test(name)).map((name) => name.toLowerCase())
-  const byId = ids.length === 0 ? [] : await findSubmissions(ledger, { kind: 'ids', ids }, ids.length)
+  const byId = ids.length === 0 ? [] : await findSubmissions(ledger, { kind: 'ids', value: ids }, ids.length)
   for (const submission of byId) found.set(submission.id, submission)
   for (const name of referenceTexts) {
     if (found.has(name.toLowerCase())) continue

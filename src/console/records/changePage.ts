@@ -196,7 +196,7 @@ async function carryOut(
   const seen = readSeen(trimmedFieldText(fields, 'seen') ?? '')
   const databases = await parts.databases()
   const operator = createOperator(databases, actor)
-  const found = await findSubmissions(databases.ledger, { kind: 'ids', ids: [...seen.keys()] }, seen.size)
+  const found = await findSubmissions(databases.ledger, { kind: 'ids', value: [...seen.keys()] }, seen.size)
   const asSeen = found.filter(
     ({ id, revision, state }) => seen.get(id) === revision && rules.allowedStates.includes(state),
   )

@@ -34,22 +34,18 @@ export async function searchSubmissionTexts(
 ): Promise<TextSearch> {
   const elapsedMs = systemClock.stopwatch()
   const candidates = await selectSubmissionIds(db, filter, rowsMax + 1, 'newest')
-  const search: TextSearch = { ids: [], lookedAt: 0, isCut: false }
-  const last = Math.min(candidates.length, rowsMax)
-  while (search.lookedAt < last && elapsedMs() < timeMaxMs) {
-    const slice = candidates.slice(search.lookedAt, Math.min(search.lookedAt + rowsAtOnce, last))
-    search.ids.push(...(await findContaining(db, slice, toLikePatterns(text))))
-    search.lookedAt += slice.length
+  const ids: string[] = []
+  let lookedAt = 0
+  while (lookedAt < Math.min(candidates.length, rowsMax) && elapsedMs() < timeMaxMs) {
+    const slice = candidates.slice(lookedAt, Math.min(lookedAt + rowsAtOnce, rowsMax))
+    const { rows } = await db.query<{ id: string }>(
+      `select s.id from outboxd.submission s where s.id = any($1::uuid[]) and ${submissionContainsSql('$2')}`,
+      [slice, toLikePatterns(text)],
+    )
+    ids.push(...rows.map(({ id }) => id))
+    lookedAt += slice.length
   }
-  return { ...search, isCut: search.lookedAt < candidates.length }
-}
-
-async function findContaining(db: Database, ids: readonly string[], patterns: readonly string[]): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>(
-    `select s.id from outboxd.submission s where s.id = any($1::uuid[]) and ${submissionContainsSql('$2')}`,
-    [ids, patterns],
-  )
-  return rows.map(({ id }) => id)
+  return { ids, lookedAt, isCut: lookedAt < candidates.length }
 }
 
 export const submissionContainsSql = (patternsSql: string): string =>
@@ -91,7 +87,7 @@ export async function countFailureCauses(
   filter: SubmissionFilter,
   rowsMax: number,
 ): Promise<FailureCauses> {
-  const { rows } = await db.query<FailureCause>(causesSql, [...filterParameters(filter), rowsMax + 1])
+  const { rows } = await db.query<FailureCause>(causesSql, filterParameters(filter, rowsMax + 1))
   const lookedAt = rows.reduce((sum, { count }) => sum + count, 0)
   return { causes: rows, lookedAt: Math.min(lookedAt, rowsMax), isCut: lookedAt > rowsMax }
 }

@@ -94,12 +94,19 @@ export async function selectSubmissionIds(
   limit: number,
   order: ListOrder,
 ): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>(selectIdsSql[order], [...filterParameters(filter), limit])
+  const { rows } = await db.query<{ id: string }>(
+    matchingSubmissionsSql('s.id', order),
+    filterParameters(filter, limit),
+  )
   return rows.map(({ id }) => id)
 }
 
 export async function countSubmissions(db: Database, filter: SubmissionFilter, countMax: number): Promise<number> {
-  const { n } = await queryOne<{ n: number }>(db, countSql, [...filterParameters(filter), countMax])
+  const { n } = await queryOne<{ n: number }>(
+    db,
+    `select count(*)::int as n from (${matchingSubmissionsSql('s.id', 'longest')}) matching`,
+    filterParameters(filter, countMax),
+  )
   return n
 }
 
@@ -125,8 +132,8 @@ export async function readPayloads(
   return new Map(rows.map(({ id, payload }) => [id, payload]))
 }
 
-/** $1 to $11 of `matchingSubmissionsSql`; $12 is the limit. */
-export function filterParameters(filter: SubmissionFilter): unknown[] {
+/** The parameters of `matchingSubmissionsSql`. */
+export function filterParameters(filter: SubmissionFilter, limit: number, from: ListPosition | null = null): unknown[] {
   return [
     filter.states,
     filter.code,
@@ -139,6 +146,9 @@ export function filterParameters(filter: SubmissionFilter): unknown[] {
     filter.cause,
     filter.among,
     formatIsoInstantOrNull(filter.createdSinceMs),
+    limit,
+    from?.sinceMicros,
+    from?.seq,
   ]
 }
 
@@ -170,44 +180,33 @@ const within = (time: string) =>
   `($5::timestamptz is null or ${time} >= $5) and ($6::timestamptz is null or ${time} < $6)`
 
 /**
- * Selects columns of matching submissions, and `sinceMs`.
+ * Selects columns of matching submissions, and `sinceMs`. A page begins at values of an index, so that earlier rows are
+ * not read: Postgres reads a row comparison as a single range.
  *
  * Finished submissions may be millions, so they are read state by state, because an index orders only one state.
  * `offset 0` keeps Postgres from reading the log again for each use of the time.
  */
-export function matchingSubmissionsSql(
-  columns: string,
-  order: ListOrder,
-  beyond: (time: string) => string = () => 'true',
-): string {
-  const way = order === 'newest' ? 'desc' : 'asc'
+export function matchingSubmissionsSql(columns: string, order: ListOrder): string {
+  const [way, sign] = order === 'newest' ? ['desc', '<'] : ['asc', '>']
+  const isBeyond = (time: string) =>
+    `($13::bigint is null or (${time}, s.seq) ${sign} (timestamptz 'epoch' + $13::bigint * interval '1 microsecond', $14::bigint))`
   return `
   select * from (
     (select ${columns}, ${epochMsSql('s.ended_at')} as "sinceMs", s.seq
      from unnest($1::text[]) wanted(state) cross join lateral (
        select s.* from outboxd.submission s
        where s.state = wanted.state and s.ended_at is not null and ${matches} and ${within('s.ended_at')}
-         and ${beyond('s.ended_at')}
+         and ${isBeyond('s.ended_at')}
        order by s.ended_at ${way}, s.seq ${way} limit $12
      ) s order by s.ended_at ${way}, s.seq ${way} limit $12)
     union all
     (select ${columns}, ${epochMsSql('since.at')}, s.seq
      from outboxd.submission s cross join lateral (select ${stateSinceSql} as at offset 0) since
      where s.state = any($1::text[]) and s.ended_at is null and ${matches} and ${within('since.at')}
-       and ${beyond('since.at')}
+       and ${isBeyond('since.at')}
      order by since.at ${way}, s.seq ${way} limit $12)
   ) both_halves order by "sinceMs" ${way}, seq ${way} limit $12`
 }
-
-const selectSql = {
-  longest: matchingSubmissionsSql(listedColumnsSql, 'longest'),
-  newest: matchingSubmissionsSql(listedColumnsSql, 'newest'),
-}
-const selectIdsSql = {
-  longest: matchingSubmissionsSql('s.id', 'longest'),
-  newest: matchingSubmissionsSql('s.id', 'newest'),
-}
-const countSql = `select count(*)::int as n from (${selectIdsSql.longest}) matching`
 
 /** Where a page of the list begins: a record's `sinceMs`, to the microsecond, and its `seq`. */
 export interface ListPosition {
@@ -228,58 +227,37 @@ export interface SubmissionPage {
   next: ListPosition | null
 }
 
-/** Begins a page at values of an index, so that earlier rows are not read. */
 export async function selectSubmissionPage(
   db: Database,
   filter: SubmissionFilter,
   { order, from, limit }: PageWanted,
 ): Promise<SubmissionPage> {
-  const values = [...filterParameters(filter), limit + 1]
-  const { rows } =
-    from === null
-      ? await db.query<Row>(selectSql[order], values)
-      : await db.query<Row>(fromPosition[order], [...values, from.sinceMicros, from.seq])
+  const { rows } = await db.query<ListedSubmission & { seq: string }>(
+    matchingSubmissionsSql(listedColumnsSql, order),
+    filterParameters(filter, limit + 1, from),
+  )
   const shown = rows.slice(0, limit)
-  const last = shown.at(-1)
+  const last = rows.length > limit ? shown.at(-1) : undefined
   return {
     submissions: shown.map(({ seq: _, ...submission }) => submission),
-    next: last !== undefined && rows.length > limit ? positionOf(last) : null,
+    // The microseconds are exact, because `sinceMs` resolves a fifth of a microsecond until the year 9999.
+    next: last === undefined ? null : { sinceMicros: Math.round(last.sinceMs * 1_000), seq: last.seq },
   }
-}
-
-type Row = ListedSubmission & { seq: string }
-
-/** The microseconds are exact, because `sinceMs` resolves a fifth of a microsecond until the year 9999. */
-const positionOf = ({ sinceMs, seq }: Row): ListPosition => ({ sinceMicros: Math.round(sinceMs * 1_000), seq })
-
-/** A row comparison, because Postgres reads one as a single range of an index. */
-const beyond = (sign: '<' | '>') => (time: string) =>
-  `(${time}, s.seq) ${sign} (timestamptz 'epoch' + $13::bigint * interval '1 microsecond', $14::bigint)`
-
-const fromPosition = {
-  longest: matchingSubmissionsSql(listedColumnsSql, 'longest', beyond('>')),
-  newest: matchingSubmissionsSql(listedColumnsSql, 'newest', beyond('<')),
 }
 
 /** `ending`: the last hex digits of an id, at least six. `range`: ids from the first to the last, both included. */
 export type SubmissionReference =
   | { kind: 'outbox' | 'ending' | 'idempotency-key' | 'transaction' | 'key'; value: string }
-  | { kind: 'ids'; ids: readonly string[] }
-  | { kind: 'range'; from: string; to: string }
+  | { kind: 'ids' | 'range'; value: readonly string[] }
 
 /** Returns submissions in the order of their ids. If a key was asked for, the newest is first. */
 export async function findSubmissions(
   db: Database,
-  reference: SubmissionReference,
+  { kind, value }: SubmissionReference,
   limit: number,
 ): Promise<ListedSubmission[]> {
-  const { rows } = await db.query<ListedSubmission>(findSubmissionsSql[reference.kind], [limit, ...valuesOf(reference)])
+  const { rows } = await db.query<ListedSubmission>(findSubmissionsSql[kind], [limit, value])
   return rows
-}
-
-function valuesOf(reference: SubmissionReference): (string | readonly string[])[] {
-  if ('ids' in reference) return [reference.ids]
-  return 'value' in reference ? [reference.value] : [reference.from, reference.to]
 }
 
 const find = (condition: string, order = 's.id') => `
@@ -290,7 +268,7 @@ const find = (condition: string, order = 's.id') => `
 export const findSubmissionsSql: Record<SubmissionReference['kind'], string> = {
   outbox: find('s.outbox_id = $2'),
   ids: find('s.id = any($2::uuid[])'),
-  range: find('s.id between $2::uuid and $3::uuid'),
+  range: find('s.id between ($2::uuid[])[1] and ($2::uuid[])[2]'),
   ending: find(`right(s.id::text, 6) = right($2::text, 6) and replace(s.id::text, '-', '') like '%' || $2::text`),
   'idempotency-key': find('s.idempotency_key = $2::uuid'),
   transaction: find(hasTransactionIdSql('$2::text')),

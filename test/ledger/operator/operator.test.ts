@@ -22,7 +22,7 @@ afterAll(() => databases[Symbol.asyncDispose]())
 const open = (url: string) => openDatabases(readDatabaseConfig({ DATABASE_URL: url }), 'test@host', () => 'outbox')
 
 async function seen(id: string) {
-  const [found] = await findSubmissions(databases.ledger, { kind: 'range', from: id, to: id }, 1)
+  const [found] = await findSubmissions(databases.ledger, { kind: 'ids', value: [id] }, 1)
   if (found === undefined) throw new Error(`there is no ${id}`)
   return found
 }
