@@ -1,12 +1,10 @@
-import { lockCapture } from '../ledger/capture.ts'
-import { pauseForHistory } from '../ledger/history/history.ts'
-import type { Operator } from '../ledger/operator/operator.ts'
-import { withOpenQueue } from '../ledger/operator/operator.ts'
+import { countLimitAsSpent } from '../ledger/budget.ts'
+import { insertCapturedRecords, lockCapture } from '../ledger/capture.ts'
+import { lockDocuments } from '../ledger/documents.ts'
+import { acceptHistory, pauseForHistory } from '../ledger/history/history.ts'
+import { logOperatorAct, type Operator, withOpenQueue } from '../ledger/operator/operator.ts'
 import {
-  acceptAsComplete,
   assertLedgerIsSame,
-  endRecovery,
-  insertRowsInDoubt,
   readLedgerVersion,
   readRecordsInDoubt,
   type SettledRecords,
@@ -15,6 +13,7 @@ import {
   withdrawClaims,
 } from '../ledger/operator/recover.ts'
 import type { PollQueue } from '../ledger/queue.ts'
+import { readRequestOverAfterMs } from '../ledger/settings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { toCapturedRecord, toRejectedRecord } from '../mapping/mapRecord.ts'
 import type { CapturedRecord, OutboxRecord } from '../model/outbox.ts'
@@ -57,6 +56,16 @@ export function pauseBeforeRecovery({ ledger, actor }: Operator): Promise<boolea
 
 /**
  * Settles what may have been sent, in one transaction. Call `pauseBeforeRecovery` first.
+ *
+ *     lockCapture            no daemon captures until the end
+ *     insertCapturedRecords  rows that the ledger does not know become uncertain, or rejected, because each has a doubt
+ *     withdrawClaims         no daemon claims until the end
+ *     trackNamedRecords      records whose rows name their transaction are polled
+ *     settleRecordsInDoubt   all others that may have been sent become uncertain
+ *     insertMissing          plans the polls anew
+ *     countLimitAsSpent      until lost requests are over, because they count, too
+ *     acceptHistory          ends the pause
+ *
  * @param isPreview true to roll back at the end
  */
 export function recoverLedger(parts: RecoveryParts, isPreview: boolean): Promise<Recovery> {
@@ -72,14 +81,21 @@ export function recoverLedger(parts: RecoveryParts, isPreview: boolean): Promise
     if (!isPreview) await withOutbox(parts.databases, makeStaleReportsDue)
     const recovery = await settleAll(db, queue, parts)
     await assertLedgerIsSame(db, version)
-    await endRecovery(db, queue, { actor: operator.actor, counts: { ...recovery } })
+    await queue.insertMissing(db)
+    await countLimitAsSpent(db, await readRequestOverAfterMs(db))
+    await acceptHistory(db)
+    await logOperatorAct(db, operator.actor, 'recover', { ...recovery })
     if (!isPreview) await transaction.commit()
     return recovery
   })
 }
 
+/** Ends the pause, and changes no record. */
 export function acceptLedgerAsComplete({ ledger, actor }: Operator): Promise<void> {
-  return inTransaction(ledger, (db) => acceptAsComplete(db, actor))
+  return inTransaction(ledger, async (db) => {
+    await acceptHistory(db)
+    await logOperatorAct(db, actor, 'recover', { nothingLost: true })
+  })
 }
 
 /** The whole outbox is read in between, on other sessions. */
@@ -106,7 +122,8 @@ async function settleAll(
       inserted[row.isMarked ? 'marked' : 'waiting'] += 1
       if (row.transactionId !== null) lostTransactions.set(row.outboxId, row.transactionId)
     }
-    await insertRowsInDoubt(db, records, actor)
+    await lockDocuments(db, records)
+    await insertCapturedRecords(db, records, actor.who, actor)
   }
   const accepted = await withdrawClaims(db)
   const named = await trackAllNamedRecords(db, queue, { databases, actor, lostTransactions })

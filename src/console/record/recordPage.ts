@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
   type LoggedEvent,
   readSubmissionDetail,
-  readSubmissionVersions,
+  readSubmissionVersion,
   type SubmissionDetail,
 } from '../../ledger/operator/readSubmissionDetail.ts'
 import { selectSubmissionIds } from '../../ledger/operator/selectSubmissions.ts'
@@ -61,8 +61,7 @@ export function addRecordRoutes(
 ): void {
   const { databases, clock } = parts
 
-  const readVersion = async (id: string) =>
-    uuid.test(id) ? ((await readSubmissionVersions((await databases()).ledger, [id])).get(id) ?? '') : ''
+  const readVersion = async (id: string) => (uuid.test(id) ? readSubmissionVersion((await databases()).ledger, id) : '')
 
   addVersionRoute(app, '/records/:id/version', parts, ({ params }) => readVersion((params as { id: string }).id))
 

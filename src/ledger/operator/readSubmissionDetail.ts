@@ -118,14 +118,14 @@ export async function readSubmissionDetail(db: Database, id: string): Promise<Su
   return detail ? { ...detail, events: detail.events ?? [] } : null
 }
 
-/** Returns versions by submission id. A version changes with every step, poll and pause, and when daemons start or die. */
-export async function readSubmissionVersions(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
-  const { rows } = await db.query<{ id: string; version: string }>(
-    `select s.id, concat_ws('.', s.revision, s.polls,
+/** Changes with every step, poll and pause of a submission, and when daemons start or die. '' if there is no submission. */
+export async function readSubmissionVersion(db: Database, id: string): Promise<string> {
+  const { rows } = await db.query<{ version: string }>(
+    `select concat_ws('.', s.revision, s.polls,
        (select string_agg(p.reason || p.set_at, ' ' order by p.reason) from outboxd.standing_pause p),
        exists (select from outboxd.instance i where ${isInstanceAliveSql('i')})) as version
-     from outboxd.submission s where s.id = any($1::uuid[])`,
-    [ids],
+     from outboxd.submission s where s.id = $1`,
+    [id],
   )
-  return new Map(rows.map(({ id, version }) => [id, version]))
+  return rows[0]?.version ?? ''
 }

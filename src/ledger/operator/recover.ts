@@ -1,12 +1,7 @@
-import type { CapturedRecord } from '../../model/outbox.ts'
-import { type Database, epochMsSql } from '../../postgres/database.ts'
+import { type Database, epochMsSql, queryOne } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
-import { countLimitAsSpent } from '../budget.ts'
-import { insertCapturedRecords } from '../capture.ts'
-import { lockDocuments } from '../documents.ts'
-import { acceptHistory, LedgerMayHaveLostData } from '../history/history.ts'
+import { LedgerMayHaveLostData } from '../history/history.ts'
 import { type PollQueue, withdrawAllPolls } from '../queue.ts'
-import { readRequestOverAfterMs } from '../settings.ts'
 import {
   hasTransactionIdSql,
   lockTransactionIds,
@@ -14,25 +9,8 @@ import {
   type TransactionRef,
   toTransactionName,
 } from '../transactions.ts'
-import { type Actor, logOperatorAct, reasonAndAccountJsonSql } from './operator.ts'
+import { type Actor, reasonAndAccountJsonSql } from './operator.ts'
 import { settleArrivedRecords } from './resolveSubmission.ts'
-
-/*
- * What `outboxd recover` does, all in one transaction of the caller:
- *
- *     lockCapture            no daemon captures until the end
- *     insertRowsInDoubt      rows that the ledger does not know become uncertain records
- *     withdrawClaims         no daemon claims until the end
- *     trackNamedRecords      records whose rows name their transaction are polled
- *     settleRecordsInDoubt   all others that may have been sent become uncertain
- *     endRecovery            plans the polls anew, and ends the pause
- */
-
-/** Inserts records for rows that the ledger does not know. Each has a doubt, so it becomes uncertain, or is rejected. */
-export async function insertRowsInDoubt(db: Database, records: readonly CapturedRecord[], actor: Actor): Promise<void> {
-  await lockDocuments(db, records)
-  await insertCapturedRecords(db, records, actor.who, actor)
-}
 
 /**
  * Waits for the claims that are being committed, in the order in which they lock. The answers to polls that are under
@@ -60,10 +38,11 @@ export interface RecordInDoubt {
 
 /** Names the ledger's row as it is now. Outside a transaction, because its lock would stop a restore, and all who wait for that. */
 export async function readLedgerVersion(db: Database): Promise<string> {
-  const { rows } = await db.query<{ version: string }>(
+  const { version } = await queryOne<{ version: string }>(
+    db,
     `select xmin::text || ' ' || 'outboxd.ledger'::regclass::oid as version from outboxd.ledger`,
   )
-  return rows[0]?.version ?? ''
+  return version
 }
 
 /**
@@ -186,32 +165,9 @@ const settleSql = `
   )
   select former from taken`
 
-/** Ends the pause. The ledger may have lost requests, so the whole limit counts as spent until these are over. */
-export async function endRecovery(
-  db: Database,
-  queue: PollQueue,
-  { actor, counts }: { actor: Actor; counts: Record<string, number> },
-): Promise<void> {
-  await queue.insertMissing(db)
-  await countLimitAsSpent(db, await readRequestOverAfterMs(db))
-  await acceptHistory(db)
-  await logOperatorAct(db, actor, 'recover', counts)
-}
-
-/** Ends the pause, and changes no record. */
-export async function acceptAsComplete(db: Database, actor: Actor): Promise<void> {
-  await acceptHistory(db)
-  await logOperatorAct(db, actor, 'recover', { nothingLost: true })
-}
-
-export interface HistoryPause {
-  detail: string
-  sinceMs: number
-}
-
 /** Why everything is paused until `recover`; null if it is not. */
-export async function readHistoryPause(db: Database): Promise<HistoryPause | null> {
-  const { rows } = await db.query<HistoryPause>(
+export async function readHistoryPause(db: Database): Promise<{ detail: string; sinceMs: number } | null> {
+  const { rows } = await db.query<{ detail: string; sinceMs: number }>(
     `select coalesce(p.detail, 'the ledger may have lost committed data') as detail, ${epochMsSql('l.lost_at')} as "sinceMs"
      from outboxd.ledger l left join outboxd.pause p on p.reason = 'history'
      where l.lost_at is not null`,
