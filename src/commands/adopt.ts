@@ -6,17 +6,14 @@ import { pluralize } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
 import { askForConfirmation } from './terminal/confirm.ts'
 import { exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
-import { actorNameOption, dryRunOption, reasonOption, withOperator } from './terminal/operator.ts'
+import { changeOptions, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'say that the same outbox table or service has a new name',
   options: [
     ['--same', 'the table was renamed or its sequence altered, or the service has a new address or client id'],
-    actorNameOption,
     reasonOption,
-    dryRunOption,
-    ['--yes', 'do not ask for confirmation'],
-    ['--json', 'print JSON'],
+    ...changeOptions,
   ],
   help: `A ledger serves one outbox table and one service, for life. If the configuration names others, no daemon starts. If they are the
 same under a new name, run this with --same; for a new address or client id of the service, stop all daemons first. Another table

@@ -10,20 +10,14 @@ import { inTransaction } from '../postgres/database.ts'
 import { defineCommand } from './terminal/command.ts'
 import { askForConfirmation } from './terminal/confirm.ts'
 import { exitCodes, printJson } from './terminal/context.ts'
-import { actorNameOption, dryRunOption, reasonOption, withOperator } from './terminal/operator.ts'
+import { changeOptions, reasonOption, withOperator } from './terminal/operator.ts'
 
 /** The daemon captures them one by one, and lists their ids in each claim. */
 const rowsMax = 500
 
 export const command = defineCommand({
   description: 'send rows that came too late behind the position of an append-only table',
-  options: [
-    actorNameOption,
-    reasonOption,
-    dryRunOption,
-    ['--yes', 'do not ask for confirmation'],
-    ['--json', 'print JSON'],
-  ],
+  options: [reasonOption, ...changeOptions],
   help: `With "state: none" a table is read once, up to a position in its sequence. A row that appears behind it (rows_passed_over) is not
 sent by itself. This lists up to ${rowsMax} such rows, and lets the daemon capture them. Run it again for more.
 

@@ -3,7 +3,7 @@ import { hasFilters } from '../operations/filters.ts'
 import { referenceHelp } from '../operations/references.ts'
 import { changeSubmissions, filterOptions, findSelectionProblems } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
-import { actorNameOption, dryRunOption, withOperator } from './terminal/operator.ts'
+import { changeOptions, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'give up records for good, with a reason',
@@ -11,10 +11,7 @@ export const command = defineCommand({
   options: [
     ...filterOptions(discardRules, 'change at most this many, longest in their state first'),
     ['--reason <text>', 'why; the log keeps it with each record', { required: true }],
-    actorNameOption,
-    dryRunOption,
-    ['--yes', 'do not ask for confirmation'],
-    ['--json', 'print JSON'],
+    ...changeOptions,
   ],
   help: `A discarded record is never sent again, and later records of its key are sent. Give ids or at least one filter. Queued and
 accepted records are discarded only by id or with --state. The service may still complete an accepted record, so the command asks

@@ -6,17 +6,14 @@ import { printChangeResult, renderSkippedRecords } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
 import { askForConfirmation } from './terminal/confirm.ts'
 import { createProgressPrinter, exitCodes } from './terminal/context.ts'
-import { actorNameOption, dryRunOption, withOperator } from './terminal/operator.ts'
+import { changeOptions, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: "erase a person's data from the ended records of a key",
   options: [
     ['--key <key>', "the records' key", { required: true }],
     ['--reason <text>', 'why; do not name the person, because the log keeps it for ever', { required: true }],
-    actorNameOption,
-    dryRunOption,
-    ['--yes', 'do not ask for confirmation'],
-    ['--json', 'print JSON'],
+    ...changeOptions,
   ],
   help: `Erases payload, body, result, error and key, and what the log noted with each step. Ids, types, states, times and amounts stay.
 Erased data cannot be brought back. Only completed and discarded records are erased. If the key has other records, the command

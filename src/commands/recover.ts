@@ -11,17 +11,14 @@ import { formatInstant } from '../time.ts'
 import { defineCommand } from './terminal/command.ts'
 import { askForConfirmation } from './terminal/confirm.ts'
 import { exitCodes, printJson } from './terminal/context.ts'
-import { actorNameOption, dryRunOption, reasonOption, withOperator } from './terminal/operator.ts'
+import { changeOptions, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'settle what may have been sent, after the database was restored or failed over, and resume sending',
   options: [
     ['--nothing-lost', 'change no record: nothing was sent that the ledger does not know'],
-    actorNameOption,
     reasonOption,
-    dryRunOption,
-    ['--yes', 'do not ask for confirmation'],
-    ['--json', 'print JSON'],
+    ...changeOptions,
   ],
   help: `After a restore or a failover the ledger may not know what was sent. The daemons notice that and send nothing (paused: history)
 until you run this command. docs/run/restore.md says what to do before and after it.

@@ -3,7 +3,7 @@ import { referenceHelp } from '../operations/references.ts'
 import { replayableStates, replayRules, replaySubmissions } from '../operations/replay.ts'
 import { changeSubmissions, filterOptions, findSelectionProblems } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
-import { actorNameOption, reasonOption, withOperator } from './terminal/operator.ts'
+import { changeOptions, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'send failed and rejected records again, mapped by the current mapping files',
@@ -17,11 +17,8 @@ export const command = defineCommand({
     ['--discarded', 'also discarded records, which you name by id'],
     ['--even-if-arrived', 'also records that may have arrived; the service may then have them twice'],
     ['--new-key', 'give a new idempotency key also to records that may have arrived'],
-    actorNameOption,
     reasonOption,
-    ['--dry-run', 'show what would be replayed and what cannot be mapped'],
-    ['--yes', 'do not ask for confirmation'],
-    ['--json', 'print JSON'],
+    ...changeOptions,
   ],
   help: `Without ids and filters, all failed and rejected records that cannot have arrived are replayed. If there are several, the command
 shows them and asks. All get new retries. A record that still cannot be mapped stays as it is, and the exit code is 1.

@@ -40,7 +40,7 @@ import {
   printUsageErrors,
   requestWaitOptions,
 } from './terminal/context.ts'
-import { actorNameOption, dryRunOption, findActorProblems, reasonOption, withOperator } from './terminal/operator.ts'
+import { changeOptions, findActorProblems, reasonOption, withOperator } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'say whether a record arrived, if outboxd does not know',
@@ -53,11 +53,8 @@ export const command = defineCommand({
     ['--unchecked', 'with --arrived or --file: do not ask the service'],
     ['--new-key', 'with --not-arrived or --file: send it with a new idempotency key'],
     ...filterOptions(notArrivedRules(false), 'settle at most this many, longest in their state first'),
-    actorNameOption,
     reasonOption,
-    dryRunOption,
-    ['--yes', 'do not ask for confirmation'],
-    ['--json', 'print JSON'],
+    ...changeOptions,
   ],
   help: `Settle a record only if you know whether it arrived: if it did and you say --not-arrived, it is sent twice, unless the service
 recognises the idempotency key. A record that the ledger had lost got a new key from \`outboxd recover\`, and the service cannot

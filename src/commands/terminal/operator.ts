@@ -40,6 +40,12 @@ function userName(): string {
 export const actorNameOption = ['--as <name>', 'your name, for the log (default: your user name)'] as const
 export const reasonOption = ['--reason <text>', 'why, for the log'] as const
 export const dryRunOption = ['--dry-run', 'show what would change, and change nothing'] as const
+export const changeOptions = [
+  actorNameOption,
+  dryRunOption,
+  ['--yes', 'do not ask for confirmation'],
+  ['--json', 'print JSON'],
+] as const
 
 export function findActorProblems({ as, reason }: ActorOptions): string[] {
   const wrongReason = reason === undefined ? null : findReasonProblemClause(reason.trim())
