@@ -5,7 +5,6 @@ import {
   readSubmissionDetail,
   type SubmissionDetail,
 } from '../ledger/operator/readSubmissionDetail.ts'
-import { readArrivalsPossibleUntil } from '../ledger/operator/resolveSubmission.ts'
 import { findSubmissions, type ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { readOtherTransactionHolder } from '../ledger/transactions.ts'
 import { pluralize, quoteForShell } from '../plainText.ts'
@@ -15,14 +14,13 @@ import type { Databases } from './databases.ts'
 import { submissionIdPattern } from './references.ts'
 import {
   findTransactionIdProblem,
-  mayStillArriveClause,
   predictResolveOutcome,
   type RecordToSettle,
   type ResolveAnswer,
   type ResolveOutcome,
   transactionHolderMessage,
   transactionNamedInAnswer,
-  whyCannotBeSettledSuffix,
+  whyNotResolved,
 } from './resolve.ts'
 import { unescapeFormulas } from './spreadsheet.ts'
 
@@ -182,11 +180,14 @@ export async function matchAnswersToRecords(
     if (!isFirst(submission.id, `outbox:${submission.outboxId}`)) continue
     if (transaction !== null && !isFirst(`${transaction.resource} ${arrivedAs}`, transaction.transactionId)) continue
     const other = transaction === null ? null : await readOtherTransactionHolder(ledger, transaction, submission.id)
-    const why = whyAnswerSkipped(detail, answered) ?? (await whyTooEarly(ledger, detail, answered))
+    const why =
+      whyAlreadySo(detail, answered) ??
+      (await whyNotResolved(ledger, detail, answer)) ??
+      whyAnswerIsOld(detail, answered)
     const contradiction = contradictionOf(detail, answered)
     const settled = { submission, detail }
     if (other !== null) wrong(transactionHolderMessage(other))
-    else if (why !== null) skipped.push({ line, submission, reason: `outbox:${submission.outboxId} ${why}` })
+    else if (why !== null) skipped.push({ line, submission, reason: why })
     else if (contradiction !== null) wrong(contradiction)
     else settling.push({ line, settling: settled, answer, outcome: predictResolveOutcome(settled, answer) })
   }
@@ -216,30 +217,22 @@ function contradictionOf(detail: SubmissionDetail, { arrivedAs, listedAs }: Answ
   return `the line contradicts itself about outbox:${detail.outboxId}: arrived_as says ${answer}, transaction_id says ${listedAs}`
 }
 
-async function whyTooEarly(
-  ledger: Database,
-  { id }: SubmissionDetail,
-  { arrivedAs }: AnsweredLine,
-): Promise<string | null> {
-  if (arrivedAs !== null) return null
-  const untilMs = (await readArrivalsPossibleUntil(ledger, [id])).get(id)
-  return untilMs === undefined ? null : mayStillArriveClause(untilMs)
+function whyAlreadySo({ outboxId, state, transactionId }: SubmissionDetail, { arrivedAs }: AnsweredLine): string | null {
+  const isSo = arrivedAs !== null && transactionId === arrivedAs && (state === 'accepted' || state === 'completed')
+  return isSo ? `outbox:${outboxId} is already ${state} as ${arrivedAs}` : null
 }
 
 /** An old line neither undoes a later step of its record nor sends the record again. */
-function whyAnswerSkipped(detail: SubmissionDetail, { arrivedAs, attempts, listedAs }: AnsweredLine): string | null {
-  const { outboxId, state, transactionId, attempt, idByPerson, events } = detail
-  if (arrivedAs !== null && transactionId === arrivedAs && (state === 'accepted' || state === 'completed'))
-    return `is already ${state} as ${arrivedAs}`
-  const why = whyCannotBeSettledSuffix(detail)
-  if (why !== null) return `is ${state}${why}`
-  if (attempts !== attempt) return 'was sent again after the file was made: make a new file'
-  const oneByOne = `outboxd resolve ${quoteForShell(`outbox:${outboxId}`)} ${arrivedAs === null ? '--not-arrived' : `--arrived ${quoteForShell(arrivedAs)}`}`
+function whyAnswerIsOld(detail: SubmissionDetail, { arrivedAs, attempts, listedAs }: AnsweredLine): string | null {
+  const { state, transactionId, attempt, idByPerson, events } = detail
+  const name = `outbox:${detail.outboxId}`
+  if (attempts !== attempt) return `${name} was sent again after the file was made: make a new file`
+  const oneByOne = `outboxd resolve ${quoteForShell(name)} ${arrivedAs === null ? '--not-arrived' : `--arrived ${quoteForShell(arrivedAs)}`}`
   if (idByPerson && listedAs !== transactionId)
-    return `is ${state}; its transaction id ${transactionId} was given by an operator. If that id is wrong: ${oneByOne}`
+    return `${name} is ${state}; its transaction id ${transactionId} was given by an operator. If that id is wrong: ${oneByOne}`
   const isWithdrawn = ({ cause, detail: noted }: LoggedEvent) =>
     cause === 'withdrawn' && noted?.former?.transactionId === arrivedAs
   return arrivedAs !== null && events.some(isWithdrawn)
-    ? `did not arrive as ${arrivedAs}, an operator has said. If it did after all: ${oneByOne}`
+    ? `${name} did not arrive as ${arrivedAs}, an operator has said. If it did after all: ${oneByOne}`
     : null
 }

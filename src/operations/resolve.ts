@@ -95,33 +95,35 @@ export async function previewResolution(
   const detail = await readSubmissionDetail(databases.ledger, submission.id)
   if (detail === null) return { kind: 'missing' }
   const settling = { submission, detail }
-  const outcome = (await whyNotResolved(databases.ledger, settling, answer)) ?? predictResolveOutcome(settling, answer)
+  const why = await whyNotResolved(databases.ledger, detail, answer)
+  const outcome = why === null ? predictResolveOutcome(settling, answer) : left(why)
   return { kind: 'found', settling, outcome, question: questionBefore(settling, answer) }
 }
 
-async function whyNotResolved(
+/** Null if the answer can be given. */
+export async function whyNotResolved(
   ledger: Database,
-  { submission, detail }: RecordToSettle,
+  detail: SubmissionDetail,
   answer: ResolveAnswer,
-): Promise<ResolveOutcome | null> {
+): Promise<string | null> {
   const whyNotAllowed = answer.takeBack ? whyNotTakenBack(detail) : whyCannotBeSettledSuffix(detail)
-  if (whyNotAllowed !== null) return left(`${nameOf(detail)} is ${detail.state}${whyNotAllowed}`)
+  if (whyNotAllowed !== null) return `${nameOf(detail)} is ${detail.state}${whyNotAllowed}`
   if (answer.notArrived) return whyNotSentAgain(ledger, detail)
   const transaction = transactionNamedInAnswer(detail, answer)
-  const other = transaction === null ? null : await readOtherTransactionHolder(ledger, transaction, submission.id)
-  return other === null ? null : taken(other)
+  const other = transaction === null ? null : await readOtherTransactionHolder(ledger, transaction, detail.id)
+  return other === null ? null : takenMessage(other)
 }
 
-async function whyNotSentAgain(ledger: Database, detail: SubmissionDetail): Promise<ResolveOutcome | null> {
+async function whyNotSentAgain(ledger: Database, detail: SubmissionDetail): Promise<string | null> {
   const untilMs = (await readArrivalsPossibleUntil(ledger, [detail.id])).get(detail.id)
-  if (untilMs !== undefined) return left(`${nameOf(detail)} ${mayStillArriveClause(untilMs)}`)
+  if (untilMs !== undefined) return `${nameOf(detail)} ${mayStillArriveClause(untilMs)}`
   const newer = (await readNewerVersions(ledger, [detail.id])).get(detail.id)
   return newer === undefined
     ? null
-    : left(`${nameOf(detail)} ${olderVersionClause(newer)}. ${insteadOfSending(detail, newer)}`)
+    : `${nameOf(detail)} ${olderVersionClause(newer)}. ${insteadOfSending(detail, newer)}`
 }
 
-export const mayStillArriveClause = (untilMs: number) =>
+const mayStillArriveClause = (untilMs: number) =>
   `may still arrive until ${formatInstant(untilMs)}, because its last request may be on the way. Look at the service again after that`
 
 function insteadOfSending({ state }: Pick<SubmissionDetail, 'state'>, newer: NewerVersion): string {
@@ -259,7 +261,7 @@ async function settleArrived(
     onServiceAnswer(message)
   }
   const written = await resolveAsArrived(operator, submission, transaction)
-  if (written.kind === 'taken') return taken(written.by)
+  if (written.kind === 'taken') return left(takenMessage(written.by))
   if (written.kind === 'changed') return changed(name)
   return written.tracked
     ? settled('accepted', transactionId, `${name} is accepted as ${transactionId}. The daemon asks for it at once.`)
@@ -278,7 +280,10 @@ async function settleNotArrived(
 ): Promise<ResolveOutcome> {
   const name = nameOf(submission)
   const [written] = await resolveAsNotArrived(operator, [submission], newKey)
-  if (written === undefined) return (await whyNotSentAgain(operator.ledger, detail)) ?? changed(name)
+  if (written === undefined) {
+    const why = await whyNotSentAgain(operator.ledger, detail)
+    return why === null ? changed(name) : left(why)
+  }
   const ifKept = hasKeyOfRecovery(detail) ? newKeyAfterLoss : keptKey
   const key = written.keptKey ? ifKept : 'a new idempotency key'
   return settled('queued', null, `${name} is queued again, under ${key}.`)
@@ -306,10 +311,8 @@ const left = (reason: string): ResolveOutcome => ({ kind: 'left', reason })
 export const transactionHolderMessage = ({ transactionId, outboxId }: TransactionHolder) =>
   `${transactionId} is the transaction of outbox:${outboxId} (\`outboxd show ${quoteForShell(`outbox:${outboxId}`)}\`)`
 
-const taken = (holder: TransactionHolder) =>
-  left(
-    `${transactionHolderMessage(holder)}. A transaction belongs to one record, so nothing was changed. If an operator gave that record the id by mistake, correct it first: \`outboxd resolve ${quoteForShell(`outbox:${holder.outboxId}`)} --arrived ITS_ID\`, or --take-back if you do not know its id.`,
-  )
+const takenMessage = (holder: TransactionHolder) =>
+  `${transactionHolderMessage(holder)}. A transaction belongs to one record, so nothing was changed. If an operator gave that record the id by mistake, correct it first: \`outboxd resolve ${quoteForShell(`outbox:${holder.outboxId}`)} --arrived ITS_ID\`, or --take-back if you do not know its id.`
 
 const changed = (name: string) =>
   left(`${name} has changed, so nothing was done. See \`outboxd show ${quoteForShell(name)}\``)
