@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { logValueAccess, type ValueAccess } from '../ledger/operator/operator.ts'
+import { logOperatorAct } from '../ledger/operator/operator.ts'
 import { searchSubmissionTexts } from '../ledger/operator/search.ts'
 import { selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
 import { createOperator } from '../operations/databases.ts'
@@ -13,6 +13,16 @@ import type { ConsoleParts } from './parts.ts'
  * hour. With --read-only, the console's own log has the entry, because the ledger cannot be written.
  */
 
+interface ValueAccess {
+  act: 'show' | 'search' | 'download'
+  /** `id` is null if the row was not captured. */
+  records: readonly { id: string | null; outboxId: string; type: string }[]
+  /** Number of further records. */
+  unnamed: number
+  /** Does not contain the text of a search. */
+  detail?: Record<string, string | number>
+}
+
 /** Records that an entry of the log names. It counts the others. */
 export const namedMax = 100
 
@@ -23,12 +33,13 @@ export const namedMax = 100
 export async function logValuesShown(
   { databases, say }: ConsoleParts,
   { who, canChange }: Viewer,
-  access: ValueAccess,
+  { act, records, unnamed, detail }: ValueAccess,
 ): Promise<void> {
-  if (canChange) return logValueAccess(createOperator(await databases(), { who, reason: null }), access)
-  const { act, records, unnamed, detail } = access
-  const named = records.map(({ id, outboxId }) => ({ id, outboxId }))
-  say(`${who}: ${act} of values ${JSON.stringify({ ...detail, records: named, unnamed })}`)
+  const named = records.map(({ id, outboxId, type }) => ({ submission: id, outboxId, type }))
+  const noted = { ...detail, records: named, ...(unnamed !== 0 && { unnamed }) }
+  if (!canChange) return say(`${who}: ${act} of values ${JSON.stringify(noted)}`)
+  const { ledger, actor } = createOperator(await databases(), { who, reason: null })
+  await logOperatorAct(ledger, actor, act, noted)
 }
 
 /**

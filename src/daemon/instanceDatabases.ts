@@ -70,7 +70,7 @@ export async function openAndBindInstanceDatabases(options: InstanceDatabasesOpt
   })
   for (const pool of [ledger, heartbeats, erp]) closing.push(() => pool.end())
   const queue = await openLedger(options, ledger)
-  closing.push(() => queue.close())
+  closing.push(() => queue[Symbol.asyncDispose]())
   const outbox = new Outbox(erp, outboxTable, given.payloadMaxBytes, ledger)
   await outbox.bindLedger(instance.who)
   const ownSettings = { ...given.shared, ...(await readFileSettings(erp, outboxTable, mappings)) }

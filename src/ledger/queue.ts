@@ -171,7 +171,7 @@ export class PollQueue {
     )
   }
 
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await this.#boss.stop({ graceful: false })
   }
 }

@@ -2,7 +2,7 @@ import { countLimitAsSpent } from '../ledger/budget.ts'
 import { insertCapturedRecords, lockCapture } from '../ledger/capture.ts'
 import { lockDocuments } from '../ledger/documents.ts'
 import { acceptHistory, pauseForHistory } from '../ledger/history/history.ts'
-import { logOperatorAct, type Operator, withOpenQueue } from '../ledger/operator/operator.ts'
+import { logOperatorAct, type Operator } from '../ledger/operator/operator.ts'
 import {
   assertLedgerIsSame,
   readLedgerVersion,
@@ -12,7 +12,7 @@ import {
   trackNamedRecords,
   withdrawClaims,
 } from '../ledger/operator/recover.ts'
-import type { PollQueue } from '../ledger/queue.ts'
+import { PollQueue } from '../ledger/queue.ts'
 import { readRequestOverAfterMs } from '../ledger/settings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { toCapturedRecord, toRejectedRecord } from '../mapping/mapRecord.ts'
@@ -68,26 +68,25 @@ export function pauseBeforeRecovery({ ledger, actor }: Operator): Promise<boolea
  *
  * @param isPreview true to roll back at the end
  */
-export function recoverLedger(parts: RecoveryParts, isPreview: boolean): Promise<Recovery> {
+export async function recoverLedger(parts: RecoveryParts, isPreview: boolean): Promise<Recovery> {
   const { operator } = parts
-  return withOpenQueue(operator, async (queue) => {
-    await using transaction = await beginTransaction(operator.ledger, { openingSql: patienceSql })
-    const { db } = transaction
-    await lockCapture(db)
-    const version = await readLedgerVersion(operator.ledger)
-    // Until the COMMIT no daemon can set other files, because that takes this lock, too.
-    await assertMappingsAreLedgers(parts.databases, parts.mappings)
-    // Commits by itself, so that no recovery leaves it out. Nothing is written back before the pause ends.
-    if (!isPreview) await withOutbox(parts.databases, makeStaleReportsDue)
-    const recovery = await settleAll(db, queue, parts)
-    await assertLedgerIsSame(db, version)
-    await queue.insertMissing(db)
-    await countLimitAsSpent(db, await readRequestOverAfterMs(db))
-    await acceptHistory(db)
-    await logOperatorAct(db, operator.actor, 'recover', { ...recovery })
-    if (!isPreview) await transaction.commit()
-    return recovery
-  })
+  await using queue = await PollQueue.open(operator.ledger)
+  await using transaction = await beginTransaction(operator.ledger, { openingSql: patienceSql })
+  const { db } = transaction
+  await lockCapture(db)
+  const version = await readLedgerVersion(operator.ledger)
+  // Until the COMMIT no daemon can set other files, because that takes this lock, too.
+  await assertMappingsAreLedgers(parts.databases, parts.mappings)
+  // Commits by itself, so that no recovery leaves it out. Nothing is written back before the pause ends.
+  if (!isPreview) await withOutbox(parts.databases, makeStaleReportsDue)
+  const recovery = await settleAll(db, queue, parts)
+  await assertLedgerIsSame(db, version)
+  await queue.insertMissing(db)
+  await countLimitAsSpent(db, await readRequestOverAfterMs(db))
+  await acceptHistory(db)
+  await logOperatorAct(db, operator.actor, 'recover', { ...recovery })
+  if (!isPreview) await transaction.commit()
+  return recovery
 }
 
 /** Ends the pause, and changes no record. */

@@ -162,7 +162,9 @@ describe('--read-only, with the role of `migrate --print-grants ROLE --read-only
     expect((await served.get(path)).text).toContain('this console’s own log notes it')
     expect((await served.post(`${path}/show`)).status).toBe(303)
     expect((await served.get(path)).text).toContain('Erika')
-    expect(served.context.messages()).toContain(`outboxd: operator Ada: show of values {"records":[{"id":"${id}"`)
+    expect(served.context.messages()).toContain(
+      `outboxd: operator Ada: show of values {"records":[{"submission":"${id}"`,
+    )
     expect(served.context.messages()).not.toContain('Erika')
     expect(await actsLogged()).toBe(0)
   })
@@ -172,7 +174,7 @@ describe('--read-only, with the role of `migrate --print-grants ROLE --read-only
     const path = `/mapping?outbox=${row}`
     expect((await served.get(path)).text).toContain('this console’s own log notes it')
     expect((await served.post('/mapping/show', { outbox: row })).text).toContain('Erika')
-    expect(served.context.messages()).toContain(`{"id":null,"outboxId":"${row}"`)
+    expect(served.context.messages()).toContain(`{"submission":null,"outboxId":"${row}"`)
     expect(await actsLogged()).toBe(0)
   })
 

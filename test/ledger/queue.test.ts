@@ -234,7 +234,7 @@ test('a database whose migration ended before the queue was created is refused, 
   await ledger.pool.query(`delete from outboxd_jobs.job; select outboxd_jobs.delete_queue('outboxd_poll')`)
   onTestFinished(() => installPollQueue(ledger.url))
   const opened = await PollQueue.open(ledger.pool).then(
-    (queue) => queue.close(),
+    (queue) => queue[Symbol.asyncDispose](),
     (error: unknown) => error,
   )
   expect(opened).toEqual(expect.objectContaining({ message: expect.stringContaining('run `outboxd migrate`') }))

@@ -150,7 +150,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
       return rows.map(({ id }) => id)
     },
     async [Symbol.asyncDispose]() {
-      await queue.close()
+      await queue[Symbol.asyncDispose]()
       await database[Symbol.asyncDispose]()
     },
   }

@@ -53,7 +53,7 @@ const actsOf = (schema: string) =>
   )
 const actsByTable = JSON.stringify({ ledger: actsOf('outboxd'), jobs: actsOf('outboxd_jobs') })
 
-/** CTEs with the privileges that a role of kind $1 needs. $2 has the changes by schema and table. */
+/** CTEs with the privileges that a role of kind $1 needs. $2 has the changes by schema and table. Identity columns need none. */
 const wanted = `
   ours as (select oid, nspname as name from pg_namespace where nspname in ('outboxd', 'outboxd_jobs')),
   ours_table as (
@@ -66,26 +66,20 @@ const wanted = `
     select schema, oid, name, act, nth from ours_table
     cross join jsonb_array_elements_text($2::jsonb -> case schema when 'outboxd' then 'ledger' else 'jobs' end -> name) with ordinality as acts (act, nth)
     where $1 = 'run'
-  ), sequence as materialized ( -- has_sequence_privilege fails for other relations
-    select ours.name as schema, c.oid from ours join pg_class c on c.relnamespace = ours.oid
-    where $1 = 'run' and c.relkind = 'S'
-      and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'i') -- an identity column needs no grant
   )`
 
 const statements = (role: string) => `
   select pg_catalog.format('grant usage on schema %I to %I', name, ${role}) as statement, 1 as n from granted_schema
   union select pg_catalog.format('grant %s on %s to %I', acts, string_agg(pg_catalog.format('%I.%I', schema, name), ', ' order by name), ${role}), 2 from (
     select schema, name, string_agg(act, ', ' order by nth) as acts from granted_table group by schema, name
-  ) tables group by schema, acts
-  union select pg_catalog.format('grant usage on all sequences in schema %I to %I', schema, ${role}), 3 from granted_sequence`
+  ) tables group by schema, acts`
 
 /** @returns the grants that our role lacks to run a daemon */
 export async function readMissingGrantStatements(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `with ${wanted},
      granted_schema as (select name from ours where not has_schema_privilege(oid, 'usage')),
-     granted_table as (select schema, name, act, nth from wanted where not has_table_privilege(oid, act)),
-     granted_sequence as (select schema from sequence where not has_sequence_privilege(oid, 'usage'))
+     granted_table as (select schema, name, act, nth from wanted where not has_table_privilege(oid, act))
      select statement from (${statements('current_user')}) missing order by n, statement`,
     ['run' satisfies RoleKind, actsByTable],
   )
@@ -97,7 +91,6 @@ export async function readLedgerPrivilegeStatements(db: Database, role: string, 
     `with ${wanted},
      granted_schema as (select name from ours),
      granted_table as (select schema, name, act, nth from wanted),
-     granted_sequence as (select schema from sequence),
      needless as (
        select schema, name, lower(a.privilege_type) as act from ours_table t cross join aclexplode(t.relacl) a
        join pg_roles r on r.oid = a.grantee and r.rolname = $3 and r.oid <> t.relowner
@@ -106,7 +99,7 @@ export async function readLedgerPrivilegeStatements(db: Database, role: string, 
      revoked as (select schema, name, string_agg(act, ', ' order by act) as acts from needless group by schema, name)
      select statement from (
        ${statements('$3::text')}
-       union select pg_catalog.format('revoke %s on %s from %I', acts, string_agg(pg_catalog.format('%I.%I', schema, name), ', ' order by name), $3::text), 4
+       union select pg_catalog.format('revoke %s on %s from %I', acts, string_agg(pg_catalog.format('%I.%I', schema, name), ', ' order by name), $3::text), 3
        from revoked group by schema, acts
      ) all_of_them order by n, statement`,
     [kind, actsByTable, role],

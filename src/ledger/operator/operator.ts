@@ -1,5 +1,4 @@
 import type { Database, Pool } from '../../postgres/database.ts'
-import { PollQueue } from '../queue.ts'
 
 export interface Operator {
   readonly ledger: Pool
@@ -32,25 +31,9 @@ export type OperatorAct =
   | 'prune'
   | 'erase'
   | 'recover'
-  | ValueAccess['act']
-
-export interface ValueAccess {
-  act: 'show' | 'search' | 'download'
-  /** `id` is null if the row was not captured. */
-  records: readonly { id: string | null; outboxId: string; type: string }[]
-  /** Number of further records. */
-  unnamed: number
-  /** Does not contain the text of a search. */
-  detail?: Record<string, string | number>
-}
-
-export function logValueAccess(
-  { ledger, actor }: Operator,
-  { act, records, unnamed, detail }: ValueAccess,
-): Promise<void> {
-  const named = records.map(({ id, outboxId, type }) => ({ submission: id, outboxId, type }))
-  return logOperatorAct(ledger, actor, act, { ...detail, ...(unnamed !== 0 && { unnamed }), records: named })
-}
+  | 'show'
+  | 'search'
+  | 'download'
 
 export async function logOperatorAct(
   db: Database,
@@ -66,12 +49,3 @@ export async function logOperatorAct(
 
 export const reasonAndAccountJsonSql = (reasonSql: string, accountSql: string): string =>
   `jsonb_strip_nulls(jsonb_build_object('reason', ${reasonSql}::text, 'account', ${accountSql}::text))`
-
-export async function withOpenQueue<T>({ ledger }: Operator, work: (queue: PollQueue) => Promise<T>): Promise<T> {
-  const queue = await PollQueue.open(ledger)
-  try {
-    return await work(queue)
-  } finally {
-    await queue.close()
-  }
-}

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { type Database, epochMsSql } from '../../postgres/database.ts'
 import { newerVersionIdSql } from '../documents.ts'
-import type { PollQueue } from '../queue.ts'
+import { PollQueue } from '../queue.ts'
 import { readRequestOverAfterMs } from '../settings.ts'
 import { resetColumnsByLifetimeSql } from '../submissions.ts'
 import { readOtherTransactionHolder, type TransactionHolder, type TransactionRef } from '../transactions.ts'
 import { type DecidedSubmission, decisionSql, withSubmissionsLocked, writeDecisions } from './decisions.ts'
-import { type Actor, type Operator, type SeenRecord, withOpenQueue } from './operator.ts'
+import type { Actor, Operator, SeenRecord } from './operator.ts'
 import { keepsIdempotencyKeySql } from './replaySubmissions.ts'
 
 export type ArrivalResult =
@@ -16,22 +16,20 @@ export type ArrivalResult =
   | { kind: 'changed' }
 
 /** The record is polled at once under the transaction's id. */
-export function resolveAsArrived(
+export async function resolveAsArrived(
   operator: Operator,
   seen: SeenRecord,
   transaction: TransactionRef,
 ): Promise<ArrivalResult> {
-  const settle =
-    (queue: PollQueue) =>
-    async (db: Database): Promise<ArrivalResult> => {
-      const by = await readOtherTransactionHolder(db, transaction, seen.id)
-      if (by) return { kind: 'taken', by }
-      const { id, revision } = seen
-      const arrivals = [{ id, revision, transactionId: transaction.transactionId }]
-      const [settled] = await settleArrivedRecords(db, queue, arrivals, { how: 'resolved', actor: operator.actor })
-      return settled === undefined ? { kind: 'changed' } : { kind: 'settled', tracked: settled.tracked }
-    }
-  return withOpenQueue(operator, (queue) => withSubmissionsLocked(operator, [seen], settle(queue), [transaction]))
+  await using queue = await PollQueue.open(operator.ledger)
+  async function settle(db: Database): Promise<ArrivalResult> {
+    const by = await readOtherTransactionHolder(db, transaction, seen.id)
+    if (by) return { kind: 'taken', by }
+    const arrivals = [{ id: seen.id, revision: seen.revision, transactionId: transaction.transactionId }]
+    const [settled] = await settleArrivedRecords(db, queue, arrivals, { how: 'resolved', actor: operator.actor })
+    return settled === undefined ? { kind: 'changed' } : { kind: 'settled', tracked: settled.tracked }
+  }
+  return await withSubmissionsLocked(operator, [seen], settle, [transaction])
 }
 
 /**

@@ -30,7 +30,7 @@ beforeAll(async () => {
     [],
     rows.map((row) => ({ ...row, inMs: 0, rarely: true })),
   )
-  await queue.close()
+  await queue[Symbol.asyncDispose]()
   daemon = await harness.start(env)
 })
 
