@@ -180,10 +180,7 @@ export async function matchAnswersToRecords(
     if (!isFirst(submission.id, `outbox:${submission.outboxId}`)) continue
     if (transaction !== null && !isFirst(`${transaction.resource} ${arrivedAs}`, transaction.transactionId)) continue
     const other = transaction === null ? null : await readOtherTransactionHolder(ledger, transaction, submission.id)
-    const why =
-      whyAlreadySo(detail, answered) ??
-      (await whyNotResolved(ledger, detail, answer)) ??
-      whyAnswerIsOld(detail, answered)
+    const why = whyAnswerSkipped(detail, answered) ?? (await whyNotResolved(ledger, detail, answer))
     const contradiction = contradictionOf(detail, answered)
     const settled = { submission, detail }
     if (other !== null) wrong(transactionHolderMessage(other))
@@ -217,15 +214,12 @@ function contradictionOf(detail: SubmissionDetail, { arrivedAs, listedAs }: Answ
   return `the line contradicts itself about outbox:${detail.outboxId}: arrived_as says ${answer}, transaction_id says ${listedAs}`
 }
 
-function whyAlreadySo({ outboxId, state, transactionId }: SubmissionDetail, { arrivedAs }: AnsweredLine): string | null {
-  const isSo = arrivedAs !== null && transactionId === arrivedAs && (state === 'accepted' || state === 'completed')
-  return isSo ? `outbox:${outboxId} is already ${state} as ${arrivedAs}` : null
-}
-
 /** An old line neither undoes a later step of its record nor sends the record again. */
-function whyAnswerIsOld(detail: SubmissionDetail, { arrivedAs, attempts, listedAs }: AnsweredLine): string | null {
+function whyAnswerSkipped(detail: SubmissionDetail, { arrivedAs, attempts, listedAs }: AnsweredLine): string | null {
   const { state, transactionId, attempt, idByPerson, events } = detail
   const name = `outbox:${detail.outboxId}`
+  if (arrivedAs !== null && transactionId === arrivedAs && (state === 'accepted' || state === 'completed'))
+    return `${name} is already ${state} as ${arrivedAs}`
   if (attempts !== attempt) return `${name} was sent again after the file was made: make a new file`
   const oneByOne = `outboxd resolve ${quoteForShell(name)} ${arrivedAs === null ? '--not-arrived' : `--arrived ${quoteForShell(arrivedAs)}`}`
   if (idByPerson && listedAs !== transactionId)

@@ -3,6 +3,7 @@ import type { ActivePause, LoggedEvent, SubmissionDetail } from '../ledger/opera
 import type { State } from '../model/submission.ts'
 import { pluralize, quoteForShell } from '../plainText.ts'
 import { formatDuration, formatInstant, formatInstantAndDistance } from '../time.ts'
+import { pauseEndText } from './renderStatus.ts'
 import { commandToSendNewest, eventText, olderVersionClause } from './submissionFacts.ts'
 
 export interface Explanation {
@@ -79,7 +80,7 @@ function queued(detail: SubmissionDetail): Explained {
     )
   }
   const pause = longestPause(pauses)
-  if (pause !== null) return explain(pauseMessage(pause), pauseNext(pause, nowMs, 'sent'))
+  if (pause !== null) return explain(pauseMessage(pause, nowMs), 'sent after the pause')
   if (dueMs !== null && dueMs > nowMs)
     return explain(
       `it waits to be sent again. Cause: ${lastEventText(detail) || 'an attempt without success'}`,
@@ -137,7 +138,7 @@ function accepted(detail: SubmissionDetail): Explained {
 
 function nextPoll({ pauses, pollMs, nowMs }: SubmissionDetail): string {
   const pause = longestPause(pauses)
-  if (pause !== null) return `${pauseMessage(pause)}: ${pauseNext(pause, nowMs, 'the service is asked')}`
+  if (pause !== null) return `${pauseMessage(pause, nowMs)}. The service is asked after the pause`
   if (pollMs === null || pollMs <= nowMs) return 'the service is asked as soon as a request is free'
   return `the service is asked again at ${formatInstantAndDistance(pollMs, nowMs)}`
 }
@@ -170,13 +171,10 @@ function timesSentSuffix({ events, sentMs, code }: SubmissionDetail): string {
     from === 'queued' && to === 'sending' && events[i + 1]?.cause !== 'never_sent'
   const all = events.filter(isSent).map(({ atMs }) => atMs)
   const doubtful = code === 'E002' && all.length > 1 ? all.slice(0, -1) : all
-  const [first, second] = doubtful
-  const last = doubtful.at(-1)
-  if (first === undefined || last === undefined) return sentMs === null ? '' : ` at ${formatInstant(sentMs)}`
-  if (second === undefined) return ` at ${formatInstant(first)}`
-  return doubtful.length === 2
-    ? ` at ${formatInstant(first)} or at ${formatInstant(second)}`
-    : ` between ${formatInstant(first)} and ${formatInstant(last)} (${doubtful.length} attempts)`
+  const [first = sentMs] = doubtful
+  if (first === null) return ''
+  if (doubtful.length < 2) return ` at ${formatInstant(first)}`
+  return ` between ${formatInstant(first)} and ${formatInstant(doubtful.at(-1) ?? first)} (${doubtful.length} attempts)`
 }
 
 function replayOrDiscard(detail: SubmissionDetail): Advice[] {
@@ -276,13 +274,5 @@ function longestPause(pauses: readonly ActivePause[]): ActivePause | null {
   return pauses.toSorted((a, b) => endMs(b) - endMs(a))[0] ?? null
 }
 
-const pauseMessage = ({ reason, detail }: ActivePause) => `paused (${reason}): ${detail.replace(/\s+/g, ' ')}`
-
-function pauseNext({ reason, untilMs }: ActivePause, nowMs: number, what: string): string {
-  if (reason === 'standby') return `${what} when the ledger’s server has a synchronous standby`
-  if (reason === 'history') return `${what} after \`outboxd recover\``
-  if (reason !== 'operator' && untilMs === null) return `${what} after \`outboxd resume --all\``
-  if (reason === 'operator')
-    return `${what} after \`outboxd resume\`${untilMs === null ? '' : `, or after ${formatInstantAndDistance(untilMs, nowMs)}`}`
-  return `${what} ${untilMs === null || untilMs <= nowMs ? '' : `after ${formatInstantAndDistance(untilMs, nowMs)}, `}when one request has succeeded`
-}
+const pauseMessage = (pause: ActivePause, nowMs: number) =>
+  `paused (${pause.reason}) ${pauseEndText(pause, nowMs)}: ${pause.detail.replace(/\s+/g, ' ')}`

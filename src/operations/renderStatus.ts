@@ -107,8 +107,7 @@ export function backlogClause({
   backlogStandsUntil,
   throughAtMs,
   pauses,
-  nowMs,
-}: Pick<StatusReport, 'backlog' | 'backlogStandsUntil' | 'throughAtMs' | 'pauses' | 'nowMs'>): string {
+}: Pick<StatusReport, 'backlog' | 'backlogStandsUntil' | 'throughAtMs' | 'pauses'>): string {
   if (backlog === null) return 'unknown'
   if (backlog.records === 0) return 'none'
   const polls = pluralize(Math.round(backlog.pollsPerRecord * 10) / 10, 'poll')
@@ -117,14 +116,8 @@ export function backlogClause({
     pauses.length > 0 ? 'after the pause' : null,
   ].filter((start) => start !== null)
   const from = starts.map((start) => ` ${start}`).join(' and')
-  const at = throughAtMs === null ? '' : `, at ${showClock(throughAtMs, nowMs)}`
+  const at = throughAtMs === null ? '' : `, at ${formatInstant(throughAtMs).slice(0, 16)}Z`
   return `sent in about ${formatDuration(Math.max(1_000, backlog.durationMs))}${from}${at} (estimated from the rate limit and ${polls} a record)`
-}
-
-function showClock(ms: number, nowMs: number): string {
-  const [date, time = ''] = formatInstant(ms).split(' ')
-  const clock = `${time.slice(0, 5)}Z`
-  return formatInstant(nowMs).startsWith(`${date} `) ? clock : `${date} ${clock}`
 }
 
 export function heldRecordsSuffix(heldCount: number): string {

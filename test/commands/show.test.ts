@@ -148,7 +148,7 @@ test('show says behind which record a record is held, and until when sending is 
   await fixture.end({ state: 'queued' }, { outboxId: '3' })
   await openBreaker(pool)
   expect((await run('outbox:3')).printed).toMatch(
-    /^queued: paused \(unavailable\): E003\nnext: sent after .*\(in [34] min/,
+    /^queued: paused \(unavailable\) until .*\(in [34] min.*\): E003\nnext: sent after the pause/,
   )
 })
 

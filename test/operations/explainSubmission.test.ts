@@ -94,11 +94,11 @@ test.each<[Partial<SubmissionDetail>, string]>([
   ],
   [
     { pauses: [{ reason: 'operator', sinceMs: nowMs, untilMs: null, detail: 'closing' }] },
-    'paused (operator): closing / sent after `outboxd resume`',
+    'paused (operator) until `outboxd resume`: closing / sent after the pause',
   ],
   [
     { pauses: [{ reason: 'throttled', sinceMs: nowMs, untilMs: nowMs - 1, detail: '429' }] },
-    'when one request has succeeded',
+    'paused (throttled) until one request succeeds: 429',
   ],
   [{ state: 'sending', dueMs: null }, 'attempt 1 is on the wire since 2026-11-03 11:59:00Z (1 min ago)'],
   [
@@ -149,7 +149,9 @@ test('the advice for an uncertain record names the times of its attempts in doub
     })
   const next = (changed: Partial<SubmissionDetail>) => explain({ state: 'uncertain', ...changed })
   expect(next({ events: sent(0, 1), code: 'E002' })).toContain('whether it arrived at 2026-11-03 12:00:00Z, then')
-  expect(next({ events: sent(0, 1) })).toContain('arrived at 2026-11-03 12:00:00Z or at 2026-11-03 12:01:00Z, then')
+  expect(next({ events: sent(0, 1) })).toContain(
+    'arrived between 2026-11-03 12:00:00Z and 2026-11-03 12:01:00Z (2 attempts), then',
+  )
   expect(next({ events: sent(0, 1, 2) })).toContain('12:00:00Z and 2026-11-03 12:02:00Z (3 attempts), then')
   const neverSent = { ...event, from: 'sending', to: 'queued', cause: 'never_sent' } as const
   expect(next({ events: [...sent(0), neverSent, ...sent(1)] })).toContain('whether it arrived at 2026-11-03 12:01:00Z,')
