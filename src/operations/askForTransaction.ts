@@ -36,28 +36,19 @@ export async function askServiceForTransaction(
   transaction: TransactionRef,
   options: TransactionAskOptions,
 ): Promise<TransactionAnswer> {
-  const asked = await withBudgetedServiceClient(config, {
-    ...options,
-    mayAskWithoutLedger: false,
-    onCertificate() {},
-    async ask(client, spend): Promise<TransactionAnswer> {
+  const asking = { ...options, mayAskWithoutLedger: false, onCertificate() {} }
+  try {
+    return await withBudgetedServiceClient(config, asking, async (client, spend) => {
       const granted = await spend((mayLeave) => client.requestToken(mayLeave))
       if (granted === null) return noneFree
       const { answer, token } = granted
       if (token === null) return { kind: 'silent', message: readPauseFromTokenAnswer(answer).detail }
       const told = await spend((mayLeave) => client.send(questionFor(transaction), token.accessToken, mayLeave))
       return told === null ? noneFree : readTransactionAnswer(told, transaction)
-    },
-  })
-  switch (asked.kind) {
-    case 'asked':
-      return asked.result
-    case 'history-differs':
-      return { kind: 'unasked', message: historyDiffersMessage }
-    case 'unknown':
-      return { kind: 'unasked', message: `${ledgerFaultClauses[asked.why]}, so the budget is unknown` }
-    default:
-      return asked satisfies never
+    })
+  } catch (error) {
+    if (!(error instanceof BudgetUnknown)) throw error
+    return { kind: 'unasked', message: error.message }
   }
 }
 
@@ -101,12 +92,17 @@ const knownStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'comp
 
 const claimAgainMs = 500
 
-export type AskOutcome<T> =
-  | { kind: 'asked'; result: T }
-  | { kind: 'history-differs' }
-  | { kind: 'unknown'; why: LedgerFault }
+/** No request can be counted. */
+export class BudgetUnknown extends Error {
+  override name = 'BudgetUnknown'
+  readonly why: LedgerFault | 'history-differs'
+  constructor(why: BudgetUnknown['why']) {
+    super(why === 'history-differs' ? historyDiffersMessage : `${ledgerFaultClauses[why]}, so the budget is unknown`)
+    this.why = why
+  }
+}
 
-export const ledgerFaultClauses: Record<LedgerFault, string> = {
+const ledgerFaultClauses: Record<LedgerFault, string> = {
   unreadable: 'the ledger cannot be read',
   'read-only': 'the ledger cannot be written',
   'standby-awaited': 'COMMITs in the database wait for a synchronous standby',
@@ -116,24 +112,25 @@ export const ledgerFaultClauses: Record<LedgerFault, string> = {
  * Makes a request once the budget has one free.
  *
  * @returns null if none became free in time
+ * @throws BudgetUnknown
  */
 export type SpendRequest = <A extends Answer | { answer: Answer }>(
   request: (mayLeave: () => boolean) => Promise<A | null>,
 ) => Promise<A | null>
 
-interface BudgetedAskOptions<T> extends TransactionAskOptions {
+interface BudgetedAskOptions extends TransactionAskOptions {
   mayAskWithoutLedger: boolean
   onCertificate(expiresAtMs: number): void
-  ask(client: ServiceClient, spend: SpendRequest): Promise<T>
 }
 
 /** @throws ServiceMismatch if the ledger belongs to another service */
 export async function withBudgetedServiceClient<T>(
-  config: Config,
-  options: BudgetedAskOptions<T>,
-): Promise<AskOutcome<T>> {
-  const { service } = config
-  await using requests = new CommandRequests(config.databaseUrl, { name: 'outboxd check', ...service })
+  { databaseUrl, service }: Config,
+  options: BudgetedAskOptions,
+  work: (client: ServiceClient, spend: SpendRequest) => Promise<T>,
+): Promise<T> {
+  const { signal, onWait, waitMaxMs = requestWaitMaxMs, mayAskWithoutLedger } = options
+  await using requests = new CommandRequests(databaseUrl, { name: 'outboxd check', ...service })
   const client = createServiceClient({
     service,
     credentials: () => service,
@@ -141,38 +138,14 @@ export async function withBudgetedServiceClient<T>(
     clock: systemClock,
     onCertificate: options.onCertificate,
   })
-  try {
-    return { kind: 'asked', result: await options.ask(client, createSpending(requests, service, options)) }
-  } catch (error) {
-    if (error instanceof LedgerUnusable) return error.outcome
-    throw error
-  } finally {
-    await client.close()
-  }
-}
-
-class LedgerUnusable extends Error {
-  override name = 'LedgerUnusable'
-  readonly outcome: Exclude<AskOutcome<never>, { kind: 'asked' }>
-  constructor(outcome: LedgerUnusable['outcome']) {
-    super('no request can be claimed')
-    this.outcome = outcome
-  }
-}
-
-/** The returned function throws `LedgerUnusable`. */
-function createSpending(
-  requests: CommandRequests,
-  service: Config['service'],
-  { signal, onWait, waitMaxMs = requestWaitMaxMs, mayAskWithoutLedger }: BudgetedAskOptions<unknown>,
-): SpendRequest {
   let hasWaited = false
-  return async (request) => {
+  const spend: SpendRequest = async (request) => {
     const elapsedMs = systemClock.stopwatch()
     for (;;) {
       const claimed = await requests.tryClaim(service)
       if (claimed.kind === 'no-limit' || (claimed.kind === 'unknown' && mayAskWithoutLedger)) return request(() => true)
-      if (claimed.kind === 'history-differs' || claimed.kind === 'unknown') throw new LedgerUnusable(claimed)
+      if (claimed.kind === 'unknown') throw new BudgetUnknown(claimed.why)
+      if (claimed.kind === 'history-differs') throw new BudgetUnknown(claimed.kind)
       if (claimed.kind === 'request') {
         const answered = await request(claimed.mayLeave)
         await claimed.end(endOfRequest(answered !== null && 'answer' in answered ? answered.answer : answered))
@@ -183,5 +156,10 @@ function createSpending(
       hasWaited = true
       await wait(claimAgainMs)
     }
+  }
+  try {
+    return await work(client, spend)
+  } finally {
+    await client.close()
   }
 }

@@ -1,11 +1,10 @@
 import { systemClock } from '../../clock.ts'
 import type { Config, Credentials } from '../../config.ts'
 import { ServiceMismatch } from '../../ledger/binding.ts'
-import { historyDiffersMessage } from '../../ledger/commandRequests.ts'
 import { firstMappedResource, loadMappings } from '../../mapping/loadMappings.ts'
 import type { Answer } from '../../model/service.ts'
 import {
-  ledgerFaultClauses,
+  BudgetUnknown,
   requestWaitMaxMs,
   type SpendRequest,
   withBudgetedServiceClient,
@@ -44,25 +43,26 @@ export async function checkService(
 ): Promise<Finding[]> {
   const resource = resourceOf(config)
   const shown: CertificateExpiry[] = []
+  const options = {
+    ...{ signal, mayAskWithoutLedger },
+    onWait() {},
+    onCertificate(expiresAtMs: number) {
+      shown.splice(0, 1, { whose: 'the certificate of the service', expiresAtMs })
+    },
+  }
   try {
-    const asked = await withBudgetedServiceClient(config, {
-      signal,
-      mayAskWithoutLedger,
-      onWait() {},
-      onCertificate(expiresAtMs) {
-        shown.splice(0, 1, { whose: 'the certificate of the service', expiresAtMs })
-      },
-      ask: (client, spend) => ask(client, resource, spend, noticed),
-    })
+    const found = await withBudgetedServiceClient(config, options, (client, spend) =>
+      ask(client, resource, spend, noticed),
+    )
     noticed.certificates.push(...shown)
-    if (asked.kind === 'asked') return asked.result
-    if (asked.kind === 'history-differs') return [makeUncheckedFinding(what, historyDiffersMessage)]
-    if (asked.why === 'standby-awaited') return [makeFinding(what, 'problem', standbyAwaitedMessage)]
-    const message = `${ledgerFaultClauses[asked.why]}, so no request can be counted. \`outboxd check --ask-anyway\` makes the requests without the budget`
-    return [makeUncheckedFinding(what, message)]
+    return found
   } catch (error) {
     if (error instanceof ServiceMismatch) return [makeFinding(what, 'problem', error.message)]
-    throw error
+    if (!(error instanceof BudgetUnknown)) throw error
+    if (error.why === 'standby-awaited') return [makeFinding(what, 'problem', standbyAwaitedMessage)]
+    const instead =
+      error.why === 'history-differs' ? '' : '. `outboxd check --ask-anyway` makes the requests without the budget'
+    return [makeUncheckedFinding(what, `${error.message}${instead}`)]
   }
 }
 
