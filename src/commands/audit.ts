@@ -56,19 +56,19 @@ Examples:
   outboxd audit --since 2026-01-01 --until 2027-01-01 --sum --csv
   outboxd audit --since 7d --json | jq '.[] | select(.hands != [] or .kind == "act")'`,
   async action(context, options): Promise<number> {
-    const span = parseTimeSpan(options, systemClock.nowMs())
-    const problems = span.kind === 'invalid' ? span.problems : []
+    const problems: string[] = []
+    const span = parseTimeSpan(options, systemClock.nowMs(), problems)
     if (options.csv && options.json) problems.push('give --csv or --json, not both')
     const record = parseRecordOption(options.record, problems)
     if (options.containing?.trim() === '') problems.push('--containing needs a text, such as --containing PO-4711')
     const { key, type, containing, who, sum } = options
-    if (problems.length > 0 || span.kind === 'invalid') return printUsageErrors(context, problems)
+    if (problems.length > 0) return printUsageErrors(context, problems)
     return withDatabases(context, async (databases, { mappingsDir }) => {
       const form = sum ? sumForm(options) : formOf(options, tryReadAmountFieldNames(mappingsDir))
       const counts = { record: 0, act: 0, lines: 0 }
       const showProgress = createProgressPrinter(context, () => `Listed ${pluralize(counts.record, 'record')} so far …`)
       await write(context, form.head)
-      const asked = { ...span.value, key: key ?? null, record, type: type ?? null, containing: containing ?? null }
+      const asked = { ...span, key: key ?? null, record, type: type ?? null, containing: containing ?? null }
       for await (const line of readAuditEntries(databases.ledger, asked)) {
         if (context.signal.aborted) break
         if (who !== undefined && !isByWho(line, who)) continue

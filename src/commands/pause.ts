@@ -31,10 +31,10 @@ Examples:
   outboxd pause --reason "service fails, told its operator" --for 1h
   outboxd pause --reason "year-end closing"`,
   async action(context, options): Promise<number> {
-    const read = parsePauseRequest({ reason: options.reason, for: options.for })
-    const problems = read.kind === 'value' ? [] : read.problems.map(({ field, problem }) => `--${field} ${problem}`)
-    const { reason, forMs } = read.kind === 'value' ? read : { reason: undefined, forMs: null }
-    return withOperator(context, { as: options.as, reason }, problems, async ({ ledger }, operator) => {
+    const problems: string[] = []
+    const { reason, forMs } = parsePauseRequest({ reason: options.reason, for: options.for }, problems)
+    const actor = { as: options.as, reason: problems.length > 0 ? undefined : reason }
+    return withOperator(context, actor, problems, async ({ ledger }, operator) => {
       const { dryRun = false, yes = false } = options
       const standing = await readColleaguesPause(ledger, operator.actor.who)
       if (standing !== null) {

@@ -39,12 +39,11 @@ const filterNames = ['since', 'until', 'who', 'key', 'record'] as const
 function readAuditQuery(query: unknown, nowMs: number) {
   const texts = filterNames.map((name) => [name, fieldTextAsTyped(query, name)] as const)
   const given = new Map(texts.filter(([, text]) => text !== ''))
-  const read = parseTimeSpan({ since: given.get('since'), until: given.get('until') }, nowMs)
-  const problems = read.kind === 'invalid' ? read.problems : []
+  const problems: string[] = []
+  const span = parseTimeSpan({ since: given.get('since'), until: given.get('until') }, nowMs, problems)
   const record = parseRecordOption(given.get('record'), problems)
-  if (read.kind === 'invalid' || problems.length > 0)
-    throw new RequestRefused(400, problems.join('\n').replaceAll('--', ''))
-  return { given, filter: { ...read.value, who: given.get('who') ?? null, key: given.get('key') ?? null, record } }
+  if (problems.length > 0) throw new RequestRefused(400, problems.join('\n').replaceAll('--', ''))
+  return { given, filter: { ...span, who: given.get('who') ?? null, key: given.get('key') ?? null, record } }
 }
 
 function readPosition(query: unknown): OperatorLogPosition | null {

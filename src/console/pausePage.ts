@@ -4,7 +4,6 @@ import type { LedgerSnapshot } from '../ledger/snapshot.ts'
 import { createOperator } from '../operations/databases.ts'
 import {
   colleaguesPauseMessage,
-  type PauseRequest,
   parsePauseRequest,
   previewResume,
   readColleaguesPause,
@@ -39,11 +38,10 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
   })
 
   app.post('/pause', async ({ viewer, body }, reply) => {
-    const asked = parsePauseRequest({ reason: trimmedFieldText(body, 'reason'), for: trimmedFieldText(body, 'for') })
-    if (asked.kind === 'invalid') {
-      const problems = asked.problems.map(({ field, problem }) => `${fieldNames[field]}: ${problem}`)
-      throw new RequestRefused(400, problems.join('\n'))
-    }
+    const given = { reason: trimmedFieldText(body, 'reason'), for: trimmedFieldText(body, 'for') }
+    const problems: string[] = []
+    const asked = parsePauseRequest(given, problems)
+    if (problems.length > 0) throw new RequestRefused(400, problems.join('\n').replaceAll('--', ''))
     const opened = await databases()
     const standing = await readColleaguesPause(opened.ledger, viewer.who)
     if (standing !== null && trimmedFieldText(body, 'replaces') !== String(standing.sinceMs))
@@ -78,8 +76,6 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
     return reply.redirect('/', 303)
   })
 }
-
-const fieldNames: Record<keyof PauseRequest, string> = { reason: 'why', for: 'for how long' }
 
 const resumeTerms = (fields: unknown) => ({ all: trimmedFieldText(fields, 'all') !== undefined })
 

@@ -37,14 +37,12 @@ interface FilterRules {
 export function parseFilters(options: FilterOptions, rules: FilterRules): ParsedFilters {
   const problems: string[] = []
   const asked = readStates(options.state, rules, problems)
-  const span = parseTimeSpan(options, rules.nowMs)
-  if (span.kind === 'invalid') problems.push(...span.problems)
   const filter: SubmissionFilter = {
     states: asked,
     code: options.code ?? null,
     type: options.type ?? null,
     key: options.key ?? null,
-    ...(span.kind === 'value' ? span.value : { sinceMs: null, untilMs: null }),
+    ...parseTimeSpan(options, rules.nowMs, problems),
     createdSinceMs: readBound('created-since', options.createdSince, rules.nowMs, problems),
     mayHaveArrived: options.mayHaveArrived ? true : null,
     transactionId: options.transaction?.trim() ?? null,
@@ -95,17 +93,15 @@ function readStates(text: string | undefined, rules: FilterRules, problems: stri
   })
 }
 
-type TimeSpan = Pick<SubmissionFilter, 'sinceMs' | 'untilMs'>
-
 export function parseTimeSpan(
   options: Pick<FilterOptions, 'since' | 'until'>,
   nowMs: number,
-): { kind: 'value'; value: TimeSpan } | { kind: 'invalid'; problems: string[] } {
-  const problems: string[] = []
+  problems: string[],
+): Pick<SubmissionFilter, 'sinceMs' | 'untilMs'> {
   const sinceMs = readBound('since', options.since, nowMs, problems)
   const untilMs = readBound('until', options.until, nowMs, problems)
   if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs) problems.push('--since must lie before --until')
-  return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', value: { sinceMs, untilMs } }
+  return { sinceMs, untilMs }
 }
 
 function readBound(name: string, text: string | undefined, nowMs: number, problems: string[]): number | null {

@@ -15,23 +15,16 @@ export interface PauseRequest {
   for: string | undefined
 }
 
-/** `problem` follows the name of its `field`. */
-export type ParsedPauseRequest =
-  | { kind: 'value'; reason: string; forMs: number | null }
-  | { kind: 'invalid'; problems: { field: keyof PauseRequest; problem: string }[] }
-
 const longestMs = 366 * 86_400_000
 
-export function parsePauseRequest(request: PauseRequest): ParsedPauseRequest {
+export function parsePauseRequest(request: PauseRequest, problems: string[]): { reason: string; forMs: number | null } {
   const reason = request.reason?.replace(/\s+/g, ' ').trim() ?? ''
   const forMs = request.for === undefined ? null : parseDurationMs(request.for)
   const wrongReason = findReasonProblemClause(reason)
+  if (wrongReason !== null) problems.push(`--reason ${wrongReason}`)
   const wrongDuration = request.for === undefined ? null : durationProblem(request.for, forMs)
-  const problems = [
-    ...(wrongReason === null ? [] : [{ field: 'reason' as const, problem: wrongReason }]),
-    ...(wrongDuration === null ? [] : [{ field: 'for' as const, problem: wrongDuration }]),
-  ]
-  return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', reason, forMs }
+  if (wrongDuration !== null) problems.push(`--for ${wrongDuration}`)
+  return { reason, forMs }
 }
 
 function durationProblem(text: string, forMs: number | null): string | null {

@@ -126,8 +126,8 @@ test('a pause over a colleague’s names whose it is, and replaces only the one 
 test('a pause without a reason or with an invalid duration gets 400 with a message, and changes nothing', async () => {
   const { status, text } = await served.post('/pause', { reason: ' ', for: 'soon' })
   expect(status).toBe(400)
-  expect(text).toContain('why: must not be empty')
-  expect(text).toContain('for how long: soon: give a duration such as 30s')
+  expect(text).toContain('reason must not be empty')
+  expect(text).toContain('for soon: give a duration such as 30s')
   expect((await query('select from outboxd.pause')).rowCount).toBe(0)
 })
 
