@@ -56,38 +56,28 @@ Examples:
 
 const nothing: PrunedCounts = { submissions: 0, emptied: 0 }
 
-/** Logs the act before it deletes anything, so that a killed command leaves it, too. A second act has the counts. */
+/** Logs the act before it deletes anything, so that a killed command leaves it, too. */
 async function pruneLedger(
   databases: Databases,
   { ledger, actor }: Operator,
   { context, settings, due }: { context: CommandContext; settings: Settings; due: readonly PrunableCount[] },
 ): Promise<{ pruned: PrunedCounts; end: PruneRoundResult }> {
   const retention = toRetention(settings)
-  const goOn = () => !context.signal.aborted
   const showProgress = createProgressPrinter(
     context,
     ({ submissions, emptied }: PrunedCounts) => `Deleted ${submissions}, emptied ${emptied} so far …`,
   )
-  await logOperatorAct(ledger, actor, 'prune', { ...retention, begun: true })
+  await logOperatorAct(ledger, actor, 'prune', { ...retention })
   let pruned = nothing
-  const logCounts = async () => {
-    if (pruned !== nothing) await logOperatorAct(ledger, actor, 'prune', { ...retention, ...pruned })
-  }
   const round: PruneRound = {
-    ...{ settings, goOn },
+    settings,
+    goOn: () => !context.signal.aborted,
     onProgress(soFar) {
       pruned = soFar
       showProgress(soFar)
     },
   }
-  let end: PruneRoundResult
-  try {
-    end = await withOutbox(databases, (outbox) => runPruneRound(outbox, round))
-  } catch (error) {
-    await logCounts().catch(() => {}) // the first error says why
-    throw error
-  }
-  await logCounts()
+  const end = await withOutbox(databases, (outbox) => runPruneRound(outbox, round))
   // Records that became old enough during the round do not count as left.
   const isLess =
     (pruned.submissions < sumOf(due, 'submissions') || pruned.emptied < sumOf(due, 'toEmpty')) &&

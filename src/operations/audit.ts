@@ -213,13 +213,10 @@ function showAuditedAct({ who, act, reason, untilMs, records, detail }: AuditedA
 
 /** Facts of an act's detail, without personal texts. */
 export function actFacts(act: string, detail: AuditedAct['detail']): string {
-  const { begun, submissions, emptied, file } = detail ?? {}
+  const { submissions, file } = detail ?? {}
   if (act === 'download') return ` ${file}`
-  if (act === 'erase' && Array.isArray(submissions))
-    return ` ${pluralize(submissions.length, 'record')}: ${listFirst(submissions, 0)}`
-  if (act !== 'prune') return ''
-  if (begun) return ' begun'
-  return ` ended: deleted ${pluralize(Number(submissions), 'record')}, emptied ${emptied}`
+  if (act !== 'erase' || !Array.isArray(submissions)) return ''
+  return ` ${pluralize(submissions.length, 'record')}: ${listFirst(submissions, 0)}`
 }
 
 function whichOf(records: AuditedAct['records'], detail: AuditedAct['detail']): string {
