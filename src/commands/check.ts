@@ -83,7 +83,7 @@ nothing could be checked.`,
   },
 })
 
-const ofDatabases = ['ledger', 'outbox', 'types', 'mappings', 'connections', 'durability']
+const ofDatabases = ['ledger', 'outbox', 'types', 'mappings', 'durability']
 const wrongConfiguration = 'the configuration is wrong'
 
 const notAsked = (of: readonly string[], why: string) => of.map((what) => makeUncheckedFinding(what, why))

@@ -95,5 +95,3 @@ export const daemonSessionNames = {
 } as const
 
 export const connectionsMax = { work: 8, outbox: 4, heartbeat: 2, listen: 1 } as const
-
-export const daemonConnectionsMax = Object.values(connectionsMax).reduce((sum, most) => sum + most, 0)

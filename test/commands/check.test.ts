@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { judgeClocks, judgeDurability, judgeFreeConnections } from '../../src/commands/check/servers.ts'
+import { judgeClocks, judgeDurability } from '../../src/commands/check/servers.ts'
 import { judgeUnknownTransactionAnswer } from '../../src/commands/check/service.ts'
 import { command as check } from '../../src/commands/check.ts'
 import { readConfig } from '../../src/config.ts'
@@ -11,7 +11,6 @@ import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { raiseProblems } from '../../src/ledger/problems.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { digestFiles } from '../../src/outbox/digestFiles.ts'
-import { daemonConnectionsMax } from '../../src/postgres/sessionSettings.ts'
 import { setup as startSandbox } from '../sandbox/setup.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { openBreaker } from '../support/breaker.ts'
@@ -47,7 +46,7 @@ async function run(env: Record<string, string> = {}, json = false, askAnyway = f
 test('if all is well, each line says ok (fsync off is a warning), and the three requests count', async () => {
   const { code, printed, messages } = await run()
   expect(printed).toMatch(
-    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} settings: variables and files are those of the ledger\nok {6} connections: .*\nWARNING {2}durability: fsync .*\n {11}.*\nok {6} token: .*\nok {6} service: accepts the token and answers \(404 as expected, in \d+ ms\).*\nok {6} clocks: this host and the database, the service agree to 2 s\n$/,
+    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} settings: variables and files are those of the ledger\nWARNING {2}durability: fsync .*\n {11}.*\nok {6} token: .*\nok {6} service: accepts the token and answers \(404 as expected, in \d+ ms\).*\nok {6} clocks: this host and the database, the service agree to 2 s\n$/,
   )
   expect(messages).toBe('No problem found; 1 warning.\n')
   expect(code).toBe(0)
@@ -193,7 +192,7 @@ test('--json prints an object for each finding', async () => {
   const { printed } = await run({}, true)
   expect(JSON.parse(printed).map(({ what, ok }: { what: string; ok: boolean }) => [what, ok])).toEqual(
     [
-      ...['configuration', 'ledger', 'outbox', 'types', 'mappings', 'settings', 'connections', 'durability'],
+      ...['configuration', 'ledger', 'outbox', 'types', 'mappings', 'settings', 'durability'],
       ...['token', 'service', 'clocks'],
     ].map((what) => [what, true]),
   )
@@ -284,13 +283,11 @@ test('what was not checked is marked "-", and null in JSON', async () => {
   expect(code).toBe(2)
   expect(printed).toMatch(/^- {8}ledger: not checked: the configuration is wrong$/m)
   expect(printed).toMatch(/^- {8}service: not checked: the configuration is wrong$/m)
-  expect(messages).toBe(
-    '1 problem; not checked: ledger, outbox, types, mappings, connections, durability, service, clocks.\n',
-  )
+  expect(messages).toBe('1 problem; not checked: ledger, outbox, types, mappings, durability, service, clocks.\n')
   const asJson = await run({ DATABASE_URL: 'nonsense' }, true)
   expect(JSON.parse(asJson.printed).map(({ ok }: { ok: boolean | null }) => ok)).toEqual([
     false,
-    ...Array(8).fill(null),
+    ...Array(7).fill(null),
   ])
 })
 
@@ -516,20 +513,6 @@ test.each([
   expect(judgeClocks(readings).mark).toBe(mark)
 })
 
-const room = (free: number, ours = 0) => ({ free, ours, limit: 'max_connections is 20' })
-
-test('too few free connections for a daemon are a problem, its open ones count as free', () => {
-  expect(judgeFreeConnections(room(daemonConnectionsMax)).mark).toBe('ok')
-  expect(judgeFreeConnections(room(daemonConnectionsMax - 1))).toMatchObject({
-    mark: 'problem',
-    message: expect.stringContaining(
-      `accepts ${daemonConnectionsMax - 1} more connections (max_connections is 20); a daemon opens ${daemonConnectionsMax}`,
-    ),
-  })
-  expect(judgeFreeConnections(room(4, daemonConnectionsMax - 4)).mark).toBe('ok')
-  expect(judgeFreeConnections(null).mark).toBe('not-asked')
-})
-
 test('a server that may lose commits in a power cut is a warning, and check says what follows a failover', () => {
   const off = (names: string[], isSynchronous = false, standby: 'none' | 'synchronous' = 'none') =>
     judgeDurability({ off: names, isSynchronous }, standby)
@@ -551,21 +534,4 @@ test('a server that may lose commits in a power cut is a warning, and check says
     message: expect.stringMatching(/^fsync and full_page_writes turned off .*alter system set fsync = on;/),
   })
   expect(judgeDurability(null, 'none').mark).toBe('not-asked')
-})
-
-test('a role with fewer connections than a daemon opens is a problem, with its limit', async () => {
-  const { pool, url } = fixture.ledger
-  const role = `limited_${new URL(url).pathname.slice(6)}`
-  await pool.query(`create role ${role} login password 'x' connection limit 3`)
-  onTestFinished(async () => void (await pool.query(`drop role ${role}`)))
-  const { code, printed } = await run({
-    DATABASE_URL: Object.assign(new URL(url), { username: role, password: 'x' }).href,
-  })
-  expect(printed).toMatch(
-    new RegExp(
-      `^PROBLEM  connections: .* accepts [123] more connections \\(the role ${role} may have 3\\); a daemon opens ${daemonConnectionsMax}\n {11}Raise`,
-      'm',
-    ),
-  )
-  expect(code).toBe(1)
 })

@@ -2,20 +2,13 @@ import { systemClock } from '../../clock.ts'
 import type { DatabaseConfig } from '../../config.ts'
 import { standbyMissingMessage } from '../../ledger/history/history.ts'
 import type { LedgerStandby } from '../../ledger/history/judgeHistory.ts'
-import {
-  type Durability,
-  type FreeConnections,
-  readDurabilitySettings,
-  readFreeConnections,
-  readServerClockLead,
-} from '../../ledger/operator/readServer.ts'
+import { type Durability, readDurabilitySettings, readServerClockLead } from '../../ledger/operator/readServer.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import {
   findEncodingRefusalClause,
   findEncodingWarningClause,
   readServerEncoding,
 } from '../../postgres/serverEncoding.ts'
-import { daemonConnectionsMax } from '../../postgres/sessionSettings.ts'
 import {
   type ClockReading,
   type ClocksAndCertificates,
@@ -31,11 +24,7 @@ export async function checkServers(
   const server = await readServer(config.databaseUrl).catch(() => null)
   if (server !== null) clocks.push({ whose: 'the database', ...server.clock })
   const encoding = server === null ? null : judgeEncoding(server.encoding)
-  return [
-    judgeFreeConnections(server?.room ?? null),
-    ...(encoding === null ? [] : [encoding]),
-    judgeDurability(server?.durability ?? null, config.ledgerStandby),
-  ]
+  return [...(encoding === null ? [] : [encoding]), judgeDurability(server?.durability ?? null, config.ledgerStandby)]
 }
 
 function readServer(url: string) {
@@ -43,7 +32,6 @@ function readServer(url: string) {
     of: 'ledger',
     url,
     read: async (db) => ({
-      room: await readFreeConnections(db),
       clock: await readServerClockLead(db, systemClock.nowMs),
       durability: await readDurabilitySettings(db),
       encoding: await readServerEncoding(db),
@@ -59,28 +47,9 @@ export function judgeEncoding(encoding: string): Finding | null {
   return warning === null ? null : makeFinding('encoding', 'warning', `the database: ${warning}`)
 }
 
-export function judgeFreeConnections(room: FreeConnections | null): Finding {
-  const what = 'connections'
-  if (room === null) return makeUncheckedFinding(what, unreachable)
-  const { free, limit, ours } = room
-  const needed = Math.max(0, daemonConnectionsMax - ours)
-  const opens =
-    ours === 0 ? `a daemon opens ${needed}` : `running daemons hold ${ours}, and one may open ${needed} more`
-  const message = `the server accepts ${Math.max(0, free)} more connections (${limit}); ${opens}`
-  if (needed <= free) return makeFinding(what, 'ok', message)
-  return makeFinding(
-    what,
-    'problem',
-    message,
-    'Raise the limit, or end unused sessions (`select * from pg_stat_activity`)',
-  )
-}
-
-const unreachable = 'the database cannot be reached'
-
 export function judgeDurability(durability: Durability | null, standby: LedgerStandby): Finding {
   const what = 'durability'
-  if (durability === null) return makeUncheckedFinding(what, unreachable)
+  if (durability === null) return makeUncheckedFinding(what, 'the database cannot be reached')
   const { off, isSynchronous } = durability
   if (standby === 'synchronous' && !isSynchronous) return makeFinding(what, 'problem', standbyMissingMessage)
   const failover =

@@ -1,5 +1,4 @@
 import { type Database, queryOne } from '../../postgres/database.ts'
-import { daemonSessionNames } from '../../postgres/sessionSettings.ts'
 import { hasSynchronousCommits } from '../history/history.ts'
 
 export async function readServerVersion(db: Database): Promise<string> {
@@ -40,38 +39,6 @@ export async function readDurabilitySettings(db: Database): Promise<Durability> 
     `select name from pg_settings where name in ('fsync', 'full_page_writes') and setting = 'off' order by name`,
   )
   return { off: rows.map(({ name }) => name), isSynchronous: await hasSynchronousCommits(db) }
-}
-
-export interface FreeConnections {
-  /** Further sessions under the lowest limit. */
-  free: number
-  limit: string
-  /** Sessions of daemons with our role. */
-  ours: number
-}
-
-/** Considers max_connections and the connection limits of role and database. */
-export async function readFreeConnections(db: Database): Promise<FreeConnections> {
-  return queryOne<FreeConnections>(
-    db,
-    `with session as (
-       select usename = current_user as "isRole", datname = current_database() as "isDatabase", application_name as name
-       from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()
-     ), room as (
-       select pg_catalog.format('max_connections is %s', current_setting('max_connections')) as "limit", current_setting('max_connections')::int
-           - current_setting('superuser_reserved_connections')::int - coalesce(current_setting('reserved_connections', true)::int, 0)
-           - (select count(*) from session) as free
-       union all select pg_catalog.format('the role %I may have %s', rolname, rolconnlimit), rolconnlimit - (select count(*) from session where "isRole")
-         from pg_roles where rolname = current_user and rolconnlimit >= 0 and not rolsuper
-       union all select pg_catalog.format('the database %I lets in %s', datname, datconnlimit), datconnlimit - (select count(*) from session where "isDatabase")
-         from pg_database where datname = current_database() and datconnlimit >= 0
-           and not exists (select from pg_roles where rolname = current_user and rolsuper)
-     )
-     select free::int, "limit",
-       (select count(*)::int from session where "isRole" and name = any($1)) as ours
-     from room order by free limit 1`,
-    [Object.values(daemonSessionNames)],
-  )
 }
 
 /** Returns the least and the most milliseconds by which the server's clock is ahead of ours. */
