@@ -2,13 +2,13 @@ import type { Problem } from '../model/problem.ts'
 import { isPauseOfBreaker, type PauseReason } from '../model/service.ts'
 import { statesNeedingAttention } from '../model/submission.ts'
 import type { OutboxBacklog } from '../outbox/backlog.ts'
-import { rowsBeforeStartMax } from '../outbox/startPosition.ts'
 import { capitalize, pluralize } from '../plainText.ts'
 import { formatDuration, formatInstantAndDistance } from '../time.ts'
 import {
   endLockingSessionAdviceSuffix,
   lockingSessionNames,
   readOnlyMessage,
+  rowsBeforeStartMessage,
   standbyAwaitedMessage,
 } from './databaseMessages.ts'
 import { daemonsFilesAdvice } from './ledgerFiles.ts'
@@ -106,18 +106,18 @@ function stalledFor(dueMs: number | null, sinceMs: number | null, { instances, n
   return { due: formatDuration(nowMs - dueMs), idle: formatDuration(nowMs - sinceMs) }
 }
 
-const hasNoAbleHost = ({ standing, instances }: CombinedStatus) =>
-  standing.filter(({ kind }) => kind === 'host_failing').length >= instances.length
+const isExplained = ({ pauses, standing, instances }: CombinedStatus) =>
+  pauses.length > 0 || standing.filter(({ kind }) => kind === 'host_failing').length >= instances.length
 
 function unclaimed(status: CombinedStatus): string | null {
   const stalled = stalledFor(status.firstDueMs, status.unclaimedSinceMs, status)
-  if (stalled === null || status.pauses.length > 0 || hasNoAbleHost(status)) return null
+  if (stalled === null || isExplained(status)) return null
   return `Nothing is sent: captured records have been due for up to ${stalled.due} and requests are free, but no daemon has claimed a record for ${stalled.idle}. ${nothingKnown}`
 }
 
 function unpolled(status: CombinedStatus): string | null {
   const stalled = stalledFor(status.firstPollDueMs, status.unansweredSinceMs, status)
-  if (stalled === null || status.pauses.length > 0 || hasNoAbleHost(status)) return null
+  if (stalled === null || isExplained(status)) return null
   return `No outcome is recorded: polls have been due for up to ${stalled.due} and requests are free, but no daemon has written an answer to the ledger for ${stalled.idle}. ${nothingKnown}`
 }
 
@@ -245,30 +245,17 @@ function untold({ reportsDue, oldestReportDueMs, nowMs }: CombinedStatus): strin
 const readOutbox = ({ outbox }: CombinedStatus): OutboxBacklog =>
   outbox.kind === 'read' ? outbox.outbox : { waiting: 0, oldestMs: null }
 
-/** Rows before the start position are not a problem, because an operator excluded them. */
-function leftBehind({ outbox }: CombinedStatus): string | null {
-  const hidden = outbox.kind === 'read' ? outbox.rowsBeforeStart : null
-  if (hidden === null || hidden.rows === 0) return null
-  const [row, is] = hidden.rows === 1 ? ['row', 'is'] : ['rows', 'are']
-  const more = hidden.rows >= rowsBeforeStartMax ? ' or more' : ''
-  return `${hidden.rows}${more} waiting ${row} before the start position ${is} ignored, as \`start\` said at the first start`
-}
-
-function allIsWell(status: CombinedStatus): string {
-  const { submissions, probing } = status
-  const left = readOutbox(status).waiting + submissions.queued
+function allIsWell({ outbox, submissions, probing }: CombinedStatus): string {
+  const left = (outbox.kind === 'read' ? outbox.outbox.waiting : 0) + submissions.queued
   const onTheWire = submissions.sending - probing
   const tracked = submissions.accepted
-  const behind = leftBehind(status)
-  if (left + submissions.sending + tracked === 0)
-    return behind === null
-      ? 'All is well: everything is sent.'
-      : `All is well: everything from the start position on is sent; ${behind}.`
   const parts = [
     left > 0 ? `${pluralize(left, 'record')} to send` : null,
     onTheWire > 0 ? `${onTheWire} on the wire` : null,
     tracked > 0 ? `${tracked} being processed by the service` : null,
     probing > 0 ? `${probing} uncertain (outboxd asks the service)` : null,
   ].filter((part) => part !== null)
-  return `All is well: ${parts.join(', ')}${behind === null ? '' : `; ${behind}`}.`
+  // Rows before the start position are not a problem, because an operator excluded them.
+  const before = outbox.kind === 'read' ? rowsBeforeStartMessage(outbox.rowsBeforeStart) : null
+  return `All is well: ${parts.length === 0 ? 'everything is sent' : parts.join(', ')}.${before === null ? '' : ` ${before}`}`
 }

@@ -307,13 +307,12 @@ test('the first message counts rows that wait before the start position and are 
   const rowsBeforeStart = (rows: number) => ({ rowsBeforeStart: { rows, oldest: null } })
   expect(first(rowsBeforeStart(2))).toEqual({
     isWell: true,
-    message:
-      'All is well: everything from the start position on is sent; 2 waiting rows before the start position are ignored, as `start` said at the first start.',
+    message: 'All is well: everything is sent. 2 rows before the start position wait, and will never be sent.',
   })
   expect(first({ ...rowsBeforeStart(1), outboxWaiting: 3 }).message).toBe(
-    'All is well: 3 records to send; 1 waiting row before the start position is ignored, as `start` said at the first start.',
+    'All is well: 3 records to send. 1 row before the start position waits, and will never be sent.',
   )
-  expect(first(rowsBeforeStart(10_000)).message).toContain('10000 or more waiting rows')
+  expect(first(rowsBeforeStart(10_000)).message).toContain('10000 rows or more before')
   expect(first(rowsBeforeStart(0)).message).toBe('All is well: everything is sent.')
 })
 

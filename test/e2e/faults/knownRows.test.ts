@@ -167,7 +167,7 @@ test('rows wait before the start position: counted', async () => {
   await given.startInstance()
   await eventually(async () =>
     expect(await statusOf(given, env)).toMatch(
-      /^All is well: everything from the start position on is sent; 2 waiting rows before the start position are ignored/,
+      /^All is well: everything is sent\. 2 rows before the start position wait/,
     ),
   )
   expect(await statusOf(given, env)).toMatch(
