@@ -12,9 +12,9 @@ import {
   type MapPreview,
   mapPayloads,
   previewRowMapping,
-  readWaitingRecords,
 } from '../operations/mapRecords.ts'
-import { readRecordWithContent } from '../outbox/readRecordContents.ts'
+import { readContentsInBatches, readRecordWithContent } from '../outbox/readRecordContents.ts'
+import { readWaitingRows } from '../outbox/readRows.ts'
 import { escapeControlInLines, pluralize, renderTable, truncateToOneLine } from '../plainText.ts'
 import { serviceResources } from '../resources.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
@@ -93,7 +93,7 @@ async function previewRows(
   return await withOutbox(databases, async (outbox) => {
     const records =
       id === null
-        ? await readWaitingRecords(outbox, mappings, limit)
+        ? await readContentsInBatches(outbox, mappings, await readWaitingRows(outbox, limit))
         : [await readRecordWithContent(outbox, mappings, id)]
     return records.filter((record) => record !== null).map((record) => previewRowMapping(mappings, record))
   })

@@ -4,8 +4,8 @@ import type { Mappings } from '../mapping/loadMappings.ts'
 import { type MappedOrRefusedRecord, mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord } from '../model/outbox.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import { readContentsInBatches, readRecordContentsThatFit } from '../outbox/readRecordContents.ts'
-import { decodePayload, readFirstWaitingRowsThatFit, readWaitingRows } from '../outbox/readRows.ts'
+import { readRecordContentsThatFit } from '../outbox/readRecordContents.ts'
+import { decodePayload, readFirstWaitingRowsThatFit } from '../outbox/readRows.ts'
 import { readPayload } from '../yaml/exactJson.ts'
 import { didYouMeanHint } from '../yaml/nearestWord.ts'
 
@@ -56,10 +56,6 @@ export function splitPayloads(content: string): { name: string; payload: string 
   return isMany ? lines : [{ name: 'the payload', payload: content.replace(/\r?\n$/, '') }]
 }
 
-export async function readWaitingRecords(outbox: Outbox, mappings: Mappings, limit: number): Promise<OutboxRecord[]> {
-  return readContentsInBatches(outbox, mappings, await readWaitingRows(outbox, limit))
-}
-
 export async function readFirstWaitingRecordsThatFit(
   outbox: Outbox,
   mappings: Mappings,
@@ -78,31 +74,9 @@ export function previewRowMapping(mappings: Mappings, record: OutboxRecord): Map
   }
 }
 
-export function findPreviewWarningLines(mappings: Mappings, previews: readonly MapPreview[]): string[] {
-  const ofBodies = [...new Set(previews.map(({ type }) => type))].flatMap((type) => {
+export const findPreviewWarningLines = (mappings: Mappings, previews: readonly MapPreview[]): string[] =>
+  [...new Set(previews.map(({ type }) => type))].flatMap((type) => {
     const mapping = mappings.get(type)
-    return mapping === undefined
-      ? []
-      : findBodyWarnings(mapping).map((warning) => `warning: mapping of ${type}: ${warning}`)
+    const warnings = mapping === undefined ? [] : findBodyWarnings(mapping)
+    return warnings.map((warning) => `warning: mapping of ${type}: ${warning}`)
   })
-  return [...ofBodies, ...dayWarnings(mappings, previews)]
-}
-
-function dayWarnings(mappings: Mappings, previews: readonly MapPreview[]): string[] {
-  const fields = previews.flatMap((preview) =>
-    preview.kind === 'refused' ? [] : preview.fields.map((field) => ({ ...field, type: preview.type })),
-  )
-  const first = new Map<string, string>()
-  for (const { type, field, source, value } of fields) {
-    const spec = mappings.get(type)?.fields.find(({ name }) => name === field)?.spec
-    const day = /^"(\d{4}-\d{2}-\d{2})"$/.exec(source ?? '')?.[1]
-    const sent = /^"(.*)"$/.exec(value ?? '')?.[1] ?? ''
-    if (spec?.timezone === undefined || day === undefined || sent.startsWith(day) || first.has(`${type} ${field}`))
-      continue
-    first.set(
-      `${type} ${field}`,
-      `warning: mapping of ${type}: ${field}: the day ${day} begins in ${spec.timezone} at ${sent}, which is a different day in UTC. To keep the day, set timezone: UTC`,
-    )
-  }
-  return [...first.values()]
-}

@@ -119,23 +119,6 @@ describe('a file', () => {
     expect((await runFile('{"v":"x"}', {}, one)).code).toBe(0)
   })
 
-  test('with a day that is a different day in UTC gets one warning', async () => {
-    const mapping = (zone: string) =>
-      mappingFiles({
-        'data.yaml': readFileSync(join(mappings, 'data.yaml'), 'utf8').replace(
-          'type: datetime',
-          `type: datetime, timezone: ${zone}`,
-        ),
-      })
-    const two = `${payloadOf({ orderDate: '"2026-11-20"' })}\n${payloadOf({ orderDate: '"2026-11-21"' })}`
-    expect((await runFile(two, {}, mapping('Europe/Berlin'))).messages.split('\n')[0]).toBe(
-      'warning: mapping of data: order_date: the day 2026-11-20 begins in Europe/Berlin at 2026-11-19T23:00:00Z, which is a different day in UTC. To keep the day, set timezone: UTC',
-    )
-    expect((await runFile(two, {}, mapping('Europe/Berlin'))).messages.match(/warning/g)).toHaveLength(1)
-    expect((await runFile(two, {}, mapping('UTC'))).messages).not.toContain('warning')
-    expect((await runFile(payloadOf(), {}, mapping('Europe/Berlin'))).messages).toBe('')
-  })
-
   test('may be standard input', async () => {
     const context = testContext({ MAPPINGS_DIR: mappings })
     context.stdin.end(payloadOf())

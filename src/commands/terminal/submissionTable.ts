@@ -18,26 +18,21 @@ const colourOfState: Readonly<Record<State, TextFormat>> = {
   discarded: 'dim',
 }
 
-/** For a terminal, keys come first, states have colours, and an id is its last eight digits, which commands take. */
+/** On a terminal, states have colours, and an id is its last eight digits, which commands take. */
 export function submissionTable(submissions: readonly ListedSubmission[], terminal: Terminal | null = null): string {
-  const facts: Columns = {
+  const columns: Columns = {
+    ID: ({ id }) => (terminal === null ? id : id.slice(-8)),
     OUTBOX: ({ outboxId }) => truncateToOneLine(outboxId, 36),
     TYPE: ({ type }) => truncateToOneLine(type, 24),
-  }
-  const key: Columns = { KEY: ({ key }) => truncateToOneLine(key ?? '-', 24) }
-  const rest: Columns = {
+    KEY: ({ key }) => truncateToOneLine(key ?? '-', 24),
     STATE: ({ state }) => state,
     CODE: ({ code }) => truncateToOneLine(code ?? '-', 16),
     SINCE: ({ sinceMs }) => formatInstant(sinceMs),
     NOTE: mayHaveArrivedCell,
     ERROR: ({ error }) => truncateToOneLine(error ?? '', Math.max(80, terminal?.columns ?? 0)),
   }
-  if (terminal === null) return renderColumns(submissions, { ID: ({ id }) => id, ...facts, ...key, ...rest })
-  return renderColumns(
-    submissions,
-    { ...key, ID: ({ id }) => id.slice(-8), ...facts, ...rest },
-    terminal,
-    (column, cell) => (column === 'STATE' ? colourOfState[cell as State] : undefined),
+  return renderColumns(submissions, columns, terminal, (column, cell) =>
+    column === 'STATE' ? colourOfState[cell as State] : undefined,
   )
 }
 
