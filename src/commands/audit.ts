@@ -39,7 +39,7 @@ export const command = defineCommand({
   ],
   help: `Records are listed in the order in which they ended; those that have not ended come last. Operators'
 acts (pause, resume, adopt, recover, prune, erase) and who looked at values in the console are listed among them; with --key
-or --record, downloads of all records, too.
+or --record also looks at more records than the log names.
 Amounts are the decimal fields of the request, each digit as sent. The CSV has a
 column amount_NAME for each amount, and columns for the customer and the currency: EUR, unless the request or its data names
 another. If it names several, or only an inner part names one, all that are possible stand there, such as EUR+USD.
