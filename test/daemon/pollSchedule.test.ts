@@ -193,17 +193,23 @@ describe('planPolls', () => {
 describe('in the simulation', () => {
   function scenario(over: Partial<Scenario>): Scenario {
     return {
+      limit: 100,
+      windowMs: WINDOW_MS,
+      answerMs: 30,
+      maxInFlight: 8,
       durationMs: 40 * WINDOW_MS,
       countFromMs: 15 * WINDOW_MS,
       processingMs: () => 30_000,
       arrivalsAtMs: undefined,
-      schedule: learned(),
+      schedule: learned(WINDOW_MS),
       seed: 5,
       ...over,
     }
   }
 
-  test.each(Object.entries(distributions))('saturated, %s: nearly all 50 a minute, and no 429', (_, processingMs) => {
+  test.each(
+    Object.entries(distributions(WINDOW_MS)),
+  )('saturated, %s: nearly all 50 a minute, and no 429', (_, processingMs) => {
     const outcome = simulate(scenario({ processingMs }))
     expect(outcome.recordsPerWindow).toBeGreaterThan(46)
     expect(outcome.recordsPerWindow).toBeLessThan(52)
@@ -211,11 +217,11 @@ describe('in the simulation', () => {
   })
 
   test.each(
-    Object.entries(distributions).filter(([name]) => !name.startsWith('humps')),
+    Object.entries(distributions(WINDOW_MS)).filter(([name]) => !name.startsWith('humps')),
   )('idle, %s: known within 3 s on average, and a new record is sent at once', (_, processingMs) => {
     const outcomes = [3, 4, 5].map((seed) => {
       const arrivalsAtMs = arrivals(6, WINDOW_MS, 40 * WINDOW_MS, seed)
-      return simulate(scenario({ processingMs, arrivalsAtMs, schedule: learned(), seed }))
+      return simulate(scenario({ processingMs, arrivalsAtMs, schedule: learned(WINDOW_MS), seed }))
     })
     const allOf = (name: 'delaysMs' | 'submitWaitsMs') => outcomes.flatMap((outcome) => outcome[name])
     const delaysMs = allOf('delaysMs')
@@ -225,7 +231,7 @@ describe('in the simulation', () => {
   })
 
   test('polling every 5 s gets far fewer records through, so the simulation can tell schedules apart', () => {
-    expect(simulate(scenario({ schedule: every(5_000) })).recordsPerWindow).toBeLessThan(35)
+    expect(simulate(scenario({ schedule: every(5_000, 'every 5 s') })).recordsPerWindow).toBeLessThan(35)
     expect(simulate(scenario({ schedule: oracle })).recordsPerWindow).toBeGreaterThan(49)
   })
 
@@ -257,10 +263,10 @@ describe('in the simulation', () => {
     records,
     best,
   }) => {
-    const processingMs = distributions['humps 2-5 s, 120-300 s'] ?? (() => 0)
+    const processingMs = distributions(WINDOW_MS)['humps 2-5 s, 120-300 s'] ?? (() => 0)
     const play = (schedule: Scenario['schedule']) => playBurst({ records, processingMs, schedule, seed: 2 })
-    const own = play(learned())
-    expect(own.meanMs).toBeLessThan(1.03 * play(every(best)).meanMs)
+    const own = play(learned(WINDOW_MS))
+    expect(own.meanMs).toBeLessThan(1.03 * play(every(best, 'best')).meanMs)
     expect(own.meanMs).toBeLessThan(1.25 * play(oracle).meanMs)
     expect(own.refused).toBe(0)
   })

@@ -1,75 +1,104 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { startBenchPostgres } from './harness/postgres.ts'
+import { type BenchPostgres, startBenchPostgres } from './harness/postgres.ts'
 import { readOptions } from './harness/readOptions.ts'
 import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'
-import { runBudget } from './harness/runBudget.ts'
+import { type BudgetFigures, runBudget } from './harness/runBudget.ts'
+import { type ChosenRun, chooseRuns, processingTimes } from './harness/schedules.ts'
 
-const options = readOptions('bench:budget: how well the poll schedule uses the budget, and how soon it sees an end.', {
-  windows: { default: '60', help: 'windows under full load; the first third warms up' },
-  idle: { default: '20', help: 'windows with few records' },
-  times: { default: '', help: 'only distributions whose name contains this' },
-})
+const options = readOptions(
+  'bench:budget: how well the budget is used: the learned schedule beside plain schedules and the oracle.',
+  {
+    windows: { default: '60', help: 'windows under full load; the first third warms up' },
+    idle: { default: '20', help: 'windows with few records' },
+    only: { default: '', help: 'only schedules whose name contains one of these words, divided by commas' },
+    times: { default: '', help: 'only distributions whose name contains one of these words, divided by commas' },
+  },
+)
 const windowMs = 6_000
 const compression = 60_000 / windowMs
 const limit = 100
 const windows = Number(options.windows)
-const warmUpWindows = Math.round(windows / 3)
+/** Schedules that do not learn need fewer windows. `plainAtOnce` of them run at a time. */
+const [plainWindows, plainIdle, plainAtOnce] = [Math.min(windows, 21), Math.min(Number(options.idle), 12), 10]
 /** Connections of the daemon, the sandbox and the benchmark. All runs share one server. */
-const connectionsPerRun = 40
+const connectionsPerLane = 40
 
-/** Processing times in the sandbox's notation, in seconds of compressed time. `isSmooth`: its idle delay is judged. */
-const distributions = [
-  { name: 'constant 30 s ± 10 %', processingTime: 'constant:3:0.1', isSmooth: true },
-  { name: 'log-normal 20 s, σ 0.6', processingTime: 'lognormal:2:0.6', isSmooth: true },
-  { name: 'humps 2-5 s, 120-300 s', processingTime: 'humps:0.8:0.2-0.5:12-30', isSmooth: false },
-  { name: 'exponential 20 s', processingTime: 'exponential:2', isSmooth: true },
-].filter(({ name }) => name.includes(options.times))
+const runs = chooseRuns(options)
 
 sayWhere('bench:budget')
 say(
   `Compressed ${compression} times (${limit} requests in ${windowMs / 1000} s); delays are in uncompressed seconds. First ` +
-    `${windows} saturated windows, a third of them not counted; then ${options.idle} idle ones with 6 records a minute.`,
+    `${windows} saturated windows (the plain schedules ${plainWindows}), a third of them not counted; then ${options.idle} (${plainIdle}) ` +
+    `idle ones with 6 records a minute.`,
 )
-await using postgres = await startBenchPostgres({ max_connections: String(connectionsPerRun * distributions.length) })
-const done = await Promise.all(distributions.map(measure))
+await using postgres = await startBenchPostgres({ max_connections: String(connectionsPerLane * runs.length) })
+const plainTurns = Array.from({ length: plainAtOnce }, () => Promise.resolve())
+const done = await Promise.all(runs.map((run, i) => inTurn(postgres, run, i)))
 printTable(
-  ['processing time', 'records/min', 'polls/record', 'delay p50', 'p95', 'idle p50', 'p95 (s)', '429s'],
-  done.map(({ name, perWindow, saturated, idle, refused }) => [
-    name,
-    perWindow.toFixed(1),
-    saturated.pollsPerRecord.toFixed(2),
-    ...[0.5, 0.95].map((share) => delay(saturated.delaysMs, share)),
-    ...[0.5, 0.95].map((share) => delay(idle?.delaysMs ?? [], share)),
-    String(refused),
-  ]),
+  ['processing time', 'schedule', 'records/min', 'polls/record', 'delay p50', 'p95', 'idle p50', 'p95 (s)', '429s'],
+  Object.keys(processingTimes).flatMap((distribution) =>
+    done
+      .filter((each) => each.distribution === distribution)
+      .map(({ schedule, figures }) => [
+        distribution,
+        schedule,
+        figures.perWindow.toFixed(1),
+        figures.saturated.pollsPerRecord.toFixed(2),
+        ...delays(figures.saturated.delaysMs),
+        ...delays(figures.idle?.delaysMs ?? []),
+        String(figures.refused),
+      ]),
+  ),
 )
-judge('Saturated at least 48 of 50', ({ perWindow }) => perWindow >= 48)
-judge(
-  'Idle p95 of the delay under 5 s, but for humps',
-  ({ isSmooth, idle }) => !isSmooth || idle === null || percentile(idle.delaysMs, 0.95) * compression < 5_000,
-)
-judge('No 429', ({ refused }) => refused === 0)
+printVerdicts(done.filter(({ schedule }) => schedule === 'learned'))
+
+type Done = ChosenRun & { figures: BudgetFigures }
+
+/** Starts all runs of the learned schedule at once, the others when a place becomes free. */
+function inTurn(server: BenchPostgres, run: ChosenRun, i: number): Promise<Done> {
+  if (run.schedule === 'learned') return measure(server, run, i)
+  const before = plainTurns.shift() ?? Promise.resolve()
+  const measuring = before.then(() => measure(server, run, i))
+  plainTurns.push(measuring.then(() => {}))
+  return measuring
+}
 
 /** Starts the runs one after the other, because their start-up would otherwise keep the machine busy. */
-async function measure(distribution: (typeof distributions)[0], i: number) {
+async function measure(server: BenchPostgres, run: ChosenRun, i: number): Promise<Done> {
   await pause(i * 500)
+  const database = await server.createDatabase(`run${i}`)
+  const all = run.schedule === 'learned' ? windows : plainWindows
+  const warmUpWindows = Math.round(all / 3)
   const figures = await runBudget({
-    database: await postgres.createDatabase(`run${i}`),
+    ...run,
+    database,
     limit,
     windowMs,
-    processingTime: distribution.processingTime,
     warmUpWindows,
-    countedWindows: windows - warmUpWindows,
-    idleWindows: Number(options.idle),
+    countedWindows: all - warmUpWindows,
+    idleWindows: run.schedule === 'learned' ? Number(options.idle) : plainIdle,
   })
-  return { ...distribution, ...figures }
+  return { ...run, figures }
 }
 
-function delay(compressedMs: number[], share: number): string {
-  return compressedMs.length === 0 ? '' : ((percentile(compressedMs, share) * compression) / 1000).toFixed(1)
+function delays(compressedMs: number[]): string[] {
+  if (compressedMs.length === 0) return ['', '']
+  return [0.5, 0.95].map((share) => ((percentile(compressedMs, share) * compression) / 1000).toFixed(1))
 }
 
-function judge(what: string, isReached: (run: (typeof done)[0]) => boolean): void {
-  const missed = done.filter((run) => !isReached(run)).map(({ name }) => name)
-  say(`${what}: ${verdict(missed.length === 0)}${missed.length > 0 ? ` (${missed.join('; ')})` : ''}.`)
+function printVerdicts(learned: Done[]): void {
+  const saturated = learned.filter(({ figures }) => figures.perWindow < 48)
+  const idle = learned.filter(
+    ({ distribution, figures }) =>
+      !distribution.startsWith('humps') &&
+      figures.idle &&
+      percentile(figures.idle.delaysMs, 0.95) * compression >= 5_000,
+  )
+  const refused = done.filter(({ figures }) => figures.refused > 0)
+  const names = (missed: Done[]) =>
+    missed.length ? ` (${missed.map(({ distribution }) => distribution).join('; ')})` : ''
+  say(
+    `Saturated at least 48 of 50: ${verdict(saturated.length === 0)}${names(saturated)}. Idle p95 of the delay under 5 s in ` +
+      `the first, second and fourth: ${verdict(idle.length === 0)}${names(idle)}. No 429: ${verdict(refused.length === 0)}.`,
+  )
 }

@@ -8,12 +8,10 @@ import { buildPackage, deployedFlags } from './harness/build.ts'
 import { fillLedger, fillUnderWay } from './harness/fillLedger.ts'
 import { startBenchPostgres } from './harness/postgres.ts'
 import { readOptions } from './harness/readOptions.ts'
-import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'
+import { printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { startMemoryService } from './harness/startMemoryService.ts'
-import { forgetStatements, printStatements, readStatements, type Statement } from './harness/statements.ts'
 import { memoryMb } from './harness/usage.ts'
 import { openViewers } from './harness/viewers.ts'
-import { sum } from './harness/workloads.ts'
 
 const options = readOptions(
   'bench:console: what each page of the console costs over a large ledger, and what many viewers cost the database.',
@@ -67,7 +65,7 @@ await using program = startProgram({
 })
 const { url: origin } = JSON.parse(await program.line((line) => line.startsWith('{'))) as { url: string }
 const examples = await readExamples()
-await using browser: Browser | null = chromiumPath === undefined ? null : await openBrowser()
+await using browser = await openOrNull()
 await measure()
 
 async function measure(): Promise<void> {
@@ -87,16 +85,16 @@ async function measure(): Promise<void> {
       alone.toFixed(0),
       painted?.toFixed(0) ?? '',
       String(count(asked)),
-      sum(asked.map(({ ms }) => ms)).toFixed(0),
+      total(asked).toFixed(0),
     ])
-    if (options.statements) printStatements(`statement: ${what}`, asked)
+    if (options.statements) printStatements(what, asked)
   }
   const { perSecond, renewals, crowded, asked } = await withViewers(pages)
   printTable(
     ['page', 'kB', 'answer, ms', 'first paint, ms', 'statements', 'of them, ms', `first paint with ${viewers}, ms`],
     lines.map((line, i) => [...line, crowded[i]?.toFixed(0) ?? '']),
   )
-  if (options.statements) printStatements(`statement: with ${viewers}`, asked)
+  if (options.statements) printStatements(`with ${viewers}`, asked)
   const paints = [...lines.map(([, , , painted]) => Number(painted)), ...crowded.map(Number)]
   say(
     `With ${viewers} who look: ${perSecond.toFixed(1)} statements a second (under ${statementsMost}: ${verdict(perSecond < statementsMost)}), ` +
@@ -176,7 +174,7 @@ async function answerMs(path: string): Promise<number> {
     await answer(path)
     times.push(performance.now() - beganMs)
   }
-  return percentile(times, 0.5)
+  return median(times)
 }
 
 /** Time from the navigation to the first contents on the screen; undefined without a browser. */
@@ -194,20 +192,49 @@ async function paint(path: string): Promise<number | undefined> {
     if (i > 0) times.push(paintedMs)
   }
   await page.close()
-  return percentile(times, 0.5)
+  return median(times)
+}
+
+interface Statement {
+  query: string
+  calls: number
+  ms: number
 }
 
 /** Returns the console's statements while `work` runs. */
 async function statementsOf(work: () => Promise<unknown>): Promise<Statement[]> {
-  await forgetStatements(database)
+  await database.pool.query(`select pg_stat_statements_reset('${role}'::regrole::oid, 0, 0)`)
   await work()
-  return readStatements(database, role)
+  const { rows } = await database.pool.query<Statement>(
+    `select left(regexp_replace(query, '\\s+', ' ', 'g'), 110) as query, calls::float8 as calls, total_exec_time as ms
+     from pg_stat_statements where userid = '${role}'::regrole and toplevel order by total_exec_time desc`,
+  )
+  return rows
+}
+
+function printStatements(what: string, asked: readonly Statement[]): void {
+  printTable(
+    [`statement: ${what}`, 'calls', 'ms'],
+    asked.map(({ query, calls, ms }) => [query.replaceAll('|', '¦'), String(calls), ms.toFixed(1)]),
+  )
 }
 
 function count(asked: readonly Statement[]): number {
-  return sum(asked.map(({ calls }) => calls))
+  return asked.reduce((sum, { calls }) => sum + calls, 0)
+}
+
+function total(asked: readonly Statement[]): number {
+  return asked.reduce((sum, { ms }) => sum + ms, 0)
+}
+
+function median(times: number[]): number {
+  return times.sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0
 }
 
 function asRole(url: string): string {
   return Object.assign(new URL(url), { username: role, password: role }).href
+}
+
+async function openOrNull(): Promise<Browser | null> {
+  return chromiumPath === undefined ? null : openBrowser()
 }

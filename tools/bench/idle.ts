@@ -6,7 +6,6 @@ import { type BenchDatabase, fillOutbox, startBenchPostgres } from './harness/po
 import { readOptions } from './harness/readOptions.ts'
 import { printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { startMemoryService } from './harness/startMemoryService.ts'
-import { forgetStatements, printStatements, readStatements, type Statement } from './harness/statements.ts'
 import { cpuMs, memoryMb } from './harness/usage.ts'
 
 const options = readOptions('bench:idle: what a daemon costs that has nothing to do.', {
@@ -65,7 +64,11 @@ printTable(
     ),
   ],
 )
-if (options.statements) printStatements('statement', installed.statements)
+if (options.statements)
+  printTable(
+    ['statement', 'a second'],
+    installed.statements.map(({ query, calls }) => [query, (calls / seconds).toFixed(2)]),
+  )
 
 interface Idle {
   share: number
@@ -73,7 +76,7 @@ interface Idle {
   perSecond: number
   /** The most at once. */
   connections: number
-  statements: Statement[]
+  statements: { query: string; calls: number }[]
 }
 
 async function measure({ name, ...how }: { name: string; main: string; flags: readonly string[] }): Promise<Idle> {
@@ -96,7 +99,7 @@ async function measure({ name, ...how }: { name: string; main: string; flags: re
     connections = Math.max(connections, await countConnections(database))
   }
   const share = (cpuMs(daemon.pid) - cpuBeforeMs) / (performance.now() - startedMs)
-  const statements = await readStatements(database)
+  const statements = await rowReadStatements(database)
   const calls = statements.reduce((sum, each) => sum + each.calls, 0)
   return { share, residentMb: memoryMb(daemon.pid).residentMb, perSecond: calls / seconds, connections, statements }
 }
@@ -114,4 +117,17 @@ async function countConnections({ pool }: BenchDatabase): Promise<number> {
      where datname = current_database() and application_name like 'outboxd%'`,
   )
   return rows[0]?.count ?? 0
+}
+
+async function forgetStatements({ pool }: BenchDatabase): Promise<void> {
+  await pool.query('select pg_stat_statements_reset(0, oid, 0) from pg_database where datname = current_database()')
+}
+
+async function rowReadStatements({ pool }: BenchDatabase): Promise<{ query: string; calls: number }[]> {
+  const { rows } = await pool.query<{ query: string; calls: number }>(
+    `select left(regexp_replace(query, '\\s+', ' ', 'g'), 110) as query, calls::float8 as calls from pg_stat_statements
+     where dbid = (select oid from pg_database where datname = current_database())
+       and toplevel and query not like '%pg_stat_%' order by calls desc`,
+  )
+  return rows
 }

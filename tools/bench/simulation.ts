@@ -21,6 +21,7 @@ export interface Planned {
 
 /** A schedule to compare: it decides when to poll next, learns from finished transactions, and moves polls. */
 export interface Schedule {
+  readonly name: string
   /** Gets what the dispatcher sees, at each tick. */
   press(seen: PollCompetitors & PollLoad, nowMs: number): void
   /** Returns the delay of the next poll, milliseconds from `nowMs`. */
@@ -31,13 +32,11 @@ export interface Schedule {
   replan(planned: readonly Planned[], nowMs: number): Planned[]
 }
 
-/** What every scenario has: the limit and its window, how long the service takes to answer, and requests at once. */
-export const limit = 100
-export const windowMs = 60_000
-const answerMs = 30
-const maxInFlight = 8
-
 export interface Scenario {
+  readonly limit: number
+  readonly windowMs: number
+  readonly answerMs: number
+  readonly maxInFlight: number
   readonly durationMs: number
   /** What happens before this time is simulated but not counted. */
   readonly countFromMs: number
@@ -77,7 +76,7 @@ const ENDLESS = 100_000
  * moment.
  */
 export function simulate(scenario: Scenario): Outcome {
-  const { schedule, durationMs } = scenario
+  const { limit, windowMs, answerMs, schedule, durationMs } = scenario
   /** A separate random stream, so that the n-th record takes equally long under every schedule. */
   const random = randomFrom(scenario.seed)
   const events = new Timeline<() => void>()
@@ -154,7 +153,7 @@ export function simulate(scenario: Scenario): Outcome {
       nowMs,
       limit,
       free,
-      inFlightRoom: maxInFlight - onWire,
+      inFlightRoom: scenario.maxInFlight - onWire,
       submissionsReady: submissionsReady(),
       pollsDue: due.countUntil(nowMs),
       rarePollsDue: 0,

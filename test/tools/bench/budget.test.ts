@@ -9,6 +9,7 @@ test('a saturated budget completes at least 80 % of the records that it allows, 
   const limit = 60
   const { perWindow, saturated, refused } = await runBudget({
     database,
+    schedule: 'learned',
     limit,
     windowMs: 2_000,
     processingTime: 'constant:1:0.1',

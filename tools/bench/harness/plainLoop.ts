@@ -1,39 +1,27 @@
-import pg from 'pg'
-import { PgBoss } from 'pg-boss'
-import { systemClock } from '../../../src/clock.ts'
-import { readConfig } from '../../../src/config.ts'
-import { loadMappings } from '../../../src/mapping/loadMappings.ts'
-import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
-import type { ServiceRequest } from '../../../src/model/service.ts'
-import { createServiceClient } from '../../../src/service/client.ts'
 import { readIdInSubmitAnswer, readTransactionStatus } from '../../../src/service/responses.ts'
+import { openLoop } from './openLoop.ts'
 
 /**
  * What outboxd is compared with: a plain loop of pg-boss `work()` handlers, doing the same to the same outbox with the
  * same mapping and the same HTTP client, and none of the guarantees (no ledger, no fence, no budget, no order by key).
- * One job a record submits, one asks, and each handler writes the outbox row. The jobs are there before it starts, and
- * are fetched in batches, without a pause while these are full.
+ * One job a record submits, one asks, and each handler writes the outbox row. The jobs are there before it starts.
+ *
+ * argv: `one` (a job at a time in each of MAX_IN_FLIGHT workers) or `batch` (batches, fetched without a pause while full).
  */
-const config = readConfig(process.env)
-const mappings = loadMappings(config.mappingsDir)
-const client = createServiceClient({
-  service: config.service,
-  credentials: () => config.service,
-  maxInFlight: config.maxInFlight,
-  clock: systemClock,
-})
-const pool = new pg.Pool({ connectionString: config.databaseUrl, max: 12 })
-const boss = new PgBoss({ connectionString: config.databaseUrl, schema: 'plain', max: 12, schedule: false })
-boss.on('error', (error) => process.stderr.write(`${error}\n`))
+const mode = process.argv[2] === 'batch' ? 'batch' : 'one'
+const { config, client, pool, boss, readBody } = openLoop('plain')
 
 const batchSize = 64
 const pollAfterSeconds = 0.25
 const options = {
-  batchSize,
-  localConcurrency: config.maxInFlight / batchSize,
-  pollingIntervalSeconds: 0.5,
-  burstWhenBatchFull: true,
-}
+  one: { batchSize: 1, localConcurrency: config.maxInFlight, pollingIntervalSeconds: 0.5 },
+  batch: {
+    batchSize,
+    localConcurrency: config.maxInFlight / batchSize,
+    pollingIntervalSeconds: 0.5,
+    burstWhenBatchFull: true,
+  },
+}[mode]
 
 await boss.start()
 await boss.createQueue('submit')
@@ -58,8 +46,12 @@ interface Asked {
 }
 
 async function submit(id: string): Promise<void> {
-  const json = await send({ endpoint: 'submit', body: await readBody(id), idempotencyKey: null })
-  const transactionId = readIdInSubmitAnswer('data', json)
+  const answer = await client.send(
+    { endpoint: 'submit', body: await readBody(id), idempotencyKey: null },
+    accessToken,
+    always,
+  )
+  const transactionId = readIdInSubmitAnswer('data', answer?.kind === 'response' ? answer.json : null)
   if (transactionId === null) throw new Error('no transactionId')
   await pool.query(`update outbox set status = 'accepted', transaction_id = $2, updated_at = now() where id = $1`, [
     id,
@@ -69,22 +61,13 @@ async function submit(id: string): Promise<void> {
 }
 
 async function ask({ id, transactionId }: Asked): Promise<void> {
-  const json = await send({ endpoint: 'status', body: transactionId, idempotencyKey: null })
-  if (readTransactionStatus('data', json)?.status === 'completed')
+  const answer = await client.send(
+    { endpoint: 'status', body: transactionId, idempotencyKey: null },
+    accessToken,
+    always,
+  )
+  const status = readTransactionStatus('data', answer?.kind === 'response' ? answer.json : null)?.status
+  if (status === 'completed')
     await pool.query(`update outbox set status = 'completed', updated_at = now() where id = $1`, [id])
   else await boss.send('ask', { id, transactionId }, { startAfter: pollAfterSeconds })
-}
-
-async function send(request: ServiceRequest): Promise<unknown> {
-  const answer = await client.send(request, accessToken, always)
-  return answer?.kind === 'response' ? answer.json : null
-}
-
-/** Maps an outbox row to the request's body. */
-async function readBody(id: string): Promise<string> {
-  const { rows } = await pool.query('select type, key, payload::text as payload from outbox where id = $1', [id])
-  const record = { ...rows[0], outboxId: id, unreadable: null, createdAt: null }
-  const mapped = mapOutboxRecord(mappings, record, id)
-  if (mapped.kind !== 'mapped') throw new Error(mapped.reason)
-  return mapped.body
 }

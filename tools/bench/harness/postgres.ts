@@ -1,11 +1,6 @@
 import type pg from 'pg'
-import {
-  createDatabaseOn,
-  type EmbeddedPostgres,
-  migrateAll,
-  openPool,
-  startPostgres,
-} from '../../../test/support/postgres.ts'
+import type { EmbeddedPostgres } from '../../../test/support/embeddedPostgres.ts'
+import { createDatabaseOn, migrateAll, openPool, startPostgres } from '../../../test/support/postgres.ts'
 
 /** A database with our schemas and an outbox, on the benchmark's own server. */
 export interface BenchDatabase {
@@ -42,19 +37,22 @@ export async function startBenchPostgres(settings: Record<string, string> = {}):
   }
 }
 
-/** Writes many records before a measurement. */
-export async function fillOutbox(database: BenchDatabase, rows: number): Promise<void> {
-  await insertRecords(database, rows)
-  await database.pool.query('vacuum (analyze) outbox')
-}
-
-/** Writes records without a key, as an ERP would. */
-export async function insertRecords({ pool }: BenchDatabase, rows: number): Promise<void> {
+/**
+ * Writes records as an ERP would.
+ * @param keys 0: no record has a key, so that none waits for another
+ * @param analyzes false: the table's statistics stay as they are
+ */
+export async function fillOutbox(
+  { pool }: BenchDatabase,
+  rows: number,
+  { keys = 0, analyzes = true }: { keys?: number; analyzes?: boolean } = {},
+): Promise<void> {
   await pool.query(
-    `insert into outbox (type, payload)
-     select 'data', jsonb_build_object('customerId', 'C' || (n % 1000), 'orderDate', '2026-11-21T10:00:00Z',
+    `insert into outbox (type, key, payload)
+     select 'data', 'K' || n % nullif($2, 0), jsonb_build_object('customerId', 'C' || (n % 1000), 'orderDate', '2026-11-21T10:00:00Z',
        'amount', (n % 100000) / 100.0, 'field1', 'value1', 'field2', 'record ' || n)
      from generate_series(1, $1) n`,
-    [rows],
+    [rows, keys],
   )
+  if (analyzes) await pool.query('vacuum (analyze) outbox')
 }

@@ -1,5 +1,5 @@
-import { type Schedule, simulate, windowMs } from '../simulation.ts'
-import { arrivals, mean, percentile } from './workloads.ts'
+import { type Schedule, simulate } from '../simulation.ts'
+import { arrivals, percentile } from './workloads.ts'
 
 export interface Burst {
   readonly records: number
@@ -15,9 +15,11 @@ export interface BurstFigures {
   readonly p50Ms: number
   readonly p95Ms: number
   readonly lastMs: number
+  readonly pollsPerRecord: number
   readonly refused: number
 }
 
+const burstWindowMs = 60_000
 const idleWindows = 30
 const idlePerWindow = 6
 /** A backlog of a thousand needs 20 windows, and slow transactions more. */
@@ -25,10 +27,14 @@ const laterWindows = 120
 
 /** Simulates half an hour of six records a minute, without learned data, then `records` committed at one moment. */
 export function playBurst({ records, processingMs, schedule, seed }: Burst): BurstFigures {
-  const atMs = idleWindows * windowMs
-  const before = arrivals(idlePerWindow, windowMs, atMs, seed).filter((each) => each < atMs)
+  const atMs = idleWindows * burstWindowMs
+  const before = arrivals(idlePerWindow, burstWindowMs, atMs, seed).filter((each) => each < atMs)
   const outcome = simulate({
-    durationMs: atMs + laterWindows * windowMs,
+    limit: 100,
+    windowMs: burstWindowMs,
+    answerMs: 30,
+    maxInFlight: 8,
+    durationMs: atMs + laterWindows * burstWindowMs,
     countFromMs: atMs,
     processingMs,
     arrivalsAtMs: [...before, ...Array.from({ length: records }, () => atMs)],
@@ -39,16 +45,23 @@ export function playBurst({ records, processingMs, schedule, seed }: Burst): Bur
   if (burst.length !== records) throw new Error(`of ${records} records ${records - burst.length} never ended`)
   return {
     ...figuresOf(burst.map(({ knownAtMs }) => knownAtMs - atMs)),
+    pollsPerRecord: sum(burst.map(({ polls }) => polls)) / records,
     refused: outcome.refused,
   }
 }
 
-export function figuresOf(waitsMs: readonly number[]): Omit<BurstFigures, 'refused'> {
+export function figuresOf(
+  waitsMs: readonly number[],
+): Pick<BurstFigures, 'waitsMs' | 'meanMs' | 'p50Ms' | 'p95Ms' | 'lastMs'> {
   return {
     waitsMs,
-    meanMs: mean(waitsMs),
+    meanMs: sum(waitsMs) / waitsMs.length,
     p50Ms: percentile(waitsMs, 0.5),
     p95Ms: percentile(waitsMs, 0.95),
     lastMs: Math.max(...waitsMs),
   }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
 }

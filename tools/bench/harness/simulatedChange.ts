@@ -1,5 +1,5 @@
-import { type Schedule, simulate, windowMs } from '../simulation.ts'
-import { arrivals, mean } from './workloads.ts'
+import { type Schedule, simulate } from '../simulation.ts'
+import { arrivals } from './workloads.ts'
 
 /** A change of the service's processing times on a day with few records. */
 export interface Change {
@@ -41,6 +41,7 @@ export interface ChangeFigures {
   readonly delayMs: readonly number[]
 }
 
+const windowMs = 60_000
 const beforeMinutes = 90
 const afterMinutes = 180
 const perMinute = 6
@@ -57,6 +58,10 @@ export function playChange(change: Change, schedule: Schedule, seed: number): Ch
   const minuteOf = (atMs: number) => (atMs - changeMs) / windowMs
   const [quietFrom, quietUntil] = change.quiet ?? [0, 0]
   const { finished } = simulate({
+    limit: 100,
+    windowMs,
+    answerMs: 30,
+    maxInFlight: 8,
     durationMs,
     countFromMs: 0,
     processingMs: (random, nowMs) => change.processingMs(random, minuteOf(nowMs)),
@@ -86,4 +91,8 @@ function recordsUntilRight(delaysMs: readonly number[]): number | null {
   const mostMs = usualMs + Math.max(usualMs * toleranceShare, toleranceMs)
   const first = delaysMs.findIndex((_, i) => mean(delaysMs.slice(i, i + inARow)) <= mostMs)
   return first === -1 ? null : first
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
 }

@@ -1,8 +1,8 @@
 import { PollPlanner } from '../../../src/daemon/pollPlanner.ts'
-import { type Schedule, windowMs } from '../simulation.ts'
+import type { Schedule } from '../simulation.ts'
 
 /** The daemon's own schedule, without learned data. Moves polls once a tick, as `PollPlanUpdates` does. */
-export function learned(): Schedule {
+export function learned(windowMs: number): Schedule {
   const planner = new PollPlanner(windowMs)
   const timesMs: number[] = []
   let learnedFrom = 0
@@ -17,6 +17,7 @@ export function learned(): Schedule {
   }
 
   return {
+    name: 'learned',
     press(seen, nowMs) {
       planner.noteDemand(seen)
       planner.noteLoad(seen, nowMs)
@@ -44,16 +45,17 @@ export function learned(): Schedule {
 
 const learnsNothing = { press: () => {}, learn: () => {}, replan: () => [] }
 
-export function every(intervalMs: number): Schedule {
-  return { next: () => intervalMs, ...learnsNothing }
+export function every(intervalMs: number, name: string): Schedule {
+  return { name, next: () => intervalMs, ...learnsNothing }
 }
 
-export function doubling(firstMs: number, maxMs: number): Schedule {
-  return { next: ({ polls }) => Math.min(maxMs, firstMs * 2 ** polls), ...learnsNothing }
+export function doubling(firstMs: number, maxMs: number, name: string): Schedule {
+  return { name, next: ({ polls }) => Math.min(maxMs, firstMs * 2 ** polls), ...learnsNothing }
 }
 
 /** Polls at the moment when a transaction is done. No real schedule can do that, so this is the bound. */
 export const oracle: Schedule = {
+  name: 'oracle',
   next: ({ doneAtMs }, nowMs) => doneAtMs - nowMs,
   ...learnsNothing,
 }

@@ -1,9 +1,12 @@
-/** Processing times, milliseconds. */
-export const distributions: Record<string, (random: () => number) => number> = {
-  'constant 30 s ± 10 %': (random) => 30_000 * (0.9 + 0.2 * random()),
-  'log-normal 20 s, σ 0.6': (random) => 20_000 * Math.exp(0.6 * normal(random)),
-  'humps 2-5 s, 120-300 s': (random) => 1_000 * (random() < 0.8 ? 2 + 3 * random() : 120 + 180 * random()),
-  'exponential 20 s': (random) => -20_000 * Math.log(1 - random()),
+/** Processing times, in proportion to the window. */
+export function distributions(windowMs: number): Record<string, (random: () => number) => number> {
+  const secondMs = windowMs / 60
+  return {
+    'constant 30 s ± 10 %': (random) => secondMs * 30 * (0.9 + 0.2 * random()),
+    'log-normal 20 s, σ 0.6': (random) => secondMs * 20 * Math.exp(0.6 * normal(random)),
+    'humps 2-5 s, 120-300 s': (random) => secondMs * (random() < 0.8 ? 2 + 3 * random() : 120 + 180 * random()),
+    'exponential 20 s': (random) => secondMs * -20 * Math.log(1 - random()),
+  }
 }
 
 /** Random times of arrivals, `perWindow` in a window on average. */
@@ -16,14 +19,6 @@ export function arrivals(perWindow: number, windowMs: number, durationMs: number
     times.push(atMs)
   }
   return times
-}
-
-export function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0)
-}
-
-export function mean(values: readonly number[]): number {
-  return sum(values) / values.length
 }
 
 export function percentile(values: readonly number[], share: number): number {
