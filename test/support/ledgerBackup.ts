@@ -44,7 +44,8 @@ export async function backUpLedger(pool: pg.Pool): Promise<LedgerBackup> {
 export async function restoreLedger(pool: pg.Pool, { tables, sequences }: LedgerBackup): Promise<void> {
   const client = await pool.connect()
   try {
-    await client.query('begin; set local session_replication_role = replica')
+    // Where it meets a deadlock with a daemon, the daemon's statement ends, because Postgres ends who looks first.
+    await client.query(`begin; set local session_replication_role = replica; set local deadlock_timeout = '1min'`)
     await client.query(`truncate ${tables.map(({ name }) => name).join(', ')}`)
     for (const { name, columns, rows } of tables)
       await client.query(

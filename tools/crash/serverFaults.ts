@@ -72,7 +72,7 @@ export class ServerFaults {
     const fromUs = Date.now() * 1000
     const backup = await retryPatiently(() => backUpLedger(database))
     await after(random.whole(...backMs))
-    // Each try is one transaction. It may meet a deadlock with a daemon, or a restart of the server.
+    // Each try is one transaction. It may meet a restart of the server.
     await cluster.alone(() => retryPatiently(() => restoreLedger(database, backup)))
     this.lost.push({ fromUs, untilUs: (Date.now() + stillLeavesMs) * 1000 })
   }
