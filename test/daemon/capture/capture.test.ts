@@ -348,6 +348,15 @@ describe('a skipped row that is due again', () => {
     expect(await skippedRows()).toEqual([])
   })
 
+  test('is forgotten if the ERP has deleted it', async () => {
+    await insert(1)
+    const id = await skipFirstRow()
+    await ledger.pool.query('delete from outbox where id = $1', [id])
+    await captureAll()
+    expect(await skippedRows()).toEqual([])
+    expect(await readProblems(ledger.pool, 10)).toEqual([])
+  })
+
   test('is not rejected if an earlier row of its key cannot be read', async () => {
     await insert(1, 'data', 'k')
     await skipFirstRow()
