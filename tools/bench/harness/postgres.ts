@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { EmbeddedPostgres } from '../../../test/support/embeddedPostgres.ts'
+import type { EmbeddedPostgres } from '../../../test/support/postgres.ts'
 import { createDatabaseOn, migrateAll, openPool, startPostgres } from '../../../test/support/postgres.ts'
 
 /** A database with our schemas and an outbox, on the benchmark's own server. */
