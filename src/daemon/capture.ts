@@ -249,12 +249,10 @@ export class Capture implements LoopPart {
       wakeups.report.wake()
     }
     const typesRead = new Set(read.map(({ type }) => type))
-    const working = heldTypes.filter(({ type, isDue }) => isDue && (typesRead.has(type) || !rows.hasMore))
-    if (selection.kind === 'new' && working.length > 0)
-      await resumeCaptureOfTypes(
-        ledger,
-        working.map(({ type }) => type),
-      )
+    const working = heldTypes.flatMap(({ type, isDue }) =>
+      isDue && (typesRead.has(type) || !rows.hasMore) ? [type] : [],
+    )
+    if (selection.kind === 'new' && working.length > 0) await resumeCaptureOfTypes(ledger, working)
     return {
       kind: 'captured',
       read: read.length,
