@@ -107,7 +107,10 @@ type ConsoleOptions = OptionsOf<typeof command>
 /** Reads the service's credentials here, because the console starts without them. */
 async function askService(context: CommandContext, transaction: TransactionRef): Promise<TransactionAnswer> {
   try {
-    return await askServiceForTransaction(readConfig(context.env), transaction, requestWaitOptions(context))
+    return await askServiceForTransaction(readConfig(context.env), transaction, {
+      ...requestWaitOptions(context),
+      goesFirst: true,
+    })
   } catch (error) {
     return { kind: 'silent', message: `the service cannot be asked: ${explainError(error).message}` }
   }

@@ -129,7 +129,7 @@ async function resolveOne(context: CommandContext, name: string, options: Resolv
       askService: (transaction: TransactionRef) =>
         askServiceForTransaction(readConfig(context.env), transaction, {
           ...requestWaitOptions(context),
-          waitMaxMs,
+          ...{ waitMaxMs, goesFirst: true },
         }),
       onServiceAnswer: (message: string) => void context.stderr.write(`${escapeControlInLines(message)}.\n`),
     }

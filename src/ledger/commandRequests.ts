@@ -6,6 +6,7 @@ import {
   beginTransaction,
   CommitUncertain,
   createPool,
+  type Database,
   isReadOnlyServerError,
   type Transaction,
   withConnectionErrorsExplained,
@@ -39,6 +40,8 @@ export class CommandRequests implements AsyncDisposable {
   readonly #pool: pg.Pool
   readonly #instanceId = randomUUID()
   readonly #overAfterMs: number
+  /** The id of the row that keeps the next free request for this command; null if it waits for none. */
+  #place: string | null = null
 
   constructor(url: string, { name, requestTimeoutMs }: { name: string; requestTimeoutMs: number }) {
     this.#url = url
@@ -65,19 +68,32 @@ export class CommandRequests implements AsyncDisposable {
     return pause ?? null
   }
 
-  /** @throws CommitUncertain if a failover may undo the claim */
-  async claim(ifNoneIsFree: 'exceed' | 'give-up' = 'give-up'): Promise<CommandRequest> {
+  /**
+   * @param ifNoneIsFree `keep-place`: the daemons leave the next free request to this command, if it claims again
+   *   within `placeKeptMs`
+   * @throws CommitUncertain if a failover may undo the claim
+   */
+  async claim(ifNoneIsFree: 'exceed' | 'keep-place' | 'give-up' = 'give-up'): Promise<CommandRequest> {
     await using transaction = await beginTransaction(this.#pool, {
       mustSurviveFailover: true,
       openingSql: beginClaimSql,
     })
     const { db } = transaction
     if ((await findHistoryProblem(db)) !== null) return { kind: 'history-differs' }
-    if ((await lockBudget(db)) === 0 && ifNoneIsFree !== 'exceed') return { kind: 'none-free' }
+    await leavePlace(db, this.#place)
+    if ((await lockBudget(db)) === 0 && ifNoneIsFree !== 'exceed') {
+      if (ifNoneIsFree === 'keep-place') {
+        const place = await takePlace(db, this.#instanceId)
+        await this.#commitWithoutHanging(transaction)
+        this.#place = place
+      }
+      return { kind: 'none-free' }
+    }
     const ageMs = systemClock.stopwatch()
     const requester = { instanceId: this.#instanceId, overAfterMs: this.#overAfterMs }
     const ids = await insertRequests(db, requester, [{ purpose: 'question' }])
     await this.#commitWithoutHanging(transaction)
+    this.#place = null
     return {
       kind: 'request',
       mayLeave: () => ageMs() < sendDeadlineMs,
@@ -94,12 +110,13 @@ export class CommandRequests implements AsyncDisposable {
    */
   async tryClaim(
     service: ServiceIdentity,
+    ifNoneIsFree: 'keep-place' | 'give-up' = 'give-up',
   ): Promise<CommandRequest | { kind: 'no-limit' } | { kind: 'unknown'; why: LedgerFault }> {
     try {
       if (!(await this.hasLimit())) return { kind: 'no-limit' }
       await assertLedgerBelongsToService(this.#pool, service)
       if (await isStandbyAwaited(this.#pool)) return { kind: 'unknown', why: 'standby-awaited' }
-      return await this.claim()
+      return await this.claim(ifNoneIsFree)
     } catch (error) {
       if (error instanceof ServiceMismatch) throw error
       if (error instanceof CommitUncertain) return { kind: 'unknown', why: 'standby-awaited' }
@@ -108,6 +125,7 @@ export class CommandRequests implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await leavePlace(this.#pool, this.#place).catch(() => {}) // it is over soon by itself
     await this.#pool.end()
   }
 
@@ -134,6 +152,26 @@ export class CommandRequests implements AsyncDisposable {
 }
 
 const standbyWaitMaxMs = 5_000
+
+/** A command claims again every half second. */
+const placeKeptMs = 5_000
+
+/**
+ * Inserts a request that never leaves. It counts for `placeKeptMs`, so that the daemons see one free request less: the
+ * one that this command claims, without this row.
+ */
+async function takePlace(db: Database, instanceId: string): Promise<string | null> {
+  const { rows } = await db.query<{ id: string }>(
+    `insert into outboxd.request (instance_id, purpose, over_at)
+     select $1, 'question', clock_timestamp() + ($2 - window_ms) * interval '1 ms' from outboxd.ledger returning id`,
+    [instanceId, placeKeptMs],
+  )
+  return rows[0]?.id ?? null
+}
+
+async function leavePlace(db: Database, id: string | null): Promise<void> {
+  if (id !== null) await db.query('delete from outboxd.request where id = $1', [id])
+}
 
 export const historyDiffersMessage =
   'the ledger may have lost committed data, and so forgotten requests that count. `outboxd status` says what to do'

@@ -29,6 +29,8 @@ interface TransactionAskOptions {
   onWait(): void
   /** How long to wait for a free request; `requestWaitMaxMs` by default. */
   waitMaxMs?: number
+  /** True for a single question of a person, which goes before the polls and submissions of the daemons. */
+  goesFirst?: boolean
 }
 
 export async function askServiceForTransaction(
@@ -54,8 +56,7 @@ export async function askServiceForTransaction(
 
 const noneFree: TransactionAnswer = {
   kind: 'unasked',
-  message:
-    'no request of the budget became free in time, because the daemons use them all. `outboxd pause` leaves them to you',
+  message: 'no request of the budget became free in time: `outboxd status` says when one is',
 }
 
 const questionFor = ({ resource, transactionId }: TransactionRef): ServiceRequest => ({
@@ -129,7 +130,7 @@ export async function withBudgetedServiceClient<T>(
   options: BudgetedAskOptions,
   work: (client: ServiceClient, spend: SpendRequest) => Promise<T>,
 ): Promise<T> {
-  const { signal, onWait, waitMaxMs = requestWaitMaxMs, mayAskWithoutLedger } = options
+  const { signal, onWait, waitMaxMs = requestWaitMaxMs, goesFirst = false, mayAskWithoutLedger } = options
   await using requests = new CommandRequests(databaseUrl, { name: 'outboxd check', ...service })
   const client = createServiceClient({
     service,
@@ -142,7 +143,7 @@ export async function withBudgetedServiceClient<T>(
   const spend: SpendRequest = async (request) => {
     const elapsedMs = systemClock.stopwatch()
     for (;;) {
-      const claimed = await requests.tryClaim(service)
+      const claimed = await requests.tryClaim(service, goesFirst ? 'keep-place' : 'give-up')
       if (claimed.kind === 'no-limit' || (claimed.kind === 'unknown' && mayAskWithoutLedger)) return request(() => true)
       if (claimed.kind === 'unknown') throw new BudgetUnknown(claimed.why)
       if (claimed.kind === 'history-differs') throw new BudgetUnknown(claimed.kind)

@@ -6,7 +6,7 @@ import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { resolveAsNotArrived } from '../../src/ledger/operator/resolveSubmission.ts'
 import { json, startServer } from '../service/support.ts'
 import type { GivenChange } from '../support/change.ts'
-import { claim, setSettings, spendLimit } from '../support/ledger.ts'
+import { claim, countFree, setSettings, spendLimit } from '../support/ledger.ts'
 import { until } from '../support/until.ts'
 import { failedE003, openFixtureForFile, payloadOf, uncertain } from './fixture.ts'
 
@@ -102,12 +102,20 @@ describe('--arrived', () => {
     return { context, code }
   }
 
-  test('a spent budget is waited for', async () => {
+  test('a spent budget is waited for, and the requests that become free first are not for daemons', async () => {
     const { env, asked } = await service({ 'tx-9': { transactionId: 'tx-9', status: 'pending' } })
     const id = await fixture.end(uncertain)
-    await spendLimit(fixture.ledger.pool)
+    const { pool } = fixture.ledger
+    await spendLimit(pool)
     const { code } = await untilWaiting(id, 'tx-9', env)
-    await fixture.ledger.pool.query('delete from outboxd.request')
+    for (const overRows of [1, 2]) {
+      // The row that waits, and then also the answered request for the token.
+      await until(fixture.answeredRequests, (rows) => rows === overRows)
+      await pool.query(
+        'delete from outboxd.request where id = (select min(id) from outboxd.request where over_at > now())',
+      )
+      expect(await countFree(pool)).toBe(0)
+    }
     expect(await code).toBe(0)
     expect(asked()).toEqual(['/api/v1/data/tx-9'])
   })

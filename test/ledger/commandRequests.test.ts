@@ -19,6 +19,35 @@ test('a command claims a free request of a ledger that has lost nothing', async 
   expect(await requests.claim()).toEqual({ kind: 'none-free' })
 })
 
+test('a command that waits gets the next free request before the daemons, and claims no more than the limit', async () => {
+  await using daemon = open()
+  const [first] = [await daemon.claim(), await daemon.claim()]
+  await using command = open()
+  for (let n = 0; n < 2; n++) expect(await command.claim('keep-place')).toEqual({ kind: 'none-free' })
+  if (first.kind !== 'request') throw new Error('none was free')
+  await first.end('unsent')
+  expect(await free()).toBe(0)
+  expect(await daemon.claim()).toEqual({ kind: 'none-free' })
+  expect(await command.claim('keep-place')).toMatchObject({ kind: 'request' })
+  expect(await command.claim('keep-place')).toEqual({ kind: 'none-free' })
+})
+
+test('a command that gives up, or is killed, keeps no request from the daemons', async () => {
+  await using daemon = open()
+  const [first] = [await daemon.claim(), await daemon.claim()]
+  if (first.kind !== 'request') throw new Error('none was free')
+  await using killed = open()
+  await killed.claim('keep-place')
+  {
+    await using command = open()
+    await command.claim('keep-place')
+    await first.end('unsent')
+  }
+  expect(await free()).toBe(0)
+  await ledger.pool.query(`update outboxd.request set over_at = over_at - interval '5 s' where over_at < now()`)
+  expect(await free()).toBe(1)
+})
+
 test('a request beyond the limit counts, too', async () => {
   await using requests = open()
   for (let n = 0; n < 3; n++) expect(await requests.claim('exceed')).toMatchObject({ kind: 'request' })

@@ -44,7 +44,7 @@ export async function checkService(
   const resource = resourceOf(config)
   const shown: CertificateExpiry[] = []
   const options = {
-    ...{ signal, mayAskWithoutLedger },
+    ...{ signal, mayAskWithoutLedger, goesFirst: true },
     onWait() {},
     onCertificate(expiresAtMs: number) {
       shown.splice(0, 1, { whose: 'the certificate of the service', expiresAtMs })
