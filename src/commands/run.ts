@@ -121,10 +121,12 @@ export interface DaemonTurns {
 
 /** Starts a daemon, and a new one each time the ledger gets other settings. */
 export async function runOneAfterAnother({ signal, log, random, start }: DaemonTurns): Promise<void> {
+  // Once, because each call leaves a listener on the signal.
+  const aborted = untilAborted(signal)
   for (let patienceMs = firstPatienceMs; ; patienceMs = Number.POSITIVE_INFINITY) {
     const app = await start(patienceMs)
     if (app === null) return
-    await Promise.race([untilAborted(signal), app.otherSettings])
+    await Promise.race([aborted, app.otherSettings])
     await setTimeout(random() * turnMaxMs, undefined, { signal }).catch(() => {})
     await app.stop(signal.aborted ? 'exit' : 'another daemon')
     if (signal.aborted) return

@@ -43,9 +43,14 @@ export interface App {
    *
    * @param next what follows in this process. Before another daemon the instance does not sign off, because it keeps
    *   the ledger's settings.
+   * @throws Error if outcomes are missing for ten minutes and another daemon should follow. Then the process must end,
+   *   so that records and settings are free for the daemon that the supervisor starts
    */
   stop(next?: 'exit' | 'another daemon'): Promise<void>
 }
+
+/** Nobody asked the daemon to stop, so no second signal and no supervisor would end its wait for outcomes. */
+const turnPatienceMs = 600_000
 
 /**
  * Claims work last, so that a failed start has claimed nothing.
@@ -121,7 +126,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
 
   const running = await startLoops(daemon)
   loops = running
-  opened.defer(() => running.stop())
+  opened.defer(() => running.stop(goesOn ? turnPatienceMs : Number.POSITIVE_INFINITY))
   log.info('running', { port: http.port, version })
   const all = opened.move()
   return {

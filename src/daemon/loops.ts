@@ -21,8 +21,11 @@ import { PollPlanner, PollPlanUpdates } from './pollPlanner.ts'
 import { WriteBack } from './writeBack.ts'
 
 export interface Loops {
-  /** Resolves when every outcome is written. */
-  stop(): Promise<void>
+  /**
+   * Resolves when every outcome is written.
+   * @throws Error if outcomes are still missing after `patienceMs`
+   */
+  stop(patienceMs: number): Promise<void>
   live(): Readiness
   ready(): SendingReadiness
 }
@@ -64,9 +67,9 @@ export async function startLoops(daemon: DaemonContext): Promise<Loops> {
   ) as Record<LoopName, Loop>
   const { dispatch: dispatching, capture, heartbeat, ...others } = loops
   return {
-    async stop() {
+    async stop(patienceMs) {
       const stopTakingWork = () => Promise.all([capture.stop(), dispatching.stop()])
-      await stopAndWaitForOutcomes(dispatch, { log, stopTakingWork })
+      await stopAndWaitForOutcomes(dispatch, { log, stopTakingWork, patienceMs })
       stopping.abort()
       await Promise.all(Object.values(others).map((loop) => loop.stop()))
       await rounds.report
@@ -144,29 +147,47 @@ const idleLookEveryMs = 5_000
 
 type Settling = Pick<Dispatch, 'drained' | 'unsettled' | 'recoverClaims' | 'lostClaims'>
 
+interface StopOptions {
+  log: Pick<Log, 'warn' | 'error'>
+  stopTakingWork(): Promise<unknown>
+  patienceMs: number
+}
+
 const tellEveryMs = 10_000
 const lookEveryMs = 1_000
 
 /**
- * Stops claiming, then waits until every outcome is known and written, however long: an earlier exit would leave records
- * in doubt, even unsent or answered ones. A second signal or the supervisor ends the wait.
+ * Stops claiming, then waits until every outcome is known and written. An earlier exit would leave records in doubt, even
+ * unsent or answered ones. A second signal or the supervisor ends the wait.
+ *
+ * @throws Error after `patienceMs`
  */
 export async function stopAndWaitForOutcomes(
   dispatch: Settling,
-  { log, stopTakingWork }: { log: Pick<Log, 'warn'>; stopTakingWork(): Promise<unknown> },
+  { log, stopTakingWork, patienceMs }: StopOptions,
 ): Promise<void> {
+  const tooLong = Promise.withResolvers<never>()
   let lastedMs = 0
   const telling = setInterval(() => {
     lastedMs += tellEveryMs
     const records = dispatch.unsettled()
-    log.warn(
-      'stopping takes long: the daemon waits for answers of the service, or for the database to write outcomes and to confirm claims. A second signal stops the daemon at once and leaves these records in doubt',
-      { lastedMs, count: records.length, records },
+    const fields = { lastedMs, count: records.length, records }
+    if (lastedMs < patienceMs)
+      return log.warn(
+        'stopping takes long: the daemon waits for answers of the service, or for the database to write outcomes and to confirm claims. A second signal stops the daemon at once and leaves these records in doubt',
+        fields,
+      )
+    log.error('outcomes are still missing: the daemon ends, and the next one settles these records', fields)
+    tooLong.reject(
+      new Error(`outcomes of ${records.length} records were not written in ${patienceMs / 60_000} minutes`),
     )
   }, tellEveryMs)
-  await stopTakingWork()
-  await Promise.all([dispatch.drained(), recoverAll(dispatch)])
-  clearInterval(telling)
+  const settled = stopTakingWork().then(() => Promise.all([dispatch.drained(), recoverAll(dispatch)]))
+  try {
+    await Promise.race([settled, tooLong.promise])
+  } finally {
+    clearInterval(telling)
+  }
 }
 
 async function recoverAll(dispatch: Settling): Promise<void> {

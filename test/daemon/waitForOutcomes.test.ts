@@ -7,7 +7,7 @@ afterEach(() => void vi.useRealTimers())
 
 const record = { submissionId: 's1', outboxId: '7' }
 
-function setup() {
+function setup({ patienceMs = Number.POSITIVE_INFINITY } = {}) {
   const lines: { event: string; fields: LogFields | undefined }[] = []
   const say = (event: string, fields?: LogFields) => void lines.push({ event, fields })
   const hand = { claims: 2 }
@@ -25,7 +25,7 @@ function setup() {
     },
   }
   const log = { info: say, warn: say, error: say }
-  const leaving = stopAndWaitForOutcomes(dispatch, { log, stopTakingWork: async () => {} })
+  const leaving = stopAndWaitForOutcomes(dispatch, { log, stopTakingWork: async () => {}, patienceMs })
   return { leaving, lines, hand, drain: () => drained() }
 }
 
@@ -41,4 +41,18 @@ test('a stopping daemon logs every 10 s which records it waits for, until all ou
   await leaving
   await vi.advanceTimersByTimeAsync(60_000)
   expect(lines).toHaveLength(3)
+})
+
+test('a daemon that nobody asked to stop gives up after its patience, and names the records', async () => {
+  const { leaving, lines } = setup({ patienceMs: 600_000 })
+  const given = expect(leaving).rejects.toThrow('outcomes of 1 records were not written in 10 minutes')
+  await vi.advanceTimersByTimeAsync(600_000)
+  await given
+  expect(lines).toHaveLength(60)
+  expect(lines.at(-1)).toEqual({
+    event: 'outcomes are still missing: the daemon ends, and the next one settles these records',
+    fields: { lastedMs: 600_000, count: 1, records: [record] },
+  })
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(lines).toHaveLength(60)
 })
