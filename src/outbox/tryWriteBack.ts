@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { boundText } from '../boundText.ts'
+import { areOtherRows } from '../ledger/rowConflicts.ts'
 import type { RowOutcome, RowStatus } from '../model/outbox.ts'
 import { endStates, type State, states } from '../model/submission.ts'
 import { beginTransaction, type Database, quoteIdentifier } from '../postgres/database.ts'
@@ -32,7 +33,7 @@ export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTryResult> 
   await using transaction = await beginTransaction(table.db) // never committed
   const { db } = transaction
   await db.query(`set local lock_timeout = '1s'; set local statement_timeout = '5s'`)
-  const { from, waits, idText, created } = table.rows
+  const { from, waits, id, idType, idText, created } = table.rows
   const { rows } = await db.query<TriedRow>(
     `select ${idText} as "outboxId", ${created} as created from ${from} where ${waits} limit 1 for no key update of o skip locked`,
   )
@@ -43,9 +44,14 @@ export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTryResult> 
     table.form === 'marked' && by === 'mark' && toMarkedState(table.table, state) === state
   const refusals: { state: State; why: string }[] = []
   const form = stateExpressions(table.table.state)
+  const createdSql = `select ${created} as created from ${from} where ${id} = $1::${idType}`
   for (const step of steps.filter(({ state }) => writing.states.has(state))) {
     const leavesQueue = form?.isWrittenAt(step.state) === true
-    const why = await tryStep(db, writing, { ...step, by: isMark(step) ? 'mark' : 'report', leavesQueue, row })
+    const why = await tryStep(
+      db,
+      { ...writing, createdSql },
+      { ...step, by: isMark(step) ? 'mark' : 'report', leavesQueue, row },
+    )
     if (why !== null) refusals.push({ state: step.state, why })
   }
   return { kind: 'tried', outboxId: row.outboxId, refusals }
@@ -77,7 +83,7 @@ const steps: readonly Step[] = [
 /** @returns why the write failed */
 async function tryStep(
   db: Database,
-  writing: WriteBackStatements,
+  writing: WriteBackStatements & { createdSql: string },
   { state, by, keepsRow, leavesQueue, row }: Step & { leavesQueue: boolean; row: TriedRow },
 ): Promise<string | null> {
   await db.query('savepoint trial')
@@ -86,16 +92,22 @@ async function tryStep(
     const { rows } = await db.query<{ written?: boolean; outcome?: RowOutcome }>(writing[by], [status])
     await db.query('set constraints all immediate')
     const isWritten = rows[0]?.written === true || rows[0]?.outcome === 'written'
+    const [after] = (await db.query<{ created: string | null }>(writing.createdSql, [row.outboxId])).rows
+    const isOther = areOtherRows(row.created, after?.created ?? null)
     const isWaiting = leavesQueue && (await db.query(writing.unmarked, [[row.outboxId]])).rowCount !== 0
-    await db.query(keepsRow && isWritten && !isWaiting ? 'release trial' : 'rollback to trial')
+    await db.query(keepsRow && isWritten && !isWaiting && !isOther ? 'release trial' : 'rollback to trial')
     if (!isWritten)
       return 'the update changes nothing: a BEFORE trigger suppresses it or sets the state back, or row-level security hides the row'
-    return isWaiting ? 'the row still waits after the update: a trigger ignores the value, or sets it back' : null
+    if (isWaiting) return 'the row still waits after the update: a trigger ignores the value, or sets it back'
+    return isOther ? changesRow : null
   } catch (error) {
     await db.query('rollback to trial')
     return `SQLSTATE ${errorCodeOf(error)}: ${boundText((error as Error).message, 200)}`
   }
 }
+
+const changesRow =
+  'a trigger or a generated column then changes the created_at, by which outboxd recognises the row. So outboxd would write nothing more back to the row. In outbox.yaml, name a created_at that never changes'
 
 const withId: ReadonlySet<State> = new Set(['accepted', 'completed', 'failed'])
 const withError: ReadonlySet<State> = new Set(['rejected', 'failed', 'uncertain'])

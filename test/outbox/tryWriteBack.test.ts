@@ -97,6 +97,29 @@ test('check reported the example sales_order, whose rows are marked only at the 
   expect(await tryWriteBack(outbox)).toMatchObject({ refusals: [{ state: 'completed' }] })
 })
 
+test('a trigger that changes what identifies the row is found', async () => {
+  const given = await setup({
+    ddl: `create table source (id bigint generated always as identity primary key, amount int, changed_at timestamptz default now(),
+        synced_at timestamptz, sync_error text);
+      create function touch() returns trigger language plpgsql as $$ begin new.changed_at := clock_timestamp(); return new; end $$;
+      create trigger touch before update on source for each row execute function touch()`,
+    yaml: `table: source\nid: id\ntype: { constant: data }\ncreated_at: changed_at\npayload: { columns: all }
+state: { timestamp: synced_at, set: [completed] }\nwrite: { sync_error: { what: error, on: [failed] } }`,
+  })
+  await given.pool.query('insert into source (amount) values (1)')
+  const why = expect.stringContaining('by which outboxd recognises the row')
+  expect(await tryWriteBack(given.outbox)).toMatchObject({
+    kind: 'tried',
+    refusals: expect.arrayContaining([
+      { state: 'completed', why },
+      { state: 'failed', why },
+    ]),
+  })
+  const named = given.describedAs(`table: source\nid: id\ntype: { constant: data }\npayload: { columns: all }
+state: { timestamp: synced_at, set: [completed] }\nwrite: { sync_error: { what: error, on: [failed] } }`)
+  expect(await tryWriteBack(named.outbox)).toMatchObject({ kind: 'tried', refusals: [] })
+})
+
 test('a trigger that removes the mark, or a view that ignores it, is found', async () => {
   const yaml = (state: string) =>
     `table: source\nid: id\nid_unique: promised\ntype: { constant: data }\npayload: { columns: [amount] }\nstate: ${state}`
