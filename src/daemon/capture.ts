@@ -129,9 +129,14 @@ export class Capture implements LoopPart {
   async captureOnce(): Promise<CaptureResult> {
     const { ledger, outbox } = this.#daemon.databases
     const { dueId, hasHeldTypes, whyStopped, served } = await readDueCaptureRetries(ledger)
-    if (dueId !== null) return this.#trySkippedRow(dueId)
+    if (dueId !== null) {
+      const tried = await this.#trySkippedRow(dueId)
+      if (tried !== 'again' || whyStopped !== null) return tried
+    }
     if (whyStopped !== null) throw new Error(whyStopped)
-    return hasHeldTypes || (await mayHaveWaitingRows(outbox, served)) ? this.#captureNew() : 'idle'
+    // New rows are captured after each try of a skipped row, because many slow tries would hold them up.
+    const result = hasHeldTypes || (await mayHaveWaitingRows(outbox, served)) ? await this.#captureNew() : 'idle'
+    return dueId === null ? result : 'again'
   }
 
   /**

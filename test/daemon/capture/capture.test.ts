@@ -348,6 +348,21 @@ describe('a skipped row that is due again', () => {
     expect(await skippedRows()).toEqual([])
   })
 
+  test('is followed by new rows, which do not wait until all that are due were tried', async () => {
+    await insert(2)
+    const { rows } = await ledger.pool.query<{ id: string }>('select id::text from outbox')
+    await skipRows(
+      ledger.pool,
+      rows.map(({ id }) => id),
+      'refused',
+    )
+    await makeSkippedRowsDue()
+    await insert(1)
+    expect(await captureOnce()).toBe('again')
+    expect(await ledger.countStates()).toEqual({ queued: 2 })
+    expect(await skippedRows()).toHaveLength(1)
+  })
+
   test('is forgotten if the ERP has deleted it', async () => {
     await insert(1)
     const id = await skipFirstRow()
