@@ -14,6 +14,8 @@ export class FailingRows {
   readonly #ledger: Database
   #known: readonly string[] = []
   #testedAt = 0
+  /** The id at which a search stopped for lack of time, and the next goes on. */
+  #after: string | null = null
 
   constructor(ledger: Database) {
     this.#ledger = ledger
@@ -26,7 +28,7 @@ export class FailingRows {
 
   /** Searches the waiting rows. @returns true if the known ids differ from those in `before` */
   async find(table: OpenTable, before: readonly string[]): Promise<boolean> {
-    const found = new Set(await search(table))
+    const found = new Set(await this.#search(table))
     const added = [...found.difference(new Set(this.#known))]
     if (added.length > 0 && this.#known.length + added.length <= unfilterableMax) {
       this.#known = [...this.#known, ...added]
@@ -48,30 +50,30 @@ export class FailingRows {
     await clearProblems(this.#ledger, 'row_skipped', over)
   }
 
+  async #search(table: OpenTable): Promise<string[]> {
+    const { from, mayWait, id, idType, idText } = table.rows
+    const until = performance.now() + searchMaxMs
+    const found: string[] = []
+    while (found.length <= unfilterableMax && performance.now() < until) {
+      const { rows } = await table.db.query<{ id: string }>(
+        `select ${idText} as id from ${from} where ${mayWait} and ($1::${idType} is null or ${id} > $1::${idType})
+         order by ${id} limit $2`,
+        [this.#after, pageRows],
+      )
+      const ids = rows.map((row) => row.id)
+      found.push(...(await findFailing(table, ids)))
+      this.#after = ids.length < pageRows ? null : (ids.at(-1) ?? null)
+      if (this.#after === null) break
+    }
+    return found
+  }
+
   #raise(ids: readonly string[]): Promise<void> {
     return raiseProblems(
       this.#ledger,
       ids.map((subject) => ({ kind: 'row_skipped', subject, detail, retryInMs: null })),
     )
   }
-}
-
-async function search(table: OpenTable): Promise<string[]> {
-  const { from, mayWait, id, idType, idText } = table.rows
-  const until = performance.now() + searchMaxMs
-  const found: string[] = []
-  for (let after: string | null = null; found.length <= unfilterableMax && performance.now() < until; ) {
-    const { rows }: { rows: { id: string }[] } = await table.db.query<{ id: string }>(
-      `select ${idText} as id from ${from} where ${mayWait} and ($1::${idType} is null or ${id} > $1::${idType})
-       order by ${id} limit $2`,
-      [after, pageRows],
-    )
-    const ids = rows.map((row) => row.id)
-    found.push(...(await findFailing(table, ids)))
-    after = ids.at(-1) ?? null
-    if (ids.length < pageRows) break
-  }
-  return found
 }
 
 const detail =

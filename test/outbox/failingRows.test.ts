@@ -86,6 +86,16 @@ test('if the filter fails for more than 100 rows, nothing is captured, with the 
   expect((await pool.query(skipped)).rows).toEqual([])
 })
 
+test('a search that stops for lack of time before the failing row goes on there the next time', async () => {
+  const { pool, capture } = await setup({ ddl, yaml: `${table}${forms['rows with a mark']}` })
+  await pool.query(`insert into source (id, note) select n, '0' from generate_series(1, 2000) n; ${insert(2_001, null, 'x')};
+    ${insert(2_002, null, '1')}`)
+  let nowMs = performance.now()
+  vi.spyOn(performance, 'now').mockImplementation(() => (nowMs += 3_000)) // a search has time for one page of 2,000 rows
+  await expect(capture()).rejects.toThrow('invalid input syntax for type integer')
+  expect(await capture()).toEqual(['2002'])
+})
+
 const raises = `create table source (id bigint primary key, key text, n int,
   ratio int generated always as (10 / n) virtual, done_at timestamptz)`
 const hashed = `table: source\nid: id\ntype: { constant: data }\nkey: key\nstate: { timestamp: done_at, set: [completed] }\npayload: { columns: { key: key, ratio: ratio } }\n`
