@@ -18,7 +18,8 @@ export class PollPlanner {
   readonly #windowMs: number
   #schedules: Record<Resource, PollSchedule>
   #pressure: BudgetPressure = { limit: 1, submissionsWaiting: 0, accepted: 0, submissionsPerWindow: 0 }
-  #pollsDue = 0
+  /** Two after work: the second look finds what came of the work that the first one saw begin. */
+  #looksLeft = 0
   /** Submissions in each of the last windows, the newest last. */
   #submissionsByWindow: number[] = []
   #windowBeganMs = 0
@@ -54,7 +55,7 @@ export class PollPlanner {
     const isFull = submissionsReady >= Math.min(this.#captureWindow, readyRecordsCountedMax) / 2
     const submissionsWaiting = submissionsReady + (isFull ? this.#outboxRowsWaiting : 0)
     this.#pressure = { ...this.#pressure, limit: Math.max(1, limit), submissionsWaiting }
-    this.#pollsDue = pollsDue
+    if (submissionsReady + pollsDue > 0) this.#looksLeft = 2
   }
 
   noteLoad({ tracked, submissionsSent }: PollLoad, nowMs: number): void {
@@ -65,12 +66,13 @@ export class PollPlanner {
     const kept = this.#submissionsByWindow
     const submissionsPerWindow = kept.reduce((sum, each) => sum + each, 0) / Math.max(1, kept.length)
     this.#pressure = { ...this.#pressure, accepted: tracked, submissionsPerWindow }
+    this.#looksLeft = Math.max(0, this.#looksLeft - 1)
   }
 
-  /** False if nothing is sent or polled, so that the ledger need not be asked. */
+  /** False if nothing was sent or polled before the last look, so that the ledger need not be asked. */
   isBusy(): boolean {
     const { submissionsWaiting, accepted, submissionsPerWindow } = this.#pressure
-    return submissionsWaiting + this.#pollsDue + accepted + submissionsPerWindow > 0
+    return this.#looksLeft + submissionsWaiting + accepted + submissionsPerWindow > 0
   }
 
   nextPollDelayMs(resource: Resource, notDoneAgeMs: number): number {

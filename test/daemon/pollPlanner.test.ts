@@ -175,6 +175,35 @@ describe('PollPlanUpdates', () => {
     expect(made.nextPollDelayMs('data', 0)).toBe(12_000)
   })
 
+  test.each([
+    ['before the next look', 0],
+    ['after the next look', 1],
+  ])('a record that comes alone is learned from, if its outcome is written %s', async (_, looksBefore) => {
+    const { made, updates, time } = setup()
+    made.noteDemand(idle)
+    const look = () => {
+      time.ms += 5_000
+      return updates.runOnce()
+    }
+    for (let n = 0; n < 3; n++) await look()
+    made.noteDemand({ ...idle, pollsDue: 1 })
+    made.noteDemand(idle)
+    for (let n = 0; n < looksBefore; n++) await look()
+    await endFive()
+    await look()
+    expect(made.nextPollDelayMs('data', 0)).toBeGreaterThan(5_000)
+  })
+
+  test('an idle daemon asks the ledger nothing', async () => {
+    const { made, updates, time } = setup()
+    made.noteDemand(idle)
+    for (let n = 0; n < 3; n++) {
+      time.ms += 5_000
+      await updates.runOnce()
+    }
+    expect(made.isBusy()).toBe(false)
+  })
+
   test('if reading fails, the next round learns', async () => {
     const { made, updates } = setup()
     await endFive()
