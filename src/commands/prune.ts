@@ -70,7 +70,7 @@ async function pruneLedger(
   await logOperatorAct(ledger, actor, 'prune', { ...retention })
   let pruned = nothing
   const round: PruneRound = {
-    settings,
+    ...{ settings, turn: 'wait' },
     goOn: () => !context.signal.aborted,
     onProgress(soFar) {
       pruned = soFar

@@ -189,7 +189,7 @@ function createPruning({ clock, databases, metrics, telemetry }: DaemonContext, 
       const onProgress = (pruned: PrunedCounts) => {
         done = pruned
       }
-      const end = await runPruneRound(outbox, { settings: ownSettings, goOn, onProgress }).finally(
+      const end = await runPruneRound(outbox, { settings: ownSettings, turn: 'try', goOn, onProgress }).finally(
         () => done !== null && telemetry.pruned(done),
       )
       const overdueMs = await readPruneOverdueMs(outbox, toRetention(ownSettings))

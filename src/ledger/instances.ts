@@ -129,7 +129,7 @@ export async function readOrphanedSubmissions(
   const { rows } = await db.query<Submission & { isOwn: boolean }>(
     `select ${submissionColumnsSql}, s.instance_id = $1 as "isOwn" from outboxd.submission s
      where s.state = 'sending' and not s.probing and (s.instance_id = $1 or ${isDeadSql('s.instance_id')} and ${mayJudgeSql})
-     limit 1000`,
+     order by s.instance_id = $1 limit 1000`,
     [instanceId],
   )
   return rows.filter((each) => !(each.isOwn && isClaimHeld(each)))

@@ -24,10 +24,18 @@ export interface PrunedCounts {
 
 const turnMaxMs = 1_000
 
-/** Keeps capture, and other instances that prune, from running at the same time. @returns false if one runs for longer */
-export async function takePruneTurn(db: Database): Promise<boolean> {
+/** Locks 7165, because only one instance prunes, and 7161, because capture must not run at the same time. */
+export async function takePruneTurn(db: Database, turn: 'try' | 'wait'): Promise<boolean> {
+  if (turn === 'try') {
+    const { mine } = await queryOne<{ mine: boolean }>(
+      db,
+      "select pg_try_advisory_xact_lock(7165, 'outboxd.submission'::regclass::oid::int) as mine",
+    )
+    if (!mine) return false
+  }
   await db.query(`set local lock_timeout = ${turnMaxMs}`)
   try {
+    if (turn === 'wait') await db.query("select pg_advisory_xact_lock(7165, 'outboxd.submission'::regclass::oid::int)")
     await lockCapture(db)
     return true
   } catch (error) {

@@ -14,10 +14,10 @@ export function createRepeatedLineLog() {
   const lines = new Map<string, CountedRepeats & { sinceMs: number; write: Write }>()
   return {
     tell(key: string, write: Write): void {
-      const nowMs = Date.now()
+      const nowMs = performance.now()
       const line = lines.get(key)
       if (line !== undefined && nowMs - line.sinceMs < countedForMs) {
-        Object.assign(line, { times: line.times + 1, lastMs: nowMs })
+        Object.assign(line, { times: line.times + 1, lastMs: Date.now() })
         return
       }
       write(line?.times ? line : undefined)

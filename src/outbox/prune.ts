@@ -26,6 +26,8 @@ export type PruneRoundResult = 'through' | 'begun' | 'elsewhere'
 export interface PruneRound {
   /** Those of the ledger: how long to keep records, and what outbox.yaml says of rows that wait. */
   settings: Settings
+  /** If another instance prunes, a command waits, and a daemon gives up. */
+  turn: 'try' | 'wait'
   /** Called between two batches. False ends the round. */
   goOn(): boolean
   onProgress(pruned: PrunedCounts): void
@@ -40,7 +42,7 @@ const pauseMs = 50
 /** Works in short transactions. */
 export async function runPruneRound(
   outbox: Outbox,
-  { settings, goOn, onProgress }: PruneRound,
+  { settings, turn, goOn, onProgress }: PruneRound,
 ): Promise<PruneRoundResult> {
   const { days, payloadDays } = toRetention(settings)
   const pruned: PrunedCounts = { submissions: 0, emptied: 0 }
@@ -53,7 +55,7 @@ export async function runPruneRound(
       const table = await outbox.open()
       await using transaction = await beginTransaction(table.db)
       const { db } = transaction
-      if (!(await takePruneTurn(db)) || !(await hasSettings(db, settings))) return 'elsewhere'
+      if (!(await takePruneTurn(db, turn)) || !(await hasSettings(db, settings))) return 'elsewhere'
       const rows = await work(db, table)
       await transaction.commit()
       pruned[what] += rows

@@ -45,6 +45,15 @@ test('after a minute without repetitions, the next one is written at once', () =
   expect(written).toEqual(['a 0', 'a 0'])
 })
 
+test('a clock that was set back does not silence a line', () => {
+  const { tell, written } = setup()
+  tell('a')
+  vi.setSystemTime(Date.now() - 3_600_000)
+  vi.advanceTimersByTime(60_000)
+  tell('a')
+  expect(written).toEqual(['a 0', 'a 0'])
+})
+
 test('different lines are not held back', () => {
   const { tell, written } = setup()
   tell('a')

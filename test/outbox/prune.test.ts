@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { lockCapture } from '../../src/ledger/capture.ts'
 import { readSettings } from '../../src/ledger/settings.ts'
 import { readLedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { states } from '../../src/model/submission.ts'
@@ -118,9 +117,9 @@ describe('beside other sessions', () => {
     return transaction
   }
 
-  async function round(): Promise<PruneRoundResult> {
+  async function round(turn: 'try' | 'wait'): Promise<PruneRoundResult> {
     const settings = (await readSettings(ledger.pool)) ?? {}
-    return runPruneRound(outbox(), { settings, goOn: () => true, onProgress() {} })
+    return runPruneRound(outbox(), { settings, turn, goOn: () => true, onProgress() {} })
   }
 
   test('a record that an operator has locked is left for the next round, and not waited for', async () => {
@@ -140,12 +139,14 @@ describe('beside other sessions', () => {
 
   test('a round does nothing while capture or another round holds its lock', async () => {
     const id = await ended(completed(), 100)
-    const holder = await another()
-    await lockCapture(holder.db)
-    expect(await round()).toBe('elsewhere')
-    await holder.commit()
+    for (const lock of [7165, 7161]) {
+      const holder = await another()
+      await holder.db.query(`select pg_advisory_xact_lock(${lock}, 'outboxd.submission'::regclass::oid::int)`)
+      expect(await round('try')).toBe('elsewhere')
+      await holder.commit()
+    }
     expect(await exists(id)).toBe(true)
-    expect(await round()).toBe('through')
+    expect(await round('try')).toBe('through')
     expect(await exists(id)).toBe(false)
   })
 
@@ -154,6 +155,7 @@ describe('beside other sessions', () => {
     await completeAgo(ledger.pool, 100)
     const end = await runPruneRound(outbox(), {
       settings: (await readSettings(ledger.pool)) ?? {},
+      turn: 'wait',
       goOn: () => true,
       onProgress: () => void setSettings(ledger.pool, toSettings({ days: null, payloadDays: null })),
     })
@@ -167,6 +169,7 @@ describe('beside other sessions', () => {
     let isInterrupted = false
     const end = await runPruneRound(outbox(), {
       settings: (await readSettings(ledger.pool)) ?? {},
+      turn: 'wait',
       goOn: () => !isInterrupted,
       onProgress: () => {
         isInterrupted = true

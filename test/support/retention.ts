@@ -21,6 +21,7 @@ export async function pruneAll(
   let pruned: PrunedCounts = { submissions: 0, emptied: 0 }
   const end = await runPruneRound(outbox, {
     settings,
+    turn: 'wait',
     goOn: () => true,
     onProgress(soFar) {
       pruned = soFar
