@@ -1,4 +1,4 @@
-import { replaceProblems } from '../ledger/problems.ts'
+import { replaceProblems, shortenProblemSubject } from '../ledger/problems.ts'
 import type { Outbox } from './outbox.ts'
 
 /** A row that another session has locked. Leaves out the session's query, because it may contain the client's data. */
@@ -53,11 +53,20 @@ export class LockedRowWatch {
     this.#outbox = outbox
   }
 
-  /** Raises a problem for each row that is locked at `looksMin` looks in a row, because saving a form takes a moment. */
+  /**
+   * Raises a problem for each row that is locked at `looksMin` looks in a row, because saving a form takes a moment. One
+   * that another daemon raised stands while the row is locked.
+   */
   async runOnce(): Promise<void> {
     const locked = await findLocked(this.#outbox)
     const looks = new Map(locked.map(({ outboxId }) => [outboxId, (this.#looks.get(outboxId) ?? 0) + 1]))
-    const standing = locked.filter(({ outboxId }) => (looks.get(outboxId) ?? 0) >= looksMin)
+    const { rows } = await this.#outbox.ledger.query<{ subject: string }>(
+      "select subject from outboxd.problem where kind = 'row_locked'",
+    )
+    const known = new Set(rows.map(({ subject }) => subject))
+    const standing = locked.filter(
+      ({ outboxId }) => known.has(shortenProblemSubject(outboxId)) || (looks.get(outboxId) ?? 0) >= looksMin,
+    )
     this.#looks = looks
     await replaceProblems(this.#outbox.ledger, 'row_locked', standing.map(problemOf))
   }
