@@ -60,18 +60,22 @@ const rescueEveryMs = 30_000
 
 /** A heartbeat wakes this round if an instance died or the database's clock was set back. */
 function createOrphanRescue({ databases, telemetry, wakeups }: DaemonContext, parts: MaintenanceParts): LoopPart {
-  return createPeriodicPart(rescueEveryMs, async () => {
+  const { ledger, queue, instance } = databases
+  const isHeld = (poll: PollClaim) => parts.dispatch.holdsPoll(poll)
+  const steps = [
     // First, because the database's clock decides which instances are dead.
-    if (parts.heartbeat.isClockBack) {
-      await moveTimesAfterClockSetBack(databases.ledger)
+    async () => {
+      if (!parts.heartbeat.isClockBack) return
+      await moveTimesAfterClockSetBack(ledger)
       parts.heartbeat.isClockBack = false
       wakeups.dispatch.wake()
-    }
-    telemetry.orphansRescued(await rescueOrphans(databases, parts))
-    const { ledger, queue, instance } = databases
-    const isHeld = (poll: PollClaim) => parts.dispatch.holdsPoll(poll)
-    if ((await takeOverPolls(ledger, queue, { instanceId: instance.id, isHeld })) > 0) wakeups.dispatch.wake()
-  })
+    },
+    async () => telemetry.orphansRescued(await rescueOrphans(databases, parts)),
+    async () => {
+      if ((await takeOverPolls(ledger, queue, { instanceId: instance.id, isHeld })) > 0) wakeups.dispatch.wake()
+    },
+  ]
+  return createPeriodicPart(rescueEveryMs, createStepRound(steps))
 }
 
 const unknown = (detail: string): Answer => ({ kind: 'no-answer', sent: true, cause: 'network', detail, tookMs: 0 })

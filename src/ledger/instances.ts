@@ -7,7 +7,7 @@ import { historyColumnsSql, type LookedFor, nothingLookedFor } from './history/h
 import type { HistoryReading } from './history/judgeHistory.ts'
 import { endPolls, type PollQueue } from './queue.ts'
 import type { Settings } from './settings.ts'
-import { lockSubmissions, submissionColumnsSql } from './submissions.ts'
+import { submissionColumnsSql } from './submissions.ts'
 
 /** What is wrong with one daemon. It stands in the instance's row, so the next heartbeat ends it, or the daemon's death. */
 export interface InstanceProblem {
@@ -146,8 +146,8 @@ export async function takeOverPolls(
   queue: PollQueue,
   { instanceId, isHeld }: { instanceId: string; isHeld(poll: PollClaim): boolean },
 ): Promise<number> {
-  const { rows } = await pool.query<PollClaim & { submissionId: string; isOwn: boolean }>(
-    `select r.id as "requestId", r.claim_id as "claimId", r.submission_id as "submissionId", r.instance_id = $1 as "isOwn"
+  const { rows } = await pool.query<PollClaim & { isOwn: boolean }>(
+    `select r.id as "requestId", r.claim_id as "claimId", r.instance_id = $1 as "isOwn"
      from outboxd.request r
      where r.claim_id is not null and (r.instance_id = $1 or ${isDeadSql('r.instance_id')} and ${mayJudgeSql})`,
     [instanceId],
@@ -155,11 +155,17 @@ export async function takeOverPolls(
   const left = rows.filter((poll) => !(poll.isOwn && isHeld(poll)))
   if (left.length === 0) return 0
   return inTransaction(pool, async (db) => {
-    await lockSubmissions(
-      db,
-      left.map(({ submissionId }) => submissionId),
+    // What is locked is left to the next round, so that one lock does not keep the other polls from being made.
+    const { rows: locked } = await db.query<{ requestId: string }>(
+      `select r.id as "requestId" from outboxd.request r join outboxd.submission s on s.id = r.submission_id
+       where r.id = any($1::bigint[]) for no key update of s, r skip locked`,
+      [left.map(({ requestId }) => requestId)],
     )
-    const ended = await endPolls(db, left)
+    const free = new Set(locked.map(({ requestId }) => requestId))
+    const ended = await endPolls(
+      db,
+      left.filter(({ requestId }) => free.has(requestId)),
+    )
     return queue.makeDue(
       db,
       ended.map(({ submissionId }) => submissionId),

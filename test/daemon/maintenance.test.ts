@@ -194,6 +194,42 @@ describe('polls of others', () => {
     await setup({ dispatch: { holdsPoll } }).orphans.runOnce()
     expect(await areDue()).toBe(1)
   })
+
+  test('are due again in the second round, if an orphaned record cannot be settled', async () => {
+    await pollingBy(randomUUID(), 1)
+    const [bad] = await sendingBy(databases.instance.id, 1)
+    await beAlive()
+    await sql(
+      `alter table outboxd.submission add constraint refused check (id <> '${bad?.id}' or state = 'sending') not valid`,
+    )
+    const { orphans } = setup()
+    try {
+      await expect(orphans.runOnce()).rejects.toThrow('refused')
+      await expect(orphans.runOnce()).rejects.toThrow('refused')
+    } finally {
+      await sql('alter table outboxd.submission drop constraint refused')
+    }
+    expect(await areDue()).toBe(1)
+  })
+
+  test('are due again, while the record of another poll is locked: that poll follows when the lock is gone', async () => {
+    const [locked] = await pollingBy(randomUUID(), 2)
+    await beAlive()
+    const { orphans } = setup()
+    const other = await ledger.pool.connect()
+    try {
+      await other.query('begin')
+      await other.query('select from outboxd.submission where id = $1 for update', [locked?.submission.id])
+      await orphans.runOnce()
+      expect(await areDue()).toBe(1)
+    } finally {
+      await other.query('rollback')
+      other.release()
+    }
+    await orphans.runOnce()
+    // With the poll that areDue() has fetched, because no heartbeat says that its instance lives.
+    expect(await areDue()).toBe(2)
+  })
 })
 
 describe('upkeep', () => {
