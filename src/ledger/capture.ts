@@ -117,20 +117,22 @@ async function insertRecordsWithoutConflict(
   changes: Changes,
 ): Promise<readonly CapturedRecord[]> {
   const conflicts = await findRowConflicts(db, captured)
-  await raiseRowConflicts(db, conflicts)
   const good = leaveOutConflicts(captured, new Set(conflicts.map(({ outboxId }) => outboxId)))
-  await clearProblems(
-    db,
-    'row_conflict',
-    good.map(({ outboxId }) => outboxId),
-  )
   const waiting = await lockEndedVersions(db, good)
-  return withKeysLockedThenReleased(db, [...good, ...waiting], async () => {
+  const inserted = await withKeysLockedThenReleased(db, [...good, ...waiting], async () => {
     const { records, superseded } = decideVersions(good, await readDocuments(db, good), changes)
     await supersede(db, who, superseded)
     await insertCapturedRecords(db, records, who)
     return records
   })
+  // Problems are written after records, as write-back does, because the two would deadlock.
+  await raiseRowConflicts(db, conflicts)
+  await clearProblems(
+    db,
+    'row_conflict',
+    good.map(({ outboxId }) => outboxId),
+  )
+  return inserted
 }
 
 /** Leaves out rows in conflict, and the later rows of their keys. */

@@ -8,6 +8,7 @@ import type { SleepFlagResult } from '../../../src/postgres/listener.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { openCaptureLock, openLedgerForFile, setKeyOnFailure } from '../../support/ledger.ts'
 import { openPool } from '../../support/postgres.ts'
+import { until } from '../../support/until.ts'
 import { type CaptureOptions, openCapture } from './setupCapture.ts'
 
 const ledger = openLedgerForFile()
@@ -281,6 +282,29 @@ test('while the ledger has the settings of another daemon, nothing is captured, 
   expect(await captureOnce({ settings: { KEY_ON_FAILURE: 'other' } })).toBe('waits')
   expect(await skippedRows()).toEqual([{ times: 1 }])
   expect(await statuses()).toEqual({ new: 2 })
+})
+
+test('capture takes a record before its problem, as write-back does, so the two cannot deadlock', async () => {
+  await insert(1)
+  await captureAll()
+  await ledger.pool.query(`update outboxd.submission set report_due = false; update outbox set status = 'new';
+    insert into outboxd.problem (kind, subject, detail) select 'row_conflict', id, 'before' from outbox`)
+  await using writeBack = await beginTransaction(ledger.pool)
+  await writeBack.db.query('select from outboxd.submission for update')
+  const capturing = captureAll()
+  await until(
+    async () =>
+      (
+        await ledger.pool.query(
+          "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+        )
+      ).rowCount,
+    (waiting) => waiting !== 0,
+  )
+  await writeBack.db.query('delete from outboxd.problem')
+  await writeBack.commit()
+  await capturing
+  expect(await statuses()).toEqual({ queued: 1 })
 })
 
 describe('a skipped row that the ERP has locked', () => {
