@@ -396,6 +396,13 @@ describe('a skipped row that is due again', () => {
     expect(await readProblems(ledger.pool, 10)).toEqual([])
   })
 
+  test('is forgotten if its id does not fit the column any more', async () => {
+    await skipRows(ledger.pool, ['A-1', '99999999999999999999'], 'refused')
+    await makeSkippedRowsDue()
+    await captureAll()
+    expect(await skippedRows()).toEqual([])
+  })
+
   test('is not rejected if an earlier row of its key cannot be read', async () => {
     await insert(1, 'data', 'k')
     await skipFirstRow()
