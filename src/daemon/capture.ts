@@ -15,7 +15,7 @@ import { redactError } from '../observe/redact.ts'
 import { type ClaimedRows, claimRow, claimRows, MarkIgnored, markRows, readClaimedRows } from '../outbox/claimRows.ts'
 import { SourceFailed } from '../outbox/contentQueries.ts'
 import { nameDocuments, readRecordContentsThatFit } from '../outbox/readRecordContents.ts'
-import { mayHaveWaitingRows } from '../outbox/readRows.ts'
+import { mayHaveWaitingRows, readKey } from '../outbox/readRows.ts'
 import { classifyDatabaseError } from '../postgres/database.ts'
 import type { SleepFlagResult } from '../postgres/listener.ts'
 import type { DaemonContext } from './context.ts'
@@ -190,7 +190,7 @@ export class Capture implements LoopPart {
     const rejectedFor = boundText(messageOf(failure.error), textCharsMax.message)
     const attempt = await this.#capture({ kind: 'rejected', outboxId, rejectedFor })
     if (attempt.kind === 'failed') return this.#skip([outboxId], attempt)
-    if (attempt.kind === 'captured')
+    if (attempt.kind === 'captured' && attempt.read > 0)
       this.#daemon.log.warn('outbox row could not be captured and was rejected', { outboxId, error: failure.error })
     return this.#forget(outboxId, attempt)
   }
@@ -291,7 +291,7 @@ export class Capture implements LoopPart {
     const { outbox } = databases
     if (selection.kind === 'rejected') {
       const why = `the row cannot be captured: ${selection.rejectedFor}`
-      return [{ ...toRejectedRecord(selection.outboxId, why), key: rows.key }]
+      return [{ ...toRejectedRecord(selection.outboxId, why), key: readKey(rows.key).key }]
     }
     const claimed = await nameDocuments(outbox, mappings, await readClaimedRows(outbox, db, rows))
     await lockDocuments(claimed)

@@ -126,7 +126,8 @@ function toRecord({ described, bytesMax }: Outbox, { raw, bytes, ...row }: RawRo
 /** The ledger's index on keys takes entries of up to 2,704 bytes. */
 const keyBytesMax = 2_500
 
-function readKey(key: string | null): { key: string | null; unreadable: string | null } {
+/** Returns no key if it is too long. */
+export function readKey(key: string | null): { key: string | null; unreadable: string | null } {
   const bytes = key === null ? 0 : Buffer.byteLength(key)
   if (bytes <= keyBytesMax) return { key, unreadable: null }
   return { key: null, unreadable: `the key has ${bytes} bytes, more than the ${keyBytesMax} that a key may have` }

@@ -229,6 +229,18 @@ test('KEY_ON_FAILURE=block: a row that cannot be captured is rejected with its k
   ])
 })
 
+test('a row whose key is too long for the ledger is rejected without the key, also if it cannot be captured', async () => {
+  await ledger.pool.query(`insert into outbox (type, key, payload)
+    select 'data', string_agg(md5(n::text), ''), '{}' from generate_series(1, 200) n`)
+  await ledger.pool.query(
+    `alter table outboxd.submission add constraint refused check (error like 'the row cannot be captured: %')`,
+  )
+  onTestFinished(() => ledger.pool.query('alter table outboxd.submission drop constraint refused').then(() => {}))
+  await captureAll()
+  const { rows } = await ledger.pool.query('select state, key from outboxd.submission')
+  expect([rows, await statuses()]).toEqual([[{ state: 'rejected', key: null }], { rejected: 1 }])
+})
+
 test('if only a lock prevents its rejection, a row keeps its key and is skipped', async () => {
   await insert(1, 'data', 'K')
   await ledger.pool.query(`create sequence public.tries;
