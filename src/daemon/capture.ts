@@ -332,10 +332,12 @@ function whySkipped(failure: Pick<Failure, 'error' | 'isMark'>): string {
   const what = code ?? name
   if (error instanceof MarkIgnored)
     return "the table ignores the mark, so the row is not captured, and rows of its key wait behind it. Check the table's triggers and row-level security"
-  if (isMark)
+  const blame = blameOf(failure)
+  if (isMark && blame !== 'everyone')
     return `the table refuses the mark (${what}), so the row is not captured, and rows of its key wait behind it. Check the table's triggers and constraints`
-  if (blameOf(failure) === 'moment')
-    return `the row could not be captured (${what}: a lock, or too little time or memory), and rows of its key wait behind it. The daemon tries again by itself`
+  const because = blame === 'moment' ? ': a lock, or too little time or memory' : ''
+  if (blame !== 'piece')
+    return `the row could not be captured (${what}${because}), and rows of its key wait behind it. The daemon tries again by itself`
   return `the row can be neither captured nor rejected (${what}), and rows of its key wait behind it. Fix the row, or delete it from the outbox`
 }
 
