@@ -21,7 +21,7 @@ const missingTriesMax = 24
 
 /**
  * Decides when to try again. A lock passes soon. A refusal lasts until somebody changes the table. A missing row may
- * come back with its partition, so the daemon tries each hour for a day.
+ * come back with its partition, so the daemon tries each hour for up to a day: earlier locks and refusals count, too.
  *
  * @param failures number of failed tries in a row
  * @param hasEnded false if the record has not ended, so that a later state follows
@@ -51,7 +51,7 @@ export function decideWriteBack(
 }
 
 const missingMessage =
-  'no row has this id, so its outcome is not written back. The ERP deleted the row, or detached its partition. The daemon tries each hour for a day, then gives up'
+  'no row has this id, so its outcome is not written back. The ERP deleted the row, or detached its partition. The daemon tries each hour for up to a day, then gives up'
 const anotherMessage = 'the ledger knows a different row with this id, so nothing is written back to this row'
 const unchangedMessage = 'the update changed nothing: a BEFORE trigger suppresses it, or sets the state back'
 const lockedMessage = 'another session has the row locked, or row-level security hides it from updates'

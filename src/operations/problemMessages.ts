@@ -23,7 +23,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
   mark_ineffective: (rows, count) =>
     `The outbox table ignores what the daemon writes to ${pluralize(count, 'row')} (${first(rows)}): ${rows[0]?.detail}. \`outboxd check\` tries one row.`,
   row_missing: (rows, count) =>
-    `${pluralize(count, 'row')} left the outbox before the outcome was written back (${first(rows)}). If the ERP deleted ${count === 1 ? 'it' : 'them'}, do nothing. If a partition is detached, attach it: the daemon tries hourly for a day.`,
+    `${pluralize(count, 'row')} left the outbox before the outcome was written back (${first(rows)}). If the ERP deleted ${count === 1 ? 'it' : 'them'}, do nothing. If a partition is detached, attach it: the daemon tries hourly for up to a day.`,
   row_conflict: rowConflicts,
   rows_passed_over: ([found]) =>
     `In the outbox ${found?.detail}. \`outboxd capture --dry-run\` lists these rows, \`outboxd capture\` sends them.`,
