@@ -19,7 +19,8 @@ import type { LoopPart } from './loop.ts'
 type Attempt =
   /** Another instance writes back, or the ledger has the settings of another. */
   | { kind: 'busy' }
-  | { kind: 'done' }
+  /** `ended`: number of reports that were ticked off or put off. */
+  | { kind: 'done'; ended: number }
   /** Postgres refused a row. Nothing was written. */
   | { kind: 'refused'; error: Error; reports: Report[] }
 
@@ -63,29 +64,33 @@ export class WriteBack implements LoopPart {
   async runOnce(): Promise<number> {
     const { clock, databases } = this.#daemon
     const { fresh, alone } = await readDueReports(databases.ledger, limits)
+    let ended = 0
     const attempt = fresh.length === 0 ? null : await this.#write(fresh)
     if (attempt?.kind === 'busy') return idleMs
+    if (attempt?.kind === 'done') ended += attempt.ended
     if (attempt?.kind === 'refused') {
-      if (fresh.length === 1) await this.#putOff(attempt)
-      else await writeReportsBackAlone(databases.ledger, fresh)
+      if (fresh.length === 1) ended += await this.#putOff(attempt)
+      else ended += await writeReportsBackAlone(databases.ledger, fresh)
     }
     const elapsedMs = clock.stopwatch()
     for (const report of alone) {
       if (elapsedMs() >= aloneMaxMs) return 0
       const attempt = await this.#write([report])
       if (attempt.kind === 'busy') return idleMs
-      if (attempt.kind === 'refused') await this.#putOff(attempt)
+      ended += attempt.kind === 'done' ? attempt.ended : await this.#putOff(attempt)
     }
     const isFull = fresh.length === limits.freshMax || alone.length === limits.aloneMax
-    return isFull || attempt?.kind === 'refused' ? 0 : idleMs
+    // If other sessions have locked all of these records, the next round would do the same again.
+    return (isFull || attempt?.kind === 'refused') && ended > 0 ? 0 : idleMs
   }
 
-  async #putOff({ error, reports }: Extract<Attempt, { kind: 'refused' }>): Promise<void> {
+  async #putOff({ error, reports }: Extract<Attempt, { kind: 'refused' }>): Promise<number> {
     const refusal = { code: String(errorCodeOf(error)), message: boundText(error.message, 200) }
     const results = reports.map((report) => resultOf(report, refusal))
     const tookMs = this.#daemon.clock.stopwatch()
-    await inTransaction(this.#daemon.databases.ledger, (db) => writeReportResults(db, results))
+    const ended = await inTransaction(this.#daemon.databases.ledger, (db) => writeReportResults(db, results))
     this.#daemon.telemetry.reported(results, tookMs())
+    return ended
   }
 
   async #write(due: readonly DueReport[]): Promise<Attempt> {
@@ -112,10 +117,10 @@ export class WriteBack implements LoopPart {
     try {
       const outcomes = await writeStatesToRows(db, table, reports)
       const results = reports.map((report, nth) => resultOf(report, outcomes[nth] as RowOutcome))
-      await onLedger(db, () => writeReportResults(db, results))
+      const ended = await onLedger(db, () => writeReportResults(db, results))
       await transaction.commit()
       this.#daemon.telemetry.reported(results, tookMs())
-      return { kind: 'done' }
+      return { kind: 'done', ended }
     } catch (error) {
       if (!didSessionSurviveError(error)) throw error
       return { kind: 'refused', error: error as Error, reports }

@@ -24,13 +24,19 @@ export async function readDueReports(
   return { fresh: due.get(false) ?? [], alone: due.get(true) ?? [] }
 }
 
-/** After Postgres has refused them together. */
-export async function writeReportsBackAlone(db: Database, due: readonly DueReport[]): Promise<void> {
-  await db.query(
+/**
+ * After Postgres has refused them together. Leaves out submissions that another session has locked.
+ *
+ * @returns the number of reports that are due to be written back alone
+ */
+export async function writeReportsBackAlone(db: Database, due: readonly DueReport[]): Promise<number> {
+  const { rowCount } = await db.query(
     `update outboxd.submission set report_put_off = revision, report_not_before = clock_timestamp()
-     where report_due and id = any($1::uuid[])`,
+     where id = any(array(
+       select id from outboxd.submission where report_due and id = any($1::uuid[]) for no key update skip locked))`,
     [due.map(({ submissionId }) => submissionId)],
   )
+  return rowCount ?? 0
 }
 
 /**
@@ -98,9 +104,13 @@ export async function makeReportsDueAgain(db: Database, outboxIds: readonly stri
 /** Kinds of problems that end when the row is written back. */
 const rowKinds = ['report_refused', 'report_locked', 'mark_ineffective', 'row_missing', 'row_conflict'] as const
 
-/** Ticks reports off, or puts them off. Call this in the transaction that wrote them to the rows. */
-export async function writeReportResults(db: Database, results: readonly ReportResult[]): Promise<void> {
-  if (results.length === 0) return
+/**
+ * Ticks reports off, or puts them off. Call this in the transaction that wrote them to the rows.
+ *
+ * @returns the number of reports that were ticked off or put off
+ */
+export async function writeReportResults(db: Database, results: readonly ReportResult[]): Promise<number> {
+  if (results.length === 0) return 0
   const written = await writeResults(db, results)
   const before = written.filter(({ report }) => report.failures > 0)
   for (const kind of rowKinds) {
@@ -111,4 +121,5 @@ export async function writeReportResults(db: Database, results: readonly ReportR
     db,
     written.flatMap(({ problem }) => problem ?? []),
   )
+  return written.length
 }

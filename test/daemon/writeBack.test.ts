@@ -158,6 +158,24 @@ test('a record that takes a step meanwhile stays due, and its step does not wait
   expect(await counts(given)).toEqual({ written: 2, due: 1 })
 })
 
+test.each([1, 2])('refused rows (%i) whose records others have locked are not tried again at once', async (rows) => {
+  const given = await completed(rows)
+  await trigger(given, [1, 2], `raise exception 'period is closed'`)
+  const step = await given.connect()
+  await step.query('begin; select from outboxd.submission for no key update')
+  expect(await given.writeBack.runOnce()).toBe(10_000)
+  await step.query('commit')
+  await runUntilIdle(given)
+  expect(await problems(given)).toHaveLength(rows)
+})
+
+test('a full round that ticks nothing off, because others have locked the records, is not repeated at once', async () => {
+  const given = await completed(500)
+  const step = await given.connect()
+  await step.query('begin; select from outboxd.submission for no key update')
+  expect(await given.writeBack.runOnce()).toBe(10_000)
+})
+
 test('a row that says discarded is written again, because the record may be replayed', async () => {
   const given = await completed(1)
   await given.pool.query(`update outbox set status = 'discarded'`)
