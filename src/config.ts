@@ -173,8 +173,10 @@ export function formatInVariableUnit(name: string, value: unknown): string {
   return String(name.endsWith('_SECONDS') ? Number(value ?? 0) / 1000 : value)
 }
 
-/** The settings that a running daemon reads again. */
 export type Credentials = Pick<ServiceSettings, 'clientId' | 'clientSecret' | 'ca' | 'cert' | 'key' | 'proxy'>
+
+/** The settings that a running daemon reads again. */
+export type LiveSettings = Credentials & Pick<Config, 'databaseUrl'>
 
 const readSecret = ({ value }: VariableReader) => ({
   clientId: value('SERVICE_CLIENT_ID'),
@@ -204,16 +206,17 @@ const credentialReaders = {
   authority: readAuthority,
   certificate: readCertificate,
   proxy: readProxy,
+  database: (reader: VariableReader) => ({ databaseUrl: ledgerAddress(reader) }),
 }
 
 /** The values of one part change together, or not at all. */
 export type CredentialKind = keyof typeof credentialReaders
 export const credentialKinds = Object.keys(credentialReaders) as CredentialKind[]
-export const connectionCredentialKinds = ['authority', 'certificate', 'proxy'] as const satisfies CredentialKind[]
+export const connectionCredentialKinds = credentialKinds.filter((kind) => kind !== 'secret')
 
 type VariablesProblem = string
 
-export function readCredentials(env: Environment, kind: CredentialKind): Partial<Credentials> | VariablesProblem {
+export function readCredentials(env: Environment, kind: CredentialKind): Partial<LiveSettings> | VariablesProblem {
   const reader = createVariableReader(variables, env)
   try {
     return reader.done(credentialReaders[kind](reader))

@@ -21,7 +21,7 @@ import type { CommandModule } from './terminal/command.ts'
 import { type CommandContext, untilAborted } from './terminal/context.ts'
 import { findMistypedVariables, findUnsafeNodeOptions } from './terminal/environment.ts'
 
-/** Certificates and the proxy are read again this often. The secret is read again when the issuer refuses it. */
+/** Certificates, the proxy and the database's URL are read again this often. The secret is read again when the issuer refuses it. */
 const lookEveryMs = 10_000
 
 const namesOfParts: Record<CredentialKind, string> = {
@@ -29,6 +29,7 @@ const namesOfParts: Record<CredentialKind, string> = {
   authority: 'SERVICE_CA_FILE',
   certificate: 'client certificate',
   proxy: 'SERVICE_PROXY',
+  database: 'DATABASE_URL',
 }
 
 export const command: CommandModule = {
@@ -66,7 +67,7 @@ export async function run(context: CommandContext): Promise<number> {
   const outboxTable = loadOutboxTable(config)
   metrics.mappingsLoaded(mappings.keys())
   const credentials = createReloadableCredentials({
-    credentials: config.service,
+    credentials: { ...config.service, databaseUrl: config.databaseUrl },
     read: (part) => readCredentials(context.env, part),
     onRenewed(part, { cert, ca }) {
       metrics.certificateExpiry.set(findEarliestExpiryEpochMs(cert), { certificate: 'client' })

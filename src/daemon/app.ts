@@ -157,12 +157,13 @@ async function openPatiently(
   wakeups: DaemonContext['wakeups'],
   onWaiting: (why: string) => void,
 ): Promise<InstanceDatabases> {
-  const { config, outboxTable, mappings, clock, log, signal, patienceMs, version, instanceId } = deps
+  const { config, credentials, outboxTable, mappings, clock, log, signal, patienceMs, version, instanceId } = deps
   const elapsedMs = clock.stopwatch()
   for (;;) {
     try {
       return await openAndBindInstanceDatabases({
         config,
+        databaseUrl: () => credentials.now().databaseUrl,
         mappings,
         outboxTable,
         instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },

@@ -46,6 +46,8 @@ export interface InstanceDatabases extends InstanceLedger {
 export interface InstanceDatabasesOptions {
   /** As this daemon was given it. Where all daemons share a variable, the ledger's value counts. */
   config: Config
+  /** Its user name and password may change. */
+  databaseUrl(): string
   outboxTable: OutboxTable | string
   mappings: Mappings
   instance: Omit<Instance, 'settings'> & { who: string }
@@ -55,14 +57,14 @@ export interface InstanceDatabasesOptions {
 
 /** @throws DatabaseUnusable, OutboxTableUnusable, OutboxMismatch or ServiceMismatch */
 export async function openAndBindInstanceDatabases(options: InstanceDatabasesOptions): Promise<InstanceDatabases> {
-  const { config: given, outboxTable, mappings, instance, onNotice, onError } = options
+  const { config: given, databaseUrl: url, outboxTable, mappings, instance, onNotice, onError } = options
   const closing: (() => Promise<unknown>)[] = []
   await using opened = new AsyncDisposableStack()
   opened.defer(() => withinGoodbye(Promise.allSettled(closing.map((close) => close()))))
-  const ledger = openLedgerPool(given.databaseUrl, onError)
-  const heartbeats = openHeartbeatPool(given.databaseUrl, onError)
+  const ledger = openLedgerPool(url, onError)
+  const heartbeats = openHeartbeatPool(url, onError)
   const erp = createPool({
-    url: given.databaseUrl,
+    url,
     name: daemonSessionNames.outbox,
     connections: connectionsMax.outbox,
     isErp: true,
@@ -79,7 +81,7 @@ export async function openAndBindInstanceDatabases(options: InstanceDatabasesOpt
   const differences = describeDifferences(ownSettings, ledgerSettings ?? ownSettings)
   const { channel } = outbox
   const { qualified: table } = (await outbox.inspect()).shape
-  const listener = channel === null ? null : openListener({ url: given.databaseUrl, channel, table, onNotice, onError })
+  const listener = channel === null ? null : openListener({ url, channel, table, onNotice, onError })
   if (listener !== null) closing.push(listener.close)
   const all = opened.move()
   return {

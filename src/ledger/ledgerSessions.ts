@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { createPool } from '../postgres/database.ts'
+import type { DatabaseUrl } from '../postgres/sessionPool.ts'
 import {
   catalogSearchPathSettings,
   connectionsMax,
@@ -19,7 +20,7 @@ export const shortReadPlannerOptions = {
   enable_bitmapscan: 'off',
 } as const
 
-export function openLedgerPool(url: string, onIdleError: (error: Error) => void): pg.Pool {
+export function openLedgerPool(url: DatabaseUrl, onIdleError: (error: Error) => void): pg.Pool {
   return createPool({
     url,
     name: daemonSessionNames.work,
@@ -44,7 +45,7 @@ const beatLimits = { connectMs: 2_000, statementMs: 1_500, answerMs: 2_000 }
  * Heartbeats have their own pool, so that they never wait for other work, a standby or a slow disk. A crash may undo
  * one.
  */
-export function openHeartbeatPool(url: string, onIdleError: (error: Error) => void): pg.Pool {
+export function openHeartbeatPool(url: DatabaseUrl, onIdleError: (error: Error) => void): pg.Pool {
   return createPool({
     url,
     name: daemonSessionNames.heartbeat,

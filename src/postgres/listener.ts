@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { queryOne } from './database.ts'
 import { sessionNameOf } from './ledgerSchema.ts'
+import { currentUrl, type DatabaseUrl } from './sessionPool.ts'
 import { applySessionSettings, daemonSessionNames } from './sessionSettings.ts'
 
 export type SleepFlagResult =
@@ -23,7 +24,7 @@ export interface Listener {
 }
 
 export interface ListenerDeps {
-  url: string
+  url: DatabaseUrl
   channel: string
   /** Quoted, with its schema. */
   table: string
@@ -90,8 +91,8 @@ export function openListener({ url, channel, table, onNotice, onError }: Listene
 
   async function connect() {
     const next = new pg.Client({
-      connectionString: url,
-      application_name: sessionNameOf(url, daemonSessionNames.listen),
+      connectionString: currentUrl(url),
+      application_name: sessionNameOf(currentUrl(url), daemonSessionNames.listen),
       keepAlive: true,
       connectionTimeoutMillis: 5_000,
       query_timeout: answerMs,

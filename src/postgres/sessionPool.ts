@@ -4,8 +4,13 @@ import { createSchemaRenamer, sessionNameOf } from './ledgerSchema.ts'
 import { createCharacterReplacer } from './serverEncoding.ts'
 import { applySessionSettings, statementMeaningSettings } from './sessionSettings.ts'
 
+/** A function if user name and password may change. It is asked before each connection. */
+export type DatabaseUrl = string | (() => string)
+
+export const currentUrl = (url: DatabaseUrl): string => (typeof url === 'string' ? url : url())
+
 export interface PoolOptions {
-  url: string
+  url: DatabaseUrl
   name: string
   connections: number
   /** Called if an idle connection broke. The pool replaces the connection. */
@@ -45,7 +50,8 @@ export class SessionPool extends pg.Pool {
   readonly roleSearchPathSessions = new RoleSearchPathSessions(this)
 
   constructor(options: PoolOptions) {
-    const { url, limits = usualLimits } = options
+    const { limits = usualLimits } = options
+    const url = currentUrl(options.url)
     super({
       application_name: sessionNameOf(url, options.name),
       connectionString: url,
@@ -111,6 +117,7 @@ export class SessionPool extends pg.Pool {
   }
 
   async #connect(): Promise<pg.PoolClient> {
+    Object.assign(this.options, { connectionString: currentUrl(this.#options.url) })
     const client = await super.connect()
     if (this.#begun.has(client)) return client
     return releasingIfFailed(client, async () => {

@@ -115,3 +115,30 @@ test('certificate and secret are renewed while their files are half written: bot
   )
   expect(daemon.lastLines()).not.toMatch(/"second"|PRIVATE KEY/)
 })
+
+test('if a database password changes in its file, the daemon signs in again without a restart', async () => {
+  await using harness = await setup()
+  const folder = mkdtempSync(join(tmpdir(), 'credentials-'))
+  const role = `renewed_${randomBytes(4).toString('hex')}`
+  const file = join(folder, 'database_url')
+  const give = (password: string) => {
+    const url = new URL(harness.env.DATABASE_URL)
+    Object.assign(url, { username: role, password })
+    writeFileSync(file, `${url.href}\n`)
+  }
+  await harness.pool.query(`create role ${role} login superuser password 'first'`)
+  give('first')
+  {
+    await using daemon = await startDaemonProcess({ ...harness.env, DATABASE_URL: '', DATABASE_URL_FILE: file })
+    await harness.insert('before-')
+    await harness.becomes('before-', 'completed')
+
+    await harness.pool.query(`alter role ${role} password 'second'`)
+    await harness.pool.query('select pg_terminate_backend(pid) from pg_stat_activity where usename = $1', [role])
+    await harness.insert('between-')
+    give('second')
+    await daemon.line((line) => line.includes('DATABASE_URL changed'))
+    await harness.becomes('between-', 'completed')
+  }
+  await harness.pool.query(`drop role ${role}`)
+})

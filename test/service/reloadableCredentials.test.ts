@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CredentialKind, Credentials } from '../../src/config.ts'
+import type { CredentialKind, LiveSettings } from '../../src/config.ts'
 import { createReloadableCredentials } from '../../src/service/reloadableCredentials.ts'
 
 test('a changed credential is taken and reported, an unchanged one is not', () => {
@@ -36,14 +36,48 @@ test('if the file of a proxy is suddenly empty, the proxy stays in use', () => {
   expect(credentials.broken()).toBe('SERVICE_PROXY_FILE is empty')
 })
 
+const firstUrl = 'postgres://erp:one@db.example:5432/erp?sslmode=require'
+
+test.each([
+  ['password', 'postgres://erp:two@db.example:5432/erp?sslmode=require'],
+  ['user', 'postgresql://erp_2@db.example:5432/erp?sslmode=require'],
+])('a database URL with a different %s is taken', (_, databaseUrl) => {
+  const { credentials, files } = setup()
+  files.database = { databaseUrl }
+  expect(credentials.renew(['database'])).toBe(true)
+  expect(credentials.now().databaseUrl).toBe(databaseUrl)
+})
+
+test.each([
+  'postgres://erp:one@other.example:5432/erp?sslmode=require',
+  'postgres://erp:one@db.example:5432/other?sslmode=require',
+  'postgres://erp:one@db.example:5432/erp?sslmode=disable',
+  'postgres://erp:on',
+])('a database URL of a different database, or with other options, is refused: %s', (databaseUrl) => {
+  const { credentials, files } = setup()
+  files.database = { databaseUrl }
+  credentials.renew(['database'])
+  expect(credentials.now().databaseUrl).toBe(firstUrl)
+  expect(credentials.broken()).toBe('DATABASE_URL names a different database. Only a restart can change the database')
+})
+
 function setup() {
-  const initial = { clientId: 'id', clientSecret: 'old', ca: 'ca', cert: 'c', key: 'k', proxy: 'p' }
-  const { clientId, clientSecret, ca, cert, key, proxy } = initial
-  const files: Record<CredentialKind, Partial<Credentials> | string> = {
+  const initial = {
+    clientId: 'id',
+    clientSecret: 'old',
+    ca: 'ca',
+    cert: 'c',
+    key: 'k',
+    proxy: 'p',
+    databaseUrl: firstUrl,
+  }
+  const { clientId, clientSecret, ca, cert, key, proxy, databaseUrl } = initial
+  const files: Record<CredentialKind, Partial<LiveSettings> | string> = {
     secret: { clientId, clientSecret },
     authority: { ca },
     certificate: { cert, key },
     proxy: { proxy },
+    database: { databaseUrl },
   }
   const told: string[] = []
   const credentials = createReloadableCredentials({

@@ -63,7 +63,11 @@ export async function startDaemon(env: Record<string, string>, clock: Clock = sy
     patienceMs: 30_000,
     outboxTable: loadOutboxTable(config),
     mappings: loadMappings(config.mappingsDir),
-    credentials: { now: () => config.service, renew: () => false, broken: () => null },
+    credentials: {
+      now: () => ({ ...config.service, databaseUrl: config.databaseUrl }),
+      renew: () => false,
+      broken: () => null,
+    },
     signal: stopping.signal,
     log: createLog(config.logLevel, openStdout('json', undefined), config.tracing !== null),
     metrics: createMetrics({ version: 'test', clock }),

@@ -18,8 +18,10 @@ export function openInstance(
 ): Promise<InstanceDatabases> {
   const id = randomUUID()
   const env = daemonEnvironment(url, 'http://localhost:1', variables)
+  const config = readConfig(env)
   return openAndBindInstanceDatabases({
-    ...{ config: readConfig(env), mappings },
+    ...{ config, mappings },
+    databaseUrl: () => config.databaseUrl,
     outboxTable: 'outbox',
     instance: { id, who: `daemon ${id.slice(0, 8)}`, version: 'test', host: 'test' },
     onNotice() {},
