@@ -2,6 +2,7 @@ import type { DocumentTable, Mapping, SourceQuery } from '../mapping/mapping.ts'
 import {
   beginTransaction,
   type Database,
+  queryOne,
   quoteIdentifier,
   quoteLiteral,
   withSearchPathOfRole,
@@ -99,7 +100,14 @@ export class QueryFailed extends Error {
 
 const lockMaxMs = 1_000
 
-/** Runs `work`, which sees one state of the database, and waits for a lock for at most `lockMaxMs`. */
+/** A query may catch the server's cancel and continue. After this further time the daemon ends the session. */
+const cancelMs = 1_000
+
+/**
+ * Runs `work`, which sees one state of the database, and waits for a lock for at most `lockMaxMs`.
+ *
+ * @throws an error with code 57014 if a statement takes too long, even if its functions catch the server's cancel
+ */
 export async function inReadOnlyTransaction<T>(
   { pool }: Pick<Outbox, 'pool'>,
   untilElapsedMs: number,
@@ -110,8 +118,27 @@ export async function inReadOnlyTransaction<T>(
     isReadOnly: true,
     openingSql: `set transaction isolation level repeatable read; set local statement_timeout = ${statementMs}; set local lock_timeout = ${lockMaxMs}`,
   })
-  return await work(transaction.db)
+  // Not the process id that the client knows, because a pooler replaces it.
+  const { pid } = await queryOne<{ pid: number }>(transaction.db, 'select pg_catalog.pg_backend_pid() as pid')
+  let isEnded = false
+  return await work({
+    async query(text, values) {
+      const tooLate = setTimeout(() => {
+        isEnded = true
+        pool.query('select pg_catalog.pg_terminate_backend($1)', [pid]).catch(() => {})
+      }, statementMs + cancelMs)
+      try {
+        return await transaction.db.query(text, values)
+      } catch (error) {
+        throw isEnded ? Object.assign(new Error('canceling statement due to statement timeout'), timedOut) : error
+      } finally {
+        clearTimeout(tooLate)
+      }
+    },
+  })
 }
+
+const timedOut = { code: '57014', severity: 'ERROR' }
 
 /** The first column's type is that of $1, without a length, so that no key is cut or rounded. */
 function keysSql({ table, key }: DocumentTable): string {

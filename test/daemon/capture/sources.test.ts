@@ -91,6 +91,24 @@ test('a record whose query takes too long is skipped and tried again, and the ot
   expect(await submissions()).toHaveLength(3)
 })
 
+test('a function that goes on after the server cancelled it holds up only its record, and no session is left', async () => {
+  await insert(1, 3)
+  await ledger.pool.query(`create or replace function stubborn(n int) returns int language plpgsql as $$
+    begin
+      if n = 2 then
+        begin perform pg_sleep(60); exception when query_canceled then perform pg_sleep(60); end;
+      end if;
+      return n;
+    end $$`)
+  const { skipped } = await captureAll('select s.id, s.total, stubborn(s.id) from sale s where s.id = any($1)', 500)
+  expect(skipped).toEqual(['2'])
+  expect((await submissions()).map(({ row }) => row)).toEqual(['1', '3'])
+  const { rows } = await ledger.pool.query(
+    `select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`,
+  )
+  expect(rows).toEqual([])
+})
+
 test('a query that is too slow for many records is run for fewer, but not for single ones', async () => {
   await insert(1, 40)
   const slow = 'select s.id, s.total, pg_sleep(0.05)::text as slept from sale s where s.id = any($1)'
