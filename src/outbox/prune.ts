@@ -13,6 +13,7 @@ import {
 } from '../ledger/retention.ts'
 import { hasSettings, type Settings } from '../ledger/settings.ts'
 import { beginTransaction, type Database, queryOne } from '../postgres/database.ts'
+import { isInvalidValueError } from '../postgres/sqlState.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { stateExpressions } from './stateForms.ts'
@@ -86,36 +87,54 @@ async function pruneOldSubmissions(
   table: OpenTable,
   { olderThanDays, limit }: PruneLimits,
 ): Promise<number> {
-  const { waits, note } = prunedRowStatements(table)
-  const { rows } = await db.query<{ id: string }>(
-    `select s.id from outboxd.submission s where ${mayBePrunedSql} and ${isOldSql} and not ${waits}
-     order by s.ended_at limit $2 for update of s skip locked`,
-    [olderThanDays, limit],
-  )
+  await db.query('savepoint found')
+  const { rows } = await byIdOrText(table, async (waits) => {
+    await db.query('rollback to savepoint found') // of the first try
+    return db.query<{ id: string }>(
+      `select s.id from outboxd.submission s where ${mayBePrunedSql} and ${isOldSql} and not ${waits}
+       order by s.ended_at limit $2 for update of s skip locked`,
+      [olderThanDays, limit],
+    )
+  })
+  // What is written after a savepoint has another xmin than its transaction, which outboxd.history must have.
+  await db.query('release savepoint found')
   if (rows.length === 0) return 0
   const ids = rows.map(({ id }) => id)
-  await db.query(note, [ids])
+  await db.query(prunedRowStatements(table).note, [ids])
   return deleteSubmissions(db, ids)
 }
 
 /** Leaves out records whose rows still wait, because those stay. */
 export async function readPruneOverdueMs(outbox: Outbox, { days, payloadDays }: Retention): Promise<number> {
   const table = await outbox.open()
-  const { overdueMs } = await queryOne<{ overdueMs: number }>(
-    table.db,
-    `select greatest(0, extract(epoch from greatest(
-       now() - (select s.ended_at from outboxd.submission s where ${mayBePrunedSql} and ${isOldSql} and not ${prunedRowStatements(table).waits}
-         order by s.ended_at limit 1) - $1::float8 * interval '1 day',
-       now() - (select min(ended_at) from outboxd.submission where ${mayBeEmptiedSql}) - $2::float8 * interval '1 day'
-     )))::float8 * 1000 as "overdueMs"`,
-    [days, payloadDays],
+  const { overdueMs } = await byIdOrText(table, (waits) =>
+    queryOne<{ overdueMs: number }>(
+      table.db,
+      `select greatest(0, extract(epoch from greatest(
+         now() - (select s.ended_at from outboxd.submission s where ${mayBePrunedSql} and ${isOldSql} and not ${waits}
+           order by s.ended_at limit 1) - $1::float8 * interval '1 day',
+         now() - (select min(ended_at) from outboxd.submission where ${mayBeEmptiedSql}) - $2::float8 * interval '1 day'
+       )))::float8 * 1000 as "overdueMs"`,
+      [days, payloadDays],
+    ),
   )
   return overdueMs
 }
 
+/** Compares ids as texts, which uses no index, if one in the ledger does not fit the id column's present type. */
+async function byIdOrText<T>(table: OpenTable, find: (waitsSql: string) => Promise<T>): Promise<T> {
+  const { waits, waitsByText } = prunedRowStatements(table)
+  try {
+    return await find(waits)
+  } catch (error) {
+    if (!isInvalidValueError(error)) throw error
+    return find(waitsByText)
+  }
+}
+
 /** Says which rows of pruned records still wait, and notes up to which rows records may be missing. */
 function prunedRowStatements({ rows, table, form }: OpenTable) {
-  const { from, mayWait, isAhead, number, id, idType } = rows
+  const { from, mayWait, isAhead, number, id, idType, idText } = rows
   const underWay = stateExpressions(table.state)?.underWaySql(null) ?? 'false'
   // Without the filter, because it may fail for an old row. A row that says that it is under way was not told its end: a
   // restored ledger may have lost that this was due.
@@ -124,9 +143,13 @@ function prunedRowStatements({ rows, table, form }: OpenTable) {
     form === 'append-only'
       ? `(select max(${number}) from ${from} where ${id} = any(array(select outbox_id::${idType} from pruned)))`
       : 'null'
+  // A query of one row, because Postgres makes a join of `exists`.
+  const rowWaits = (isRowSql: string) =>
+    `coalesce((select true from ${from} where ${isRowSql} and ${waits} limit 1), false)`
   return {
-    /** The condition that the row of submission `s` waits. A query of one row, because Postgres makes a join of `exists`. */
-    waits: `coalesce((select true from ${from} where ${id} = s.outbox_id::${idType} and ${waits} limit 1), false)`,
+    /** The condition that the row of submission `s` waits. */
+    waits: rowWaits(`${id} = s.outbox_id::${idType}`),
+    waitsByText: rowWaits(`${idText} collate "C" = s.outbox_id`),
     /** Notes the rows of the submissions in $1, before these are deleted. */
     note: `with pruned as materialized (select * from outboxd.submission where id = any($1::uuid[]))
       insert into outboxd.outbox_cursor as c (pruned_number, pruned_recorded, pruned_ended)

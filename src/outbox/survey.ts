@@ -9,6 +9,7 @@ import {
 } from '../ledger/rowConflicts.ts'
 import { type Database, queryOne } from '../postgres/database.ts'
 import { columnTextSql } from './columns.ts'
+import { findFailingIds } from './failingRows.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { prunedNumberSql } from './rowExpressions.ts'
@@ -121,13 +122,20 @@ export async function clearStaleProblems(outbox: Outbox, mayReadTable: () => Pro
 /** Clears the conflicts of rows that the ERP has deleted, renumbered or corrected. */
 async function clearOutdatedRowConflicts({ db, rows }: OpenTable): Promise<void> {
   const { from, id, idType, idText, isOtherRow } = rows
+  const { rows: conflicts } = await db.query<{ subject: string }>(
+    `select subject from outboxd.problem where kind = 'row_conflict'`,
+  )
+  const subjects = conflicts.map(({ subject }) => subject)
+  // An id that does not fit the column's present type is that of no row.
+  const unfit = new Set(await findFailingIds(subjects, (part) => db.query(`select $1::${idType}[]`, [part])))
   await db.query(
     `with standing as materialized (
-       select ${idText} as id from ${from}
-       where ${id} = any(array(select subject from outboxd.problem where kind = 'row_conflict')::${idType}[])
+       select ${idText} as id from ${from} where ${id} = any($2::${idType}[])
        group by 1 having bool_or(${isOtherRow}) or count(*) > 1
      )
-     delete from outboxd.problem where kind = 'row_conflict' and subject <> all(array(select id from standing))`,
+     delete from outboxd.problem
+     where kind = 'row_conflict' and subject = any($1) and subject <> all(array(select id from standing))`,
+    [subjects, subjects.filter((subject) => !unfit.has(subject))],
   )
 }
 

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { raiseRowConflicts } from '../../src/ledger/rowConflicts.ts'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { readPruneOverdueMs } from '../../src/outbox/prune.ts'
 import { findRowsWithoutRecord } from '../../src/outbox/rowsUnderWay.ts'
-import { surveyTable } from '../../src/outbox/survey.ts'
+import { clearStaleProblems, surveyTable } from '../../src/outbox/survey.ts'
 import { completeAgo, endAgo, pruneAll } from '../support/retention.ts'
 import { rests, setup } from './setup.ts'
 import { appendOnly, common, ddl, endOnly, tableForms } from './tableForms.ts'
@@ -83,6 +84,25 @@ test('append-only: a row that appears behind the position is told from rows whos
   )
   expect(await behind()).toEqual(['8'])
   expect(await capture()).toEqual([])
+})
+
+test('an id that does not fit the present type of the column has no row, so its record and its problem are deleted', async () => {
+  const { pool, capture, describedAs } = await setup({
+    ddl: ddl.replace('bigint generated always as identity', 'text'),
+    yaml: tableForms.marked.yaml,
+  })
+  await pool.query(`insert into source (id) values ('INV-1'), ('2')`)
+  await capture()
+  await completeAgo(pool, 31)
+  await raiseRowConflicts(pool, [{ outboxId: 'INV-1', detail: 'a different row' }])
+  await pool.query(`delete from source where id = 'INV-1'; update source set taken = false;
+    alter table source alter id type bigint using id::bigint`)
+  const { outbox } = describedAs(tableForms.marked.yaml)
+  expect(await readPruneOverdueMs(outbox, days)).toBeGreaterThan(86_000_000)
+  await clearStaleProblems(outbox, async () => true)
+  expect((await pool.query('select kind from outboxd.problem')).rows).toEqual([])
+  expect(await pruneAll(pool, days, outbox)).toMatchObject({ submissions: 1, end: 'through' })
+  expect((await pool.query(records)).rows).toEqual([{ id: '2' }])
 })
 
 test('if one mark says both captured and done, the row of a deleted record does not count as lost', async () => {
