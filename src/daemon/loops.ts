@@ -6,6 +6,7 @@ import type { Log } from '../observe/log.ts'
 import type { LoopName } from '../observe/metricRows.ts'
 import { PauseLog } from '../observe/pauseLog.ts'
 import { redactError } from '../observe/redact.ts'
+import { isTransientError } from '../postgres/database.ts'
 import { TokenCache } from '../service/tokens.ts'
 import { Attempts } from './attempts.ts'
 import { Capture } from './capture.ts'
@@ -37,11 +38,14 @@ const backoffMaxMs: Partial<Record<LoopName, number>> = { heartbeat: 500, histor
 /** The loops that every record needs. /readyz fails if one of them does not succeed. */
 export const readinessLoops: readonly LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
 
-/** @throws Error if the first heartbeat cannot be written */
+/** @throws Error if the first heartbeat fails for a reason that does not pass, such as ServiceMismatch */
 export async function startLoops(daemon: DaemonContext): Promise<Loops> {
   const { clock, log, metrics, health, wakeups } = daemon
   const { rounds, dispatch, stopping } = createRounds(daemon)
-  await rounds.heartbeat.runOnce()
+  // If the database is only slow, the loop `heartbeat` tries again, and nothing is claimed before it succeeds.
+  await rounds.heartbeat.runOnce().catch((error: unknown) => {
+    if (!isTransientError(error)) throw error
+  })
   // Looks for lost data before rows are claimed. The loop `history` logs a failure.
   await rounds.history.runOnce().catch(() => {})
 
