@@ -42,7 +42,7 @@ export const readinessLoops: readonly LoopName[] = ['capture', 'dispatch', 'repo
 export async function startLoops(daemon: DaemonContext): Promise<Loops> {
   const { clock, log, metrics, health, wakeups } = daemon
   const { rounds, dispatch, stopping } = createRounds(daemon)
-  // If the database is only slow, the loop `heartbeat` tries again, and nothing is claimed before it succeeds.
+  // If the database is only slow, the loop `heartbeat` tries again, and no request is claimed before it succeeds.
   await rounds.heartbeat.runOnce().catch((error: unknown) => {
     if (!isTransientError(error)) throw error
   })

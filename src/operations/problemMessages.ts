@@ -44,7 +44,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[], count: number)
   clock_off: (all) =>
     `A clock is off: ${firstDetails(all)}. \`outboxd check\` compares the clocks. Correct the wrong one with NTP.`,
   credentials_broken: (all) =>
-    `A file with a secret or certificate cannot be used: ${firstDetails(all)}. The daemon goes on with the previous one. Fix it: the daemon reads it again within a minute. If systemd hands in a copy (LoadCredential), restart the daemon.`,
+    `A file with a secret, a certificate or the database’s address cannot be used: ${firstDetails(all)}. The daemon goes on with the previous one. Fix it: the daemon reads it again every ten seconds. If systemd hands in a copy (LoadCredential), restart the daemon.`,
   host_failing: (all) =>
     `A daemon sends nothing, because its host lacks what requests need (${firstDetails(all)}). Other daemons go on. That daemon tries again by itself, at least each minute.`,
   log_failing: (all) =>

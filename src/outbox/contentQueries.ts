@@ -109,7 +109,7 @@ const cancelMs = 1_000
  * @throws an error with code 57014 if a statement takes too long, even if its functions catch the server's cancel
  */
 export async function inReadOnlyTransaction<T>(
-  { pool }: Pick<Outbox, 'pool'>,
+  { pool, ledger }: Pick<Outbox, 'pool' | 'ledger'>,
   untilElapsedMs: number,
   work: (db: Database) => Promise<T>,
 ): Promise<T> {
@@ -119,23 +119,44 @@ export async function inReadOnlyTransaction<T>(
     openingSql: `set transaction isolation level repeatable read; set local statement_timeout = ${statementMs}; set local lock_timeout = ${lockMaxMs}`,
   })
   // Not the process id that the client knows, because a pooler replaces it.
-  const { pid } = await queryOne<{ pid: number }>(transaction.db, 'select pg_catalog.pg_backend_pid() as pid')
-  let isEnded = false
+  const server = await queryOne<ServerTransaction>(
+    transaction.db,
+    'select pg_catalog.pg_backend_pid() as pid, extract(epoch from pg_catalog.now())::pg_catalog.text as began',
+  )
   return await work({
     async query(text, values) {
+      let isEnded = Promise.resolve(false)
       const tooLate = setTimeout(() => {
-        isEnded = true
-        pool.query('select pg_catalog.pg_terminate_backend($1)', [pid]).catch(() => {})
+        isEnded = endSession(ledger, server)
       }, statementMs + cancelMs)
       try {
         return await transaction.db.query(text, values)
       } catch (error) {
-        throw isEnded ? Object.assign(new Error('canceling statement due to statement timeout'), timedOut) : error
+        throw (await isEnded)
+          ? Object.assign(new Error('canceling statement due to statement timeout'), timedOut)
+          : error
       } finally {
         clearTimeout(tooLate)
       }
     },
   })
+}
+
+interface ServerTransaction {
+  pid: number
+  /** Epoch seconds. */
+  began: string
+}
+
+/** Ends the session only while it is in this transaction, because a pooler may give it to another client afterwards. */
+async function endSession(db: Database, { pid, began }: ServerTransaction): Promise<boolean> {
+  const ended = await db
+    .query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where pid = $1 and extract(epoch from xact_start)::text = $2`,
+      [pid, began],
+    )
+    .catch(() => null)
+  return ended?.rowCount === 1
 }
 
 const timedOut = { code: '57014', severity: 'ERROR' }

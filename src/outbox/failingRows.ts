@@ -65,6 +65,7 @@ export class FailingRows {
       this.#after = ids.length < pageRows ? null : (ids.at(-1) ?? null)
       if (this.#after === null) break
     }
+    if (found.length > unfilterableMax) this.#after = null
     return found
   }
 

@@ -121,7 +121,7 @@ export async function readPruneOverdueMs(outbox: Outbox, { days, payloadDays }: 
   return overdueMs
 }
 
-/** Compares ids as texts, which uses no index, if one in the ledger does not fit the id column's present type. */
+/** Compares ids as texts, which reads the whole table, if one in the ledger does not fit the id column's present type. */
 async function byIdOrText<T>(table: OpenTable, find: (waitsSql: string) => Promise<T>): Promise<T> {
   const { waits, waitsByText } = prunedRowStatements(table)
   try {
@@ -143,13 +143,10 @@ function prunedRowStatements({ rows, table, form }: OpenTable) {
     form === 'append-only'
       ? `(select max(${number}) from ${from} where ${id} = any(array(select outbox_id::${idType} from pruned)))`
       : 'null'
-  // A query of one row, because Postgres makes a join of `exists`.
-  const rowWaits = (isRowSql: string) =>
-    `coalesce((select true from ${from} where ${isRowSql} and ${waits} limit 1), false)`
   return {
-    /** The condition that the row of submission `s` waits. */
-    waits: rowWaits(`${id} = s.outbox_id::${idType}`),
-    waitsByText: rowWaits(`${idText} collate "C" = s.outbox_id`),
+    /** The condition that the row of submission `s` waits. A query of one row, because Postgres makes a join of `exists`. */
+    waits: `coalesce((select true from ${from} where ${id} = s.outbox_id::${idType} and ${waits} limit 1), false)`,
+    waitsByText: `coalesce(s.outbox_id in (select ${idText} collate "C" from ${from} where ${waits}), false)`,
     /** Notes the rows of the submissions in $1, before these are deleted. */
     note: `with pruned as materialized (select * from outboxd.submission where id = any($1::uuid[]))
       insert into outboxd.outbox_cursor as c (pruned_number, pruned_recorded, pruned_ended)

@@ -62,7 +62,7 @@ outboxd config --effective        # the values in use here, and the source of ea
 
 - **A file** can set them, too: \`outboxd --env-file FILE COMMAND\`. The process's own values win.
   Without \`--env-file\`, outboxd reads \`.env\` unless \`NODE_ENV\` is \`production\`. Mistakes end with exit code 2.
-- **A secret** may be in a file that the variable with \`_FILE\` names. It is read again when the service refuses it.
+- **A secret** may be in a file that the variable with \`_FILE\` names. [When it is read again](../run/operations.md#tls-and-secrets) depends on the variable.
 - **Instances**: with *same*, all daemons act on [the ledger's value](../run/operations.md#several-instances). With
   *same, or no start* a daemon with a different value does not start. With *own* they may differ.`,
     (await outboxd('config')).trim(),
