@@ -1,6 +1,7 @@
 import { readRequestDemand } from '../ledger/budget.ts'
 import { Claims } from '../ledger/claims.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
+import type { Transition } from '../model/submission.ts'
 import type { Readiness, SendingReadiness } from '../observe/httpServer.ts'
 import type { Log } from '../observe/log.ts'
 import type { LoopName } from '../observe/metricRows.ts'
@@ -96,7 +97,7 @@ export async function startLoops(daemon: DaemonContext): Promise<Loops> {
 
 /** Puts the daemon together: the stages of a record, and what its loops repeat. */
 function createRounds(daemon: DaemonContext) {
-  const { config, clock, databases, telemetry, wakeups } = daemon
+  const { config, clock, databases, log, telemetry, wakeups } = daemon
   const { windowMs } = config.rateLimit
   const planner = new PollPlanner(windowMs, config.captureWindow)
   const schedule = new PollPlanUpdates(planner, databases, { windowMs, clock, onMoved: wakeups.dispatch.wake })
@@ -109,6 +110,7 @@ function createRounds(daemon: DaemonContext) {
   }
   const outcomes = new OutcomeWriter(async (batch) => {
     const written = await writeOutcomes(databases, batch)
+    tellLateAnswers(log, batch.transitions, written)
     pauseLog.raised(batch.answers.flatMap(({ sign }) => (sign.kind === 'fails' ? [sign.pause] : [])))
     onWritten(written)
   }, daemon)
@@ -199,4 +201,16 @@ async function recoverAll(dispatch: Settling): Promise<void> {
     await dispatch.recoverClaims().catch(() => {})
     if (dispatch.lostClaims().length > 0) await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
   }
+}
+
+/** The record was settled while its answer was on the way, as when this process was stopped. A person can use the id. */
+function tellLateAnswers(log: Log, transitions: readonly Transition[], { written }: WrittenOutcomes): void {
+  const stepped = new Set(written.map(({ submissionId }) => submissionId))
+  for (const { submission, poll, change } of transitions)
+    if (poll === null && !stepped.has(submission.id))
+      log.warn('answer was not written, because the record was settled before it came', {
+        submissionId: submission.id,
+        outboxId: submission.outboxId,
+        transactionId: change.transactionId,
+      })
 }

@@ -240,7 +240,7 @@ const isSkippedSql = "kind = 'row_skipped' and retry_at is not null"
 const isWaitingConflictSql = "kind = 'row_conflict' and retry_at > clock_timestamp()"
 
 /** The query for new rows lists all skipped ids, so they must be few. */
-const skippedMax = 1_000
+export const skippedMax = 1_000
 const firstRetryMs = 10_000
 const retryMaxMs = 3_600_000
 

@@ -22,8 +22,8 @@ export interface FlushableLog extends Log {
 }
 
 /**
- * Writes JSON lines: level, time (ISO 8601, UTC), event, allow-listed fields. Writes equal warnings and errors once a
- * minute, with `repeated` and `lastAt`.
+ * Writes JSON lines: level, time (ISO 8601, UTC), event, allow-listed fields. Counts repeated warnings and errors, and
+ * writes them once a minute with `repeated` and `lastAt`.
  *
  * @param level the lowest level that is written; `silent` writes nothing
  * @param hasTraces adds `trace_id` to lines of a record, as OpenTelemetry names it ("Trace Context in non-OTLP Log Formats")

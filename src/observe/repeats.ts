@@ -9,25 +9,44 @@ type Write = (counted?: CountedRepeats) => void
 const countedForMs = 60_000
 const linesMax = 1_000
 
-/** Writes the first of equal lines at once. After a minute, the next one says how often it was repeated. */
+interface Line extends CountedRepeats {
+  write: Write
+  timer: NodeJS.Timeout
+}
+
+/** Writes the first of equal lines at once, and the repeats as one line per minute. */
 export function createRepeatedLineLog() {
-  const lines = new Map<string, CountedRepeats & { sinceMs: number; write: Write }>()
+  const lines = new Map<string, Line>()
+
+  function sumUp(key: string): void {
+    const line = lines.get(key)
+    if (line === undefined) return
+    lines.delete(key)
+    if (line.times === 0) return
+    line.write(line)
+    remember(key, line.write)
+  }
+
+  function remember(key: string, write: Write): void {
+    lines.set(key, { times: 0, lastMs: 0, write, timer: setTimeout(() => sumUp(key), countedForMs).unref() })
+  }
+
   return {
     tell(key: string, write: Write): void {
-      const nowMs = performance.now()
       const line = lines.get(key)
-      if (line !== undefined && nowMs - line.sinceMs < countedForMs) {
-        Object.assign(line, { times: line.times + 1, lastMs: Date.now() })
+      if (line !== undefined) {
+        line.times += 1
+        line.lastMs = Date.now()
         return
       }
-      write(line?.times ? line : undefined)
-      lines.delete(key)
-      lines.set(key, { sinceMs: nowMs, times: 0, lastMs: 0, write })
-      const [oldest] = lines.keys()
-      if (lines.size > linesMax && oldest !== undefined) lines.delete(oldest)
+      write()
+      if (lines.size < linesMax) remember(key, write)
     },
     flush(): void {
-      for (const line of lines.values()) if (line.times > 0) line.write(line)
+      for (const line of lines.values()) {
+        clearTimeout(line.timer)
+        if (line.times > 0) line.write(line)
+      }
       lines.clear()
     },
   }

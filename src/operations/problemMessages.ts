@@ -1,3 +1,4 @@
+import { skippedMax } from '../ledger/capture.ts'
 import { conflictsMax } from '../ledger/rowConflicts.ts'
 import type { Problem, ProblemKind } from '../model/problem.ts'
 import { unknownStatusAdvice } from '../outbox/survey.ts'
@@ -11,7 +12,7 @@ export type ProblemCounts = Readonly<Partial<Record<ProblemKind, number>>>
 /** The problems may be fewer than `count`. */
 const message: Record<ProblemKind, (problems: readonly Problem[], count: number) => string> = {
   row_skipped: (rows, count) =>
-    `The daemon skips ${pluralize(count, 'row')} of the outbox (${first(rows)}), because capturing or marking ${count === 1 ? 'it' : 'them'} fails. \`outboxd list\` says why.`,
+    `The daemon skips ${pluralize(count, 'row')} of the outbox (${first(rows)}), because capturing or marking ${count === 1 ? 'it' : 'them'} fails. \`outboxd list\` says why.${count < skippedMax ? '' : ' Until they are fewer, no other row is captured.'}`,
   row_locked: (rows, count) =>
     `The daemon cannot capture ${pluralize(count, 'row')} of the outbox (${first(rows)}): another session has ${count === 1 ? 'it' : 'them'} locked (${rows[0]?.detail}). ${endSessionAdvice('PID', 'the ERP’s')}`,
   source_failing: (types) =>

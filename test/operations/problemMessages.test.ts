@@ -109,3 +109,9 @@ describe('in `status` and the metrics', () => {
     expect(await counted()).toEqual({})
   })
 })
+
+test('a thousand skipped rows: says that capture has stopped', () => {
+  const row = openProblem({ kind: 'row_skipped', subject: '7', detail: 'the table refuses the mark (23514)' })
+  expect(problemMessages([row], { row_skipped: 999 })[0]).not.toContain('no other row is captured')
+  expect(problemMessages([row], { row_skipped: 1000 })[0]).toContain('Until they are fewer, no other row is captured.')
+})

@@ -120,7 +120,9 @@ test('SIGSTOP until it counts as dead: uncertain, the late answer changes nothin
   sleeper.signal('SIGCONT')
   // The service's answer is waiting. The daemon exits only after it has written that answer or was refused.
   sleeper.signal('SIGTERM')
-  expect((await sleeper.ended()).code).toBe(0)
+  const ended = await sleeper.ended()
+  expect(ended.code).toBe(0)
+  expect(`${ended.stdout}${ended.stderr}`).toContain('answer was not written')
   const after = await harness.outcome('sleeper-')
   expect(after).toMatchObject({ state: 'uncertain', posts: [200], effects: 1, steps: before.steps })
   taker.signal('SIGTERM')
