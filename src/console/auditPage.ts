@@ -10,7 +10,7 @@ import { parseTimeSpan } from '../operations/filters.ts'
 import { parseRecordOption } from '../operations/references.ts'
 import { escapeControl } from '../plainText.ts'
 import { addVersionRoute } from './bounds.ts'
-import { RequestRefused } from './errors.ts'
+import { refuseWrongFields } from './errors.ts'
 import { cutAndEscapeText, instantHtml, nothingToShow, table } from './html/elements.ts'
 import { fieldTextAsTyped, trimmedFieldText } from './html/form.ts'
 import { type HtmlPart, type HtmlValue, html } from './html/html.ts'
@@ -42,7 +42,7 @@ function readAuditQuery(query: unknown, nowMs: number) {
   const problems: string[] = []
   const span = parseTimeSpan({ since: given.get('since'), until: given.get('until') }, nowMs, problems)
   const record = parseRecordOption(given.get('record'), problems)
-  if (problems.length > 0) throw new RequestRefused(400, problems.join('\n').replaceAll('--', ''))
+  refuseWrongFields(problems)
   return { given, filter: { ...span, who: given.get('who') ?? null, key: given.get('key') ?? null, record } }
 }
 

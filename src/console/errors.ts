@@ -14,6 +14,11 @@ export class RequestRefused extends Error {
   }
 }
 
+/** @throws RequestRefused if there are problems with fields, which are named as the options of the commands */
+export function refuseWrongFields(problems: readonly string[]): void {
+  if (problems.length > 0) throw new RequestRefused(400, problems.join('\n').replaceAll('--', ''))
+}
+
 export interface ErrorPage {
   status: number
   title: string

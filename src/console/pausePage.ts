@@ -12,7 +12,7 @@ import {
   resumeSending,
 } from '../operations/pause.ts'
 import { pauseEndText } from '../operations/renderStatus.ts'
-import { RequestRefused } from './errors.ts'
+import { RequestRefused, refuseWrongFields } from './errors.ts'
 import { instantHtml, notice, relativeTimeHtml, untrustedLinesHtml, untrustedTextHtml } from './html/elements.ts'
 import { confirmFormHtml, hiddenField, readReason, reasonField, trimmedFieldText } from './html/form.ts'
 import { type HtmlValue, html } from './html/html.ts'
@@ -41,7 +41,7 @@ export function addPauseRoutes(app: FastifyInstance, { databases, clock }: Conso
     const given = { reason: trimmedFieldText(body, 'reason'), for: trimmedFieldText(body, 'for') }
     const problems: string[] = []
     const asked = parsePauseRequest(given, problems)
-    if (problems.length > 0) throw new RequestRefused(400, problems.join('\n').replaceAll('--', ''))
+    refuseWrongFields(problems)
     const opened = await databases()
     const standing = await readColleaguesPause(opened.ledger, viewer.who)
     if (standing !== null && trimmedFieldText(body, 'replaces') !== String(standing.sinceMs))

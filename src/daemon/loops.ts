@@ -208,7 +208,7 @@ function tellLateAnswers(log: Log, transitions: readonly Transition[], { written
   const stepped = new Set(written.map(({ submissionId }) => submissionId))
   for (const { submission, poll, change } of transitions)
     if (poll === null && !stepped.has(submission.id))
-      log.warn('answer was not written, because the record was settled before it came', {
+      log.warn('answer was not written: the record was settled before it came, or the ledger has it already', {
         submissionId: submission.id,
         outboxId: submission.outboxId,
         transactionId: change.transactionId,

@@ -60,15 +60,19 @@ export class LockedRowWatch {
   async runOnce(): Promise<void> {
     const locked = await findLocked(this.#outbox)
     const looks = new Map(locked.map(({ outboxId }) => [outboxId, (this.#looks.get(outboxId) ?? 0) + 1]))
-    const { rows } = await this.#outbox.ledger.query<{ subject: string }>(
-      "select subject from outboxd.problem where kind = 'row_locked'",
-    )
-    const known = new Set(rows.map(({ subject }) => subject))
+    const known: ReadonlySet<string> = locked.length === 0 ? new Set() : await this.#readKnown()
     const standing = locked.filter(
       ({ outboxId }) => known.has(shortenProblemSubject(outboxId)) || (looks.get(outboxId) ?? 0) >= looksMin,
     )
     this.#looks = looks
     await replaceProblems(this.#outbox.ledger, 'row_locked', standing.map(problemOf))
+  }
+
+  async #readKnown(): Promise<ReadonlySet<string>> {
+    const { rows } = await this.#outbox.ledger.query<{ subject: string }>(
+      "select subject from outboxd.problem where kind = 'row_locked'",
+    )
+    return new Set(rows.map(({ subject }) => subject))
   }
 }
 

@@ -1,35 +1,21 @@
 import { expect, test } from 'vitest'
-import { Attempts } from '../../src/daemon/attempts.ts'
-import type { DaemonContext } from '../../src/daemon/context.ts'
-import type { Answer, ServiceRequest } from '../../src/model/service.ts'
+import type { Answer } from '../../src/model/service.ts'
 import type { Submission, UncertainPolicy } from '../../src/model/submission.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { submission } from '../support/submission.ts'
-
-/** The id of a record that was refused with two tokens. */
-const refusedBefore = 'refused before'
+import { openAttempts } from './attempts.ts'
 
 function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, policy = 'hold' as UncertainPolicy } = {}) {
-  const sent: { request: ServiceRequest; accessToken: string }[] = []
-  const stage = new Attempts(
-    {
-      config: { uncertainPolicy: policy, serverErrorPolicy: 'retry' },
-      client: {
-        async send(request: ServiceRequest, accessToken: string) {
-          sent.push({ request, accessToken })
-          return answer
-        },
-      },
-      telemetry: { traceparent: () => undefined },
-    } as unknown as DaemonContext,
-    { isRefusedForAge: () => false, isRefusedAgain: (_token, _answer, _method, id) => id === refusedBefore },
-    { nextPollDelayMs: (resource) => (resource === 'orders' ? 2_000 : 1_000) },
-  )
+  const { attempts, sent } = openAttempts({
+    answer,
+    config: { uncertainPolicy: policy, serverErrorPolicy: 'retry' },
+    nextPollDelayMs: (resource) => (resource === 'orders' ? 2_000 : 1_000),
+  })
   return {
     sent,
-    interpret: (of: Partial<Submission>) => stage.interpretAnswer(submission(of), answer),
+    interpret: (of: Partial<Submission>) => attempts.interpretAnswer(submission(of), answer),
     submit: (of: Parameters<typeof submission>[0] = {}, isGood = () => true) =>
-      stage.submit(submission(of), { accessToken: 'token', mayLeave: isGood }),
+      attempts.submit(submission(of), { accessToken: 'token', mayLeave: isGood }),
   }
 }
 

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { TrackVerdict } from '../../src/daemon/decideTrack.ts'
 import { stepOfUnsentPoll, toTrackStep } from '../../src/daemon/decideTrack.ts'
 import { type PauseToRaise, pauseReasons } from '../../src/model/service.ts'
 import type { Submission } from '../../src/model/submission.ts'
-import { type AnyRow, openAnyRow } from '../support/anyRow.ts'
+import { openAnyRow } from '../support/anyRow.ts'
+import { openForFile } from '../support/openForFile.ts'
 import { anyHistory, anyMessage, submission } from '../support/submission.ts'
 
 const now = {
@@ -204,11 +205,7 @@ describe('what a step must not do:', () => {
 })
 
 describe('in the ledger', () => {
-  let rows: AnyRow
-  beforeAll(async () => {
-    rows = await openAnyRow()
-  })
-  afterAll(() => rows[Symbol.asyncDispose]())
+  const rows = openForFile(openAnyRow)
 
   test('the database accepts the step of any verdict for any submission', async () => {
     await fc.assert(

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest'
-import { Attempts } from '../../src/daemon/attempts.ts'
-import type { DaemonContext } from '../../src/daemon/context.ts'
-import type { Answer, ServiceRequest } from '../../src/model/service.ts'
+import type { Answer } from '../../src/model/service.ts'
 import type { Submission } from '../../src/model/submission.ts'
 import { response } from '../support/answers.ts'
 import { submission } from '../support/submission.ts'
+import { openAttempts, refusedBefore } from './attempts.ts'
 
 const accepted: Partial<Submission> = {
   state: 'accepted',
@@ -13,41 +12,26 @@ const accepted: Partial<Submission> = {
   ageMs: 5_000,
 }
 
-/** The id of a record that was refused with two tokens. */
-const refusedBefore = 'refused before'
-
 function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pending' })) {
-  const sent: { request: ServiceRequest; accessToken: string }[] = []
   const asked: [string, number][] = []
-  const stage = new Attempts(
-    {
-      config: { unavailablePauseMs: 300_000, stuckAfterMs: 86_400_000 },
-      client: {
-        async send(request: ServiceRequest, accessToken: string) {
-          sent.push({ request, accessToken })
-          return answer
-        },
-      },
-      telemetry: { traceparent: () => undefined },
-    } as unknown as DaemonContext,
-    { isRefusedForAge: () => false, isRefusedAgain: (_token, _answer, _method, id) => id === refusedBefore },
-    {
-      nextPollDelayMs(resource, notDoneAgeMs) {
-        asked.push([resource, notDoneAgeMs])
-        return 1_234
-      },
+  const { attempts, sent } = openAttempts({
+    answer,
+    config: { unavailablePauseMs: 300_000, stuckAfterMs: 86_400_000 },
+    nextPollDelayMs(resource, notDoneAgeMs) {
+      asked.push([resource, notDoneAgeMs])
+      return 1_234
     },
-  )
+  })
   return {
     sent,
     asked,
     ask: () =>
-      stage.ask(
+      attempts.ask(
         { requestId: '1', resource: 'data', transactionId: 'tx' },
         { accessToken: 'token', mayLeave: () => true },
       ),
     track: (of: Partial<Submission> = {}, isGood = () => true) =>
-      stage.poll(submission({ ...accepted, ...of }), { accessToken: 'token', mayLeave: isGood }),
+      attempts.poll(submission({ ...accepted, ...of }), { accessToken: 'token', mayLeave: isGood }),
   }
 }
 
