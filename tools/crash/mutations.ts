@@ -92,7 +92,12 @@ export const mutations = {
       .catch(() => {})
     return taken`,
       },
-      // Nothing looks for the claim, or writes its outcome, before its COMMIT.
+      // Nothing looks for the claim or its requests, or writes its outcome, before its COMMIT.
+      {
+        file: 'src/ledger/history/history.ts',
+        from: `if (this.#request === null || BigInt(id) > BigInt(this.#request.id))`,
+        to: `if (id === '')`,
+      },
       {
         file: 'src/ledger/claims.ts',
         from: `if (claimed.submissions.length > 0) await this.#on.history.assertCommitIsCertain()`,
