@@ -123,8 +123,10 @@ const upkeepEveryMs = 30_000
 const hourly = '1 * * * *'
 
 function createUpkeep({ config, databases, telemetry, wakeups }: DaemonContext, stopping: AbortSignal): LoopPart {
-  const { ledger, queue } = databases
+  const { ledger, queue, outbox, instance } = databases
   const { stuckAfterMs } = config
+  const lockedRows = new LockedRowWatch(outbox)
+  let lastEventId: string | null = null
   let lastKey = ''
   let isHourOver = true
   const schedule = cron.schedule(
@@ -157,6 +159,14 @@ function createUpkeep({ config, databases, telemetry, wakeups }: DaemonContext, 
       ),
     async () => replaceProblems(ledger, 'foreign_status', await findForeignStatusProblems(ledger)),
     () => mergeStateCountDeltas(ledger),
+    async () => {
+      const { lastId, ...acts } = await countReplaysAndDiscardsOnce(ledger, lastEventId, instance.id)
+      lastEventId = lastId
+      telemetry.operatorActed(acts)
+    },
+    async () => {
+      if (await databases.hasOwnSettings()) await lockedRows.runOnce()
+    },
   ]
   return createPeriodicPart(upkeepEveryMs, createStepRound(steps))
 }
@@ -232,15 +242,13 @@ export function backlogCountIntervalMs(rowsWaiting: number): number {
 
 /** Follows the ledger's settings, and reads what metrics show. */
 export function createDatabaseObservation(
-  { clock, metrics, telemetry, databases, beginAnew }: DaemonContext,
+  { clock, metrics, databases, beginAnew }: DaemonContext,
   { heartbeat, planner }: { heartbeat: Pick<Heartbeat, 'hasLedgersSettings'>; planner: MaintenanceParts['planner'] },
 ): LoopPart {
   const { ledger, outbox, instance } = databases
-  const lockedRows = new LockedRowWatch(outbox)
   const elapsedMs = clock.stopwatch()
   let backlog: OutboxBacklog | null = null
   let countAtMs = Number.NEGATIVE_INFINITY
-  let lastEventId: string | null = null
 
   async function countBacklog(): Promise<OutboxBacklog> {
     const nowMs = elapsedMs()
@@ -274,14 +282,6 @@ export function createDatabaseObservation(
       backlog = await countBacklog()
       metrics.setSnapshot(toMetricsSnapshot(snapshot, backlog))
       planner.noteOutboxRowsWaiting(backlog.waiting)
-    },
-    async () => {
-      const { lastId, ...acts } = await countReplaysAndDiscardsOnce(ledger, lastEventId, instance.id)
-      lastEventId = lastId
-      telemetry.operatorActed(acts)
-    },
-    async () => {
-      if (await databases.hasOwnSettings()) await lockedRows.runOnce()
     },
   ]
   return createPeriodicPart(observeEveryMs, createStepRound(steps))

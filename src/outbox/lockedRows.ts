@@ -40,8 +40,8 @@ function findLocked(outbox: Outbox): Promise<LockedRow[]> {
   })
 }
 
-/** Four looks, 10 s apart. */
-const looksMin = 4
+/** 30 s apart. */
+const looksMin = 2
 
 /** Watches for rows that a session of the ERP keeps locked, because capture leaves them out silently. */
 export class LockedRowWatch {

@@ -72,7 +72,6 @@ test('a round shows the ledger’s numbers at once, and the outbox’s backlog a
   expect(await runOnce()).toBe(10_000)
   expect(told[0]).toEqual(['metrics.databaseUp', 1])
   expect([shown(), backlog]).toEqual([[0, 7], [7]])
-  expect(toldOf('telemetry.operatorActed')).toHaveLength(1)
   expect(toldOf('log.warn')).toEqual([])
 })
 

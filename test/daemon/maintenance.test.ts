@@ -265,6 +265,23 @@ describe('upkeep', () => {
     expect(rowCount).toBe(0)
   })
 
+  test('operators’ acts are counted from the first round on', async () => {
+    const { upkeep, toldOf } = setup()
+    await upkeep.runOnce()
+    const { id } = await end({ state: 'rejected', error: 'bad', errorCode: null, mayHaveArrived: false })
+    await sql(
+      `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, actor, who)
+       values ($1, 'rejected', 'queued', 1, 'replayed', 'operator', 'ann')`,
+      [id],
+    )
+    await writeHeartbeat(ledger.pool, databases.instance)
+    await upkeep.runOnce()
+    expect(toldOf('telemetry.operatorActed').map(([, acts]) => acts)).toEqual([
+      { replays: 0, discards: [] },
+      { replays: 1, discards: [] },
+    ])
+  })
+
   test('the dispatcher is woken if records were released', async () => {
     await ledger.capture([{ key: 'k' }])
     await sql('update outboxd.submission set held = true')

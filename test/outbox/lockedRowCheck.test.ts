@@ -24,9 +24,6 @@ async function watch(table: { ddl?: string; yaml?: string } = {}) {
     capture,
     connect,
     look,
-    async lookOften() {
-      for (let n = 1; n <= 3; n++) await look()
-    },
     /** A second instance, which has seen no locks yet. */
     another: open,
     async told() {
@@ -45,11 +42,11 @@ async function openForm(connect: Awaited<ReturnType<typeof watch>>['connect'], i
 }
 
 test('if a form keeps a row locked, `row_locked` names its session until it ends', async () => {
-  const { pool, url, capture, connect, look, lookOften, told } = await watch()
+  const { pool, url, capture, connect, look, told } = await watch()
   await pool.query(`insert into outbox (type, payload) values ('data', '{"secret": 1}'), ('data', '{}')`)
   const { form, pid } = await openForm(connect, 1)
   expect(await capture()).toEqual(['2'])
-  await lookOften()
+  await look()
   expect(await told()).toEqual([])
 
   await look()
@@ -69,10 +66,10 @@ test('if a form keeps a row locked, `row_locked` names its session until it ends
 })
 
 test('a second instance clears the problem only once the row is no longer locked', async () => {
-  const { pool, connect, look, lookOften, another, told } = await watch()
+  const { pool, connect, look, another, told } = await watch()
   await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
   const { form } = await openForm(connect, 1)
-  await lookOften()
+  await look()
   await look()
   const [problem] = await told()
   await another()()
@@ -83,13 +80,13 @@ test('a second instance clears the problem only once the row is no longer locked
 })
 
 test('a row locked by two sessions, or by a savepoint of one, is reported too', async () => {
-  const { pool, connect, look, lookOften, told } = await watch()
+  const { pool, connect, look, told } = await watch()
   await pool.query(`insert into outbox (type, payload) values ('data', '{}'), ('data', '{}')`)
   for (const reader of [await connect(), await connect()])
     await reader.query('begin; select from outbox where id = 1 for share')
   const nested = await connect()
   await nested.query('begin; savepoint s; update outbox set key = key where id = 2; release s')
-  await lookOften()
+  await look()
   await look()
   const bySome = expect.stringContaining('by several sessions, or by one that our user may not see')
   expect(await told()).toMatchObject([
@@ -99,36 +96,36 @@ test('a row locked by two sessions, or by a savepoint of one, is reported too', 
 })
 
 test('a row with a new reference or a rolled back update does not count as locked', async () => {
-  const { pool, connect, look, lookOften, told } = await watch({
+  const { pool, connect, look, told } = await watch({
     ddl: 'create table line (outbox_id bigint references outbox)',
   })
   await pool.query(`insert into outbox (type, payload) values ('data', '{}'), ('data', '{}')`)
   const erp = await connect()
   await erp.query('begin; insert into line values (1)')
   await pool.query('begin; update outbox set key = key where id = 2; rollback')
-  await lookOften()
+  await look()
   await look()
   expect(await told()).toEqual([])
 })
 
 test('if the table is not marked, a locked row is captured and not reported', async () => {
   const ddl = 'create table doc (id bigint generated always as identity primary key, body jsonb)'
-  const { pool, capture, connect, look, lookOften, told } = await watch({ ddl, yaml: cursorTable })
+  const { pool, capture, connect, look, told } = await watch({ ddl, yaml: cursorTable })
   await pool.query(`insert into doc (body) values ('{}'), ('{}')`)
   const form = await connect()
   await form.query('begin; select from doc where id = 1 for update')
   await look()
   expect(await capture()).toEqual(['1', '2'])
-  await lookOften()
+  await look()
   expect(await told()).toEqual([])
 })
 const cursorTable = 'table: doc\nid: id\ntype: { constant: data }\npayload: body\nstate: none\nsequence: id\n'
 
 test('the metrics count locked rows', async () => {
-  const { pool, connect, look, lookOften, told } = await watch()
+  const { pool, connect, look, told } = await watch()
   await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
   await openForm(connect, 1)
-  await lookOften()
+  await look()
   await look()
   const { kind } = (await told())[0] ?? { kind: 'row_skipped' as const }
   const metrics = createMetrics({ version: 'test', clock: systemClock })
