@@ -23,7 +23,7 @@ export const command = defineCommand({
     ['--dry-run', 'show what would be deleted, by state and age'],
     ['--json', 'print JSON'],
   ],
-  help: `A running daemon prunes each minute. Records that need attention stay, and so do those whose outcome is not written back
+  help: `A running daemon prunes every five minutes. Records that need attention stay, and so do those whose outcome is not written back
 yet, or whose rows still wait. The times are those of the daemons, whatever this shell says. You can interrupt the command,
 and run it while daemons run. The exit code is 1 if it did not finish, 3 if no record is old enough.
 

@@ -69,7 +69,7 @@ const restMs = 25
 const idleMs: Readonly<Record<SleepFlagResult, number>> = {
   set: 0,
   // A row whose trigger was off, or whose NOTIFY was lost, waits this long.
-  asleep: 5_000,
+  asleep: 10_000,
   // Until the transactions that inserted without a NOTIFY have ended.
   writers: 100,
   unavailable: sweepEveryMs,

@@ -20,7 +20,7 @@ import type { Answer } from '../model/service.ts'
 import type { PollClaim, Transition } from '../model/submission.ts'
 import { type OutboxBacklog, readBacklog } from '../outbox/backlog.ts'
 import { LockedRowWatch } from '../outbox/lockedRows.ts'
-import { readPruneOverdueMs, runPruneRound } from '../outbox/prune.ts'
+import { type PruneRoundResult, readPruneOverdueMs, runPruneRound } from '../outbox/prune.ts'
 import { clearStaleProblems, TableSurveys } from '../outbox/survey.ts'
 import { classifyDatabaseError, type Database, inTransaction } from '../postgres/database.ts'
 import type { Attempts } from './attempts.ts'
@@ -172,7 +172,7 @@ function createUpkeep({ config, databases, telemetry, wakeups }: DaemonContext, 
 }
 
 const surveyEveryMs = 3_600_000
-const lookEveryMs = 10_000
+const lookEveryMs = 30_000
 
 function createSurvey({ clock, databases }: DaemonContext, stopping: AbortSignal): LoopPart {
   const { outbox } = databases
@@ -189,14 +189,14 @@ function createSurvey({ clock, databases }: DaemonContext, stopping: AbortSignal
   }
 }
 
-const pruneEveryMs = 60_000
+const pruneAgainMs: Readonly<Record<PruneRoundResult, number>> = { begun: 0, elsewhere: 60_000, through: 300_000 }
 const pruneBehindMs = 86_400_000
 
 function createPruning({ clock, databases, metrics, telemetry }: DaemonContext, stopping: AbortSignal): LoopPart {
   const { ledger, outbox, ownSettings } = databases
   return {
     async runOnce() {
-      if (!(await databases.hasOwnSettings())) return pruneEveryMs
+      if (!(await databases.hasOwnSettings())) return pruneAgainMs.elsewhere
       const elapsedMs = clock.stopwatch()
       const goOn = () => !stopping.aborted && elapsedMs() < roundMaxMs
       let done: PrunedCounts | null = null
@@ -212,7 +212,7 @@ function createPruning({ clock, databases, metrics, telemetry }: DaemonContext, 
       const detail = `the oldest record should have been deleted or emptied ${days} ${days === 1 ? 'day' : 'days'} ago (RETENTION_DAYS, RETENTION_PAYLOAD_DAYS)`
       const problems = overdueMs > pruneBehindMs ? [{ subject: '', detail, retryInMs: null }] : []
       await replaceProblems(ledger, 'prune_behind', problems)
-      return end === 'begun' ? 0 : pruneEveryMs
+      return pruneAgainMs[end]
     },
   }
 }

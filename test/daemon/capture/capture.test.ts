@@ -565,12 +565,12 @@ describe('runOnce', () => {
     const { capture, batches } = await open({ listener: awake })
     expect(await capture.runOnce()).toBe(25)
     expect([batches, awake.setSleepFlag.mock.calls]).toEqual([[2], []])
-    expect(await capture.runOnce()).toBe(5_000)
+    expect(await capture.runOnce()).toBe(10_000)
   })
 
   test.each([
     ['after the sleep flag is set, it looks once more', 'set', 0],
-    ['while new rows notify this instance, it looks for others every five seconds', 'asleep', 5_000],
+    ['while new rows notify this instance, it looks for others every ten seconds', 'asleep', 10_000],
     ['while transactions are open that will not notify, it looks again and again', 'writers', 100],
     ['without a sleep flag it looks every second', 'unavailable', 1_000],
   ] as const)('%s', async (_, result, waitMs) => {
