@@ -6,7 +6,7 @@ import { readProblems } from '../ledger/problems.ts'
 import { type RecentRequestCounts, readRecentRequestCounts } from '../ledger/requestCounts.ts'
 import { readSettings } from '../ledger/settings.ts'
 import { type DaemonActivity, type LedgerSnapshot, readDaemonActivity, readLedgerSnapshot } from '../ledger/snapshot.ts'
-import type { Problem } from '../model/problem.ts'
+import type { Problem, ProblemKind } from '../model/problem.ts'
 import { type OutboxBacklog, readBacklog } from '../outbox/backlog.ts'
 import { countRowsBeforeStart, type RowsBeforeStart } from '../outbox/startPosition.ts'
 import type { Database } from '../postgres/database.ts'
@@ -48,6 +48,8 @@ export interface CombinedStatus extends LedgerStatus {
   backlog: Backlog | null
   /** What must happen before the backlog shrinks, as words that follow "after"; null if daemons send. */
   backlogStandsUntil: string | null
+  /** True if rows of the outbox may wait for something whose end is unknown, so that the estimate does not hold for them. */
+  mayRowsWaitLonger: boolean
   throughAtMs: number | null
 }
 
@@ -130,15 +132,27 @@ export function combineStatuses(ledger: LedgerStatus, outboxStatus: OutboxStatus
           lastDueInMs: ledger.lastDueMs === null ? 0 : ledger.lastDueMs - nowMs,
         })
   const backlogStandsUntil = standsUntil(ledger)
+  const isHeldUp = ledger.heldForPerson > 0 || ledger.standing.some(({ kind }) => problemsOfWaitingRows.has(kind))
+  const mayRowsWaitLonger = outbox !== null && outbox.waiting > 0 && isHeldUp
+  const hasEnd = backlogStandsUntil === null && !mayRowsWaitLonger
   return {
     ...ledger,
     outbox: outboxStatus,
     oldestMs,
     backlog,
     backlogStandsUntil,
-    throughAtMs: backlog && backlogStandsUntil === null ? backlogClearedAtMs(backlog, ledger) : null,
+    mayRowsWaitLonger,
+    throughAtMs: backlog && hasEnd ? backlogClearedAtMs(backlog, ledger) : null,
   }
 }
+
+/** Later rows of the same key wait, too. */
+const problemsOfWaitingRows: ReadonlySet<ProblemKind> = new Set([
+  'row_skipped',
+  'row_locked',
+  'row_conflict',
+  'source_failing',
+])
 
 function standsUntil({ instances, standing, rateHeldBack, rateCapacity }: LedgerStatus): string | null {
   if (instances.length === 0) return 'a daemon starts'

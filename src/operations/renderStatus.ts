@@ -105,9 +105,10 @@ const budgetClause = ({ rateAvailable, rateCapacity }: Pick<StatusReport, 'rateA
 export function backlogClause({
   backlog,
   backlogStandsUntil,
+  mayRowsWaitLonger,
   throughAtMs,
   pauses,
-}: Pick<StatusReport, 'backlog' | 'backlogStandsUntil' | 'throughAtMs' | 'pauses'>): string {
+}: Pick<StatusReport, 'backlog' | 'backlogStandsUntil' | 'mayRowsWaitLonger' | 'throughAtMs' | 'pauses'>): string {
   if (backlog === null) return 'unknown'
   if (backlog.records === 0) return 'none'
   const polls = pluralize(Math.round(backlog.pollsPerRecord * 10) / 10, 'poll')
@@ -117,7 +118,10 @@ export function backlogClause({
   ].filter((start) => start !== null)
   const from = starts.map((start) => ` ${start}`).join(' and')
   const at = throughAtMs === null ? '' : `, at ${formatInstant(throughAtMs).slice(0, 16)}Z`
-  return `sent in about ${formatDuration(Math.max(1_000, backlog.durationMs))}${from}${at} (estimated from the rate limit and ${polls} a record)`
+  const except = mayRowsWaitLonger
+    ? ', except rows of the outbox that wait for a problem to end, or for a record of their key that needs attention'
+    : ''
+  return `sent in about ${formatDuration(Math.max(1_000, backlog.durationMs))}${from}${at}${except} (estimated from the rate limit and ${polls} a record)`
 }
 
 export function heldRecordsSuffix(heldCount: number): string {

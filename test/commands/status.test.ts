@@ -5,7 +5,7 @@ import { command as status } from '../../src/commands/status.ts'
 import { countRequestsOfOtherClient } from '../../src/ledger/budget.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { openHeartbeatPool } from '../../src/ledger/ledgerSessions.ts'
-import { replaceProblems } from '../../src/ledger/problems.ts'
+import { clearProblems, raiseProblems, replaceProblems } from '../../src/ledger/problems.ts'
 import { findStuckSubmissionProblems } from '../../src/ledger/transactions.ts'
 import { explainError } from '../../src/operations/explainError.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
@@ -140,6 +140,31 @@ test('the backlog does not count records held behind one that needs attention', 
   const { printed } = await run()
   expect(printed).toMatch(/backlog +sent in about .*; 2 held behind records that need attention\n/)
   expect(JSON.parse((await run(true)).printed)).toMatchObject({ backlog: { records: 2 }, heldForPerson: 2 })
+})
+
+test('the backlog gets no end time while a problem or a record that needs attention may hold up waiting rows', async () => {
+  const { pool } = fixture.ledger
+  await alive()
+  await fixture.row(payloadOf())
+  const read = async () => {
+    const { throughAt } = JSON.parse((await run(true)).printed).backlog
+    const isCut = /backlog +sent in about \S+ \S+, except rows of the outbox that wait for /.test((await run()).printed)
+    return { hasEnd: throughAt !== null, isCut }
+  }
+  const held = { hasEnd: false, isCut: true }
+  const free = { hasEnd: true, isCut: false }
+  expect(await read()).toEqual(free)
+  for (const kind of ['row_skipped', 'row_locked', 'row_conflict', 'source_failing'] as const) {
+    await raiseProblems(pool, [{ kind, subject: '7', detail: 'it fails', retryInMs: 60_000 }])
+    expect(await read(), kind).toEqual(held)
+    await clearProblems(pool, kind, null)
+  }
+  await fixture.end(uncertain, { key: 'customer 1' })
+  await fixture.ledger.capture([{ key: 'customer 1' }])
+  expect(await read()).toEqual(held)
+  await pool.query(`update outbox set status = 'queued'`)
+  await fixture.end({ state: 'queued' })
+  expect(await read()).toEqual(free)
 })
 
 test('a failed record holds back its key only if the ledger says KEY_ON_FAILURE=block, whatever the shell says', async () => {

@@ -335,6 +335,7 @@ test('a backlog takes at least 1 s, and gets no end time while nothing is sent',
   const moving = {
     backlog: { records: 1, durationMs: 20, pollsPerRecord: 1 },
     backlogStandsUntil: null,
+    mayRowsWaitLonger: false,
     throughAtMs: nowMs,
     pauses: [],
   }
