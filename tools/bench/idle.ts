@@ -127,7 +127,9 @@ async function rowReadStatements({ pool }: BenchDatabase): Promise<{ query: stri
   const { rows } = await pool.query<{ query: string; calls: number }>(
     `select left(regexp_replace(query, '\\s+', ' ', 'g'), 110) as query, calls::float8 as calls from pg_stat_statements
      where dbid = (select oid from pg_database where datname = current_database())
-       and toplevel and query not like '%pg_stat_%' order by calls desc`,
+       and toplevel and query not like '%pg_stat_statements%'
+       and query not like 'select count(*)::int as count from pg_stat_activity%' -- ours: countConnections
+     order by calls desc`,
   )
   return rows
 }
