@@ -37,7 +37,7 @@ async function applyNextMissing(client: pg.Client, databaseUrl: string): Promise
   if (name === undefined) return null
   const { hasSchema } = await queryOne<{ hasSchema: boolean }>(
     client,
-    `select to_regnamespace('outboxd') is not null as "hasSchema"`,
+    `select exists (select from pg_namespace where nspname = 'outboxd'::name) as "hasSchema"`,
   )
   if (!hasSchema) await client.query('create schema outboxd')
   await client.query(

@@ -59,7 +59,7 @@ function statementsOf(table: OpenTable): NamedStatements {
 async function canUseLedger(db: Database): Promise<boolean> {
   const { rowCount } = await db.query(
     `select from pg_class c join pg_namespace n on n.oid = c.relnamespace
-     where n.nspname = 'outboxd' and c.relname = 'outbox_cursor' and has_schema_privilege(n.oid, 'usage')
+     where n.nspname = 'outboxd'::name and c.relname = 'outbox_cursor' and has_schema_privilege(n.oid, 'usage')
        and has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')`,
   )
   return (rowCount ?? 0) > 0

@@ -26,11 +26,11 @@ export function sessionNameOf(url: string, name: string): string {
 }
 
 /**
- * Selects the names that sessions of this ledger have, for default names in a parameter. The constant in quotes is
+ * Selects the names that sessions of this ledger have, for default names in a parameter. The constant with the cast is
  * renamed, the other one is not.
  */
 export const sessionNamesOfLedgerSql = (namesSql: string): string =>
-  `(select case when 'outboxd' = 'out' || 'boxd' then name else name || ' (' || 'outboxd' || ')' end from unnest(${namesSql}::text[]) name)`
+  `(select case when 'outboxd'::name = 'outboxd' then name else name || ' (' || 'outboxd'::name::text || ')' end from unnest(${namesSql}::text[]) name)`
 
 /** Returns the function that renames the schema in statements; null if the schema is the default. */
 export function createSchemaRenamer(url: string): ((sql: string) => string) | null {
@@ -39,5 +39,8 @@ export function createSchemaRenamer(url: string): ((sql: string) => string) | nu
   return (sql) => sql.replace(schemaName, schema)
 }
 
-/** The name before a dot, before `_jobs`, after the word `schema`, and alone in quotes. */
-const schemaName = /\boutboxd(?=\.[a-z_"]|_jobs\b)|(?<=\bschema )outboxd\b|(?<=(['"]))outboxd(?=\1)/g
+/**
+ * The name before a dot, before `_jobs`, after the word `schema`, and as `'outboxd'::name`. Without the cast it is an
+ * actor, or a value or column of the ERP.
+ */
+const schemaName = /\boutboxd(?="?\.[a-z_"]|_jobs\b)|(?<=\bschema )outboxd\b|(?<=')outboxd(?='::name\b)/g

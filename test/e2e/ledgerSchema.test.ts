@@ -56,9 +56,10 @@ test('two ledgers in one database: each daemon sends its own table to its own se
   }
   const { rows } = await pool.query(
     `select (select count(*)::int from outboxd.submission) as first, (select count(*)::int from partner2.submission) as second,
-       (select count(*)::int from outboxd_jobs.job) + (select count(*)::int from partner2_jobs.job) as jobs`,
+       (select count(*)::int from outboxd_jobs.job) + (select count(*)::int from partner2_jobs.job) as jobs,
+       array(select distinct actor from partner2.submission_event) as actors`,
   )
-  expect(rows[0]).toMatchObject({ first: 3, second: 5 })
+  expect(rows[0]).toMatchObject({ first: 3, second: 5, actors: ['outboxd'] })
 
   const checked = testContext(second.env)
   await check.action(checked, {})
