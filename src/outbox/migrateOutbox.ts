@@ -25,15 +25,15 @@ export async function migrateOutbox(
 ): Promise<OutboxMigration> {
   return inMigrationSession(databaseUrl, 'role', async (client) => {
     const schema = await readCreationSchema(client)
-    await client.query('set search_path = pg_catalog, pg_temp')
     const { preparedMax } = await queryOne<{ preparedMax: number }>(
       client,
-      `select current_setting('max_prepared_transactions')::int as "preparedMax"`,
+      `select pg_catalog.current_setting('max_prepared_transactions')::pg_catalog.int4 as "preparedMax"`,
     )
     const hasWakeTrigger = wake ?? preparedMax === 0
     // One string of statements is one transaction. The lock makes a second command wait.
     await client.query(
       `begin;
+       set local search_path = pg_catalog, pg_temp;
        select pg_advisory_xact_lock(hashtext('outboxd migrate --outbox'));
        ${await outboxStatements(outboxTable, schema, hasWakeTrigger)}; commit`,
     )

@@ -106,9 +106,10 @@ export function openListener({ url, channel, table, onNotice, onError }: Listene
     })
     try {
       await next.connect()
-      await next.query(`listen ${pg.escapeIdentifier(channel)}`)
-      // False behind a pooler, because other clients would share the session that holds the lock.
-      isReady = await applySessionSettings(next, settings)
+      // False behind a pooler: its sessions, with what they listen to and lock, serve other programs.
+      const isOwnSession = await applySessionSettings(next, settings)
+      if (isOwnSession) await next.query(`listen ${pg.escapeIdentifier(channel)}`)
+      isReady = isOwnSession
       onNotice() // rows that came before the connection
     } catch (error) {
       again(error as Error)

@@ -1,5 +1,7 @@
+import pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { command as check } from '../../src/commands/check.ts'
+import { command as migrate } from '../../src/commands/migrate.ts'
 import { testContext } from '../support/context.ts'
 import { startDaemonProcess } from '../support/daemon.ts'
 import { hasPgbouncer, type Pgbouncer, startPgbouncer } from '../support/pgbouncer.ts'
@@ -33,16 +35,49 @@ async function runCheck(harness: Harness): Promise<string> {
   return context.printed()
 }
 
+/** Reads what is left on the server's sessions, which the pooler gives to other programs. Holds all at once. */
+async function readLeftovers({ pool }: Harness, pooledUrl: string): Promise<string[]> {
+  const { rows } = await pool.query<{ sessions: number }>(
+    `select count(*)::int as sessions from pg_stat_activity
+     where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`,
+  )
+  const clients = Array.from({ length: rows[0]?.sessions ?? 0 }, () => new pg.Client(pooledUrl))
+  const leftovers = await Promise.all(
+    clients.map(async (client) => {
+      await client.connect()
+      await client.query('begin')
+      const left = await client.query<{ what: string }>(leftoversSql)
+      return left.rows.map(({ what }) => what)
+    }),
+  )
+  await Promise.all(clients.map((client) => client.end()))
+  return leftovers.flat()
+}
+
+/** pgbouncer itself sets the five settings, as its client has them. */
+const leftoversSql = `
+  select 'setting ' || name || ' = ' || setting as what from pg_settings
+  where source = 'session' and name not in
+    ('application_name', 'client_encoding', 'DateStyle', 'TimeZone', 'standard_conforming_strings')
+  union all select 'listen ' || pg_listening_channels()
+  union all select 'prepared ' || statement from pg_prepared_statements
+  union all select 'lock ' || objid from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()
+  union all select 'temporary ' || relname from pg_class where relnamespace = pg_my_temp_schema()`
+
 test.skipIf(!hasPgbouncer).each([
   ['refuses our startup parameters', []],
   ['ignores our startup parameters', ['statement_timeout', 'idle_in_transaction_session_timeout', 'options']],
-])('pgbouncer in transaction mode (%s): completed, once', async (_, ignored) => {
+])('pgbouncer in transaction mode (%s): completed, once, and nothing is left on its sessions', async (_, ignored) => {
   const harness = await behindPgbouncer(ignored)
-  await harness.start()
+  const daemon = await harness.start()
   const markers = Array.from({ length: 20 }, (_, i) => `bounced-${i}-`)
   for (const [i, marker] of markers.entries()) await harness.insert(marker, { key: `k${i % 3}` })
   const outcomes = await Promise.all(markers.map((marker) => harness.becomes(marker, 'completed')))
   expect(outcomes.filter(({ effects, posts }) => effects !== 1 || posts.length !== 1)).toEqual([])
+  await daemon.stop()
+  await runCheck(harness)
+  await migrate.action(testContext(harness.env), { outbox: true })
+  expect(await readLeftovers(harness, harness.env.DATABASE_URL ?? '')).toEqual([])
 })
 
 test.skipIf(!hasPgbouncer)(
