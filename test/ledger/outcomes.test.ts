@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { Attempts } from '../../src/daemon/attempts.ts'
 import type { DaemonContext } from '../../src/daemon/context.ts'
 import { lockBudget } from '../../src/ledger/budget.ts'
@@ -288,6 +288,26 @@ describe('a batch of outcomes', () => {
       answers: [breakerAnswer('token', null, fails())],
     })
     await expect(dispatch.writeOutcomes(refused)).rejects.toThrow('check constraint')
+    expect(await everything()).toEqual(before)
+  })
+
+  test.each([
+    ['the job of an acceptance', 'insert on outboxd_jobs.job for each row'],
+    ['what follows the jobs', `update on outboxd.request for each row when (old.purpose = 'token')`],
+  ])('writes neither a step nor a job if %s is refused', async (_, refused) => {
+    const accepts = await sending()
+    const { submission, poll } = await polling()
+    const token = await dispatch.claimTokenRequest(1)
+    const before = await everything()
+    await ledger.pool.query(`create function meddle() returns trigger language plpgsql as $$
+      begin raise exception 'refused'; end $$;
+      create trigger meddle before ${refused} execute function meddle()`)
+    onTestFinished(() => ledger.pool.query('drop function meddle() cascade').then(() => {}))
+    const batch = outcomeBatch({
+      transitions: [transition(accepts, accepted()), transition(submission, { state: 'completed' }, poll)],
+      answeredRequests: [token?.requestId ?? ''],
+    })
+    await expect(dispatch.writeOutcomes(batch)).rejects.toThrow('refused')
     expect(await everything()).toEqual(before)
   })
 
