@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events'
 import pg from 'pg'
 import { createSchemaRenamer, sessionNameOf } from './ledgerSchema.ts'
 import { createCharacterReplacer } from './serverEncoding.ts'
-import { applySessionSettings, statementMeaningSettings } from './sessionSettings.ts'
+import { applySessionSettings, statementMeaningSettings, textFormatSettings } from './sessionSettings.ts'
 
 /** A function if user name and password may change. It is asked before each connection. */
 export type DatabaseUrl = string | (() => string)
@@ -77,7 +77,9 @@ export class SessionPool extends pg.Pool {
 
   /** The statements are known after a session has connected. */
   beginSqlFor(path: Path): string {
-    const local = this.#isPooled ? Object.entries({ ...statementMeaningSettings, ...this.#settings }).map(setLocal) : []
+    const local = this.#isPooled
+      ? Object.entries({ ...statementMeaningSettings, ...textFormatSettings, ...this.#settings }).map(setLocal)
+      : []
     const durable = this.#options.durable ? [committedToDiskSql] : []
     const closed = this.#options.isErp && path === 'catalog' ? setCatalogPathLocally : ''
     return ['begin isolation level read committed', ...local, ...durable].join('; ') + closed

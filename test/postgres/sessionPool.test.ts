@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type pg from 'pg'
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { beginTransaction, createPool, inTransaction } from '../../src/postgres/database.ts'
 import { createDatabase } from '../support/database.ts'
 import { openForFile } from '../support/openForFile.ts'
@@ -37,21 +37,34 @@ test('a session that ends as it begins fails its work, but not the process', asy
   await expect(beginTransaction(pool)).rejects.toThrow()
 })
 
-test('sessions keep their own time zone and text formats, whatever the database’s are', async () => {
-  const database = await createDatabase('template0')
-  onTestFinished(() => database[Symbol.asyncDispose]())
-  const name = new URL(database.url).pathname.slice(1)
-  const set = ["timezone = 'Asia/Tokyo'", "datestyle = 'German'", "intervalstyle = 'iso_8601'"]
-  set.push("bytea_output = 'escape'", 'extra_float_digits = -10')
-  for (const each of set) await database.pool.query(`alter database ${name} set ${each}`)
-  const pool = createPool({ url: database.url, name: 'x', connections: 1, onIdleError: () => {} })
-  onTestFinished(() => pool.end())
-  const { rows } =
-    await pool.query(`select timestamptz '2026-11-21 12:00Z'::text as at, interval '1 day 2 hours'::text as for,
-    '\\x00ff'::bytea::text as bytes, (0.1::float8 + 0.2)::text as number`)
-  expect(rows).toEqual([
-    { at: '2026-11-21 12:00:00+00', for: '1 day 02:00:00', bytes: '\\x00ff', number: '0.30000000000000004' },
-  ])
+describe('whatever the database’s are, the time zone and text formats are our own', () => {
+  async function openForeign(through = (url: string) => url): Promise<pg.Pool> {
+    const database = await createDatabase('template0')
+    onTestFinished(() => database[Symbol.asyncDispose]())
+    const name = new URL(database.url).pathname.slice(1)
+    const set = ["timezone = 'Asia/Tokyo'", "datestyle = 'German'", "intervalstyle = 'iso_8601'"]
+    set.push("bytea_output = 'escape'", 'extra_float_digits = -10')
+    for (const each of set) await database.pool.query(`alter database ${name} set ${each}`)
+    const pool = createPool({ url: through(database.url), name: 'x', connections: 1, onIdleError: () => {} })
+    onTestFinished(() => pool.end())
+    return pool
+  }
+
+  const textsSql = `select timestamptz '2026-11-21 12:00Z'::text as at, interval '1 day 2 hours'::text as for,
+    '\\x00ff'::bytea::text as bytes, (0.1::float8 + 0.2)::text as number`
+  const ours = { at: '2026-11-21 12:00:00+00', for: '1 day 02:00:00', bytes: '\\x00ff', number: '0.30000000000000004' }
+
+  test('in each session', async () => {
+    const { rows } = await (await openForeign()).query(textsSql)
+    expect(rows).toEqual([ours])
+  })
+
+  test.skipIf(!hasPgbouncer)('in each transaction through a pooler', async () => {
+    const bouncer = await startPgbouncer(inject('postgresUrl'))
+    onTestFinished(() => bouncer[Symbol.asyncDispose]())
+    const { rows } = await inTransaction(await openForeign(bouncer.through), (db) => db.query(textsSql))
+    expect(rows).toEqual([ours])
+  })
 })
 
 test('sessions do not compile statements, whatever the database says', async () => {
