@@ -160,11 +160,15 @@ export function isTransientError(error: unknown): boolean {
   if (error instanceof DatabaseUnusable) return isTransientError(error.cause)
   if (error instanceof CommitUncertain) return true
   const code = errorCodeOf(error)
-  if (typeof code !== 'string') return /\b(timeout|terminated|ended|closed|not queryable)\b/i.test(error.message)
+  if (typeof code !== 'string') return sessionGoneMessage.test(error.message)
   // 08 connection, 40 deadlock and serialization, 53 resources, 57 shutdown, 55P03 lock, 25P0x idle session ended,
   // 25006 read-only
   return /^(08|40|53|57|55P03|25P|25006|E[A-Z]+$)/.test(code)
 }
+
+/** Those of pg and pg-pool, as a whole: a message of ours may name a column `closed`. */
+const sessionGoneMessage =
+  /^(Connection terminated( unexpectedly| due to connection timeout)?|Client (was closed|has encountered a connection error) and is not queryable|Query read timeout|timeout (expired|exceeded when trying to connect))$/
 
 export function isReadOnlyServerError(error: unknown): boolean {
   if (error instanceof DatabaseUnusable) return isReadOnlyServerError(error.cause)

@@ -102,6 +102,8 @@ describe('an error', () => {
     ['Client was closed and is not queryable', true],
     ['timeout exceeded when trying to connect', true],
     ['an extended protocol message was not intended here', false],
+    ['has no column closed', false],
+    ['a statement that returns one row has returned 0: select timeout', false],
   ])('without a code is transient only if it says that the session is gone: %s', (message, transient) => {
     expect(isTransientError(new Error(message))).toBe(transient)
   })
