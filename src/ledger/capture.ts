@@ -282,6 +282,32 @@ export const stopCaptureOfTypeBriefly = (db: Database, type: string, detail: str
 export const resumeCaptureOfTypes = (db: Database, types: readonly string[]): Promise<void> =>
   clearProblems(db, 'source_failing', types)
 
+/** What the ledger knows of why a waiting row is not captured. */
+export interface CaptureObstacles {
+  /** The problem of the row itself. */
+  ofRow: string | null
+  /** The problem of all rows of its type. */
+  ofType: string | null
+  /** True if captured records of its key wait. After some of them, the key gets no further rows. */
+  isBehindRecords: boolean
+}
+
+export function readCaptureObstacles(
+  db: Database,
+  { outboxId, type, key }: Pick<CapturedRecord, 'outboxId' | 'type' | 'key'>,
+): Promise<CaptureObstacles> {
+  return queryOne<CaptureObstacles>(
+    db,
+    `select
+       (select detail from outboxd.problem
+        where kind in ('row_skipped', 'row_locked', 'row_conflict') and subject = $1 limit 1) as "ofRow",
+       (select detail from outboxd.problem where kind = 'source_failing' and subject = $2) as "ofType",
+       exists (select from outboxd.submission
+         where key = $3 and state = 'queued' and held and document is null) as "isBehindRecords"`,
+    [shortenProblemSubject(outboxId), shortenProblemSubject(type), key],
+  )
+}
+
 /** The capture work that is due besides new rows. */
 interface DueCaptureRetries {
   /** A row that was skipped. */

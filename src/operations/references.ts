@@ -1,11 +1,12 @@
 import type { RecordName } from '../ledger/audit/readOperatorActs.ts'
+import { readCaptureObstacles } from '../ledger/capture.ts'
 import {
   findSubmissions,
   type ListedSubmission,
   type SubmissionReference,
 } from '../ledger/operator/selectSubmissions.ts'
-import { isRowWaiting, readRecordWithoutQueriedContent } from '../outbox/readRows.ts'
-import { isRowBeforeStart } from '../outbox/startPosition.ts'
+import type { OutboxRecord } from '../model/outbox.ts'
+import { locateUncapturedRow, readRecordWithoutQueriedContent } from '../outbox/readRows.ts'
 import { quoteForShell } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
 import { type Databases, withOutbox } from './databases.ts'
@@ -139,10 +140,30 @@ export async function explainMissingRecord(databases: Databases, word: string): 
 async function explainMissingRecordOfRow(databases: Databases, outboxId: string): Promise<string | null> {
   const record = await withOutbox(databases, (outbox) => readRecordWithoutQueriedContent(outbox, outboxId))
   if (record === null) return null
-  const isWaiting = await withOutbox(databases, async (outbox) =>
-    (await isRowBeforeStart(outbox, outboxId)) ? false : isRowWaiting(outbox, outboxId),
-  ).catch(() => true)
-  return isWaiting
-    ? `the row ${outboxId} waits in the outbox and is not captured yet. \`outboxd status\` says why, \`outboxd map --outbox ${quoteForShell(outboxId)}\` shows its request`
-    : `the ledger has no record of the row ${outboxId}, and it is not sent: it does not wait, lies before the start position, or its record was deleted after RETENTION_DAYS. If the ledger has lost it, \`outboxd recover --dry-run\` shows it`
+  // If the place cannot be read, such as for a filter that fails for many rows, `status` and `check` say so.
+  const row = await withOutbox(databases, (outbox) => locateUncapturedRow(outbox, record)).catch(() => null)
+  switch (row?.place) {
+    case 'before start':
+      return `the row ${outboxId} lies before the start position, so it is not sent`
+    case 'left out by filter':
+      return `the row ${outboxId} is not sent, because the filter in outbox.yaml leaves it out`
+    case 'behind position':
+      return `the row ${outboxId} lies behind the position up to which the table was read, so it is not sent. \`outboxd capture --dry-run\` lists such rows, \`outboxd capture\` sends them`
+    case 'done':
+      return `the ledger has no record of the row ${outboxId}, and it is not sent: it does not wait, or its record was deleted after RETENTION_DAYS. If the ledger has lost it, \`outboxd recover --dry-run\` shows it`
+    default:
+      return `the row ${outboxId} waits in the outbox and is not captured yet: ${await explainWait(databases, record, row?.firstOfKey ?? null)}. \`outboxd map --outbox ${quoteForShell(outboxId)}\` shows its request`
+  }
+}
+
+async function explainWait({ ledger }: Databases, record: OutboxRecord, firstOfKey: string | null): Promise<string> {
+  const { outboxId, type, key } = record
+  const { ofRow, ofType, isBehindRecords } = await readCaptureObstacles(ledger, record)
+  if (ofRow !== null) return ofRow
+  if (ofType !== null) return `no row of the type ${type} is captured: ${ofType}`
+  if (firstOfKey !== null && firstOfKey !== outboxId)
+    return `it waits behind the row ${firstOfKey} of its key. \`outboxd show ${quoteForShell(`outbox:${firstOfKey}`)}\` says why that row is not captured`
+  if (isBehindRecords)
+    return `it waits behind captured records of its key. \`outboxd show ${quoteForShell(`key:${key}`)}\` shows them`
+  return 'a daemon captures it in its turn. `outboxd status` says whether one runs, and what stops capture'
 }

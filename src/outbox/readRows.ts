@@ -22,11 +22,32 @@ export async function readRecordWithoutQueriedContent(outbox: Outbox, outboxId: 
   }
 }
 
-export async function isRowWaiting(outbox: Outbox, outboxId: string): Promise<boolean> {
-  const { db, rows } = await outbox.open()
-  const { from, hasNoRecord, id, idType } = rows
-  const { rowCount } = await db.query(`select from ${from} where ${hasNoRecord} and ${id} = $1::${idType}`, [outboxId])
-  return (rowCount ?? 0) > 0
+export interface UncapturedRow {
+  /** `done`: the row does not wait, or retention may have deleted its record. */
+  place: 'before start' | 'left out by filter' | 'behind position' | 'done' | 'waits'
+  /** The first waiting row of the key, which may be this row. Null if the row has no key. */
+  firstOfKey: string | null
+}
+
+/** Finds out where a row without a record stands. @returns null if there is no such row */
+export async function locateUncapturedRow(
+  outbox: Outbox,
+  { outboxId, key }: Pick<OutboxRecord, 'outboxId' | 'key'>,
+): Promise<UncapturedRow | null> {
+  return outbox.queryTable(async ({ db, rows: expressions }) => {
+    const { from, begins, mayWait, filtered, waitsWithoutRecord, hasNoRecord, isAhead, uncaptured } = expressions
+    const { rows } = await db.query<UncapturedRow>(
+      `select case when not (true${begins}) then 'before start' when (${mayWait}) is not true then 'done'
+           when (true${filtered}) is not true then 'left out by filter'
+           when (${waitsWithoutRecord} and ${hasNoRecord}) is not true then 'done'
+           when not (${isAhead}) then 'behind position' else 'waits' end as place,
+         (select ${expressions.idText} from ${from} where ${uncaptured} and ${expressions.key} = $2
+          order by ${expressions.order} limit 1) as "firstOfKey"
+       from ${from} where ${expressions.id} = $1::${expressions.idType}`,
+      [outboxId, key],
+    )
+    return rows[0] ?? null
+  })
 }
 
 /** $1 is the most bytes of a payload that are read, $2 the most rows. */

@@ -34,13 +34,6 @@ export async function countRowsBeforeStart(outbox: Outbox): Promise<RowsBeforeSt
   )
 }
 
-export async function isRowBeforeStart(outbox: Outbox, outboxId: string): Promise<boolean> {
-  const { db, rows } = await outbox.open()
-  const { from, idText, begins } = rows
-  const { rowCount } = await db.query(`select from ${from} where ${idText} = $1 and not (true${begins})`, [outboxId])
-  return (rowCount ?? 0) > 0
-}
-
 const rowsNamedMax = 10_000
 
 /**

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Command } from 'commander'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { command as audit } from '../../src/commands/audit.ts'
 import { command as discard } from '../../src/commands/discard.ts'
 import { command as replay } from '../../src/commands/replay.ts'
@@ -8,17 +8,19 @@ import { command as resolve } from '../../src/commands/resolve.ts'
 import { command as show } from '../../src/commands/show.ts'
 import { type CommandModule, configureCommand } from '../../src/commands/terminal/command.ts'
 import { readSubmissionDetail } from '../../src/ledger/operator/readSubmissionDetail.ts'
+import { raiseProblems } from '../../src/ledger/problems.ts'
 import type { CapturedRecord } from '../../src/model/outbox.ts'
+import type { ProblemKind } from '../../src/model/problem.ts'
 import type { State } from '../../src/model/submission.ts'
 import { explainSubmission } from '../../src/operations/explainSubmission.ts'
 import { openBreaker } from '../support/breaker.ts'
 import type { GivenChange } from '../support/change.ts'
-import { failedE003, openFixtureForFile, payloadOf, uncertain } from './fixture.ts'
+import { dataFile, failedE003, mappingFiles, openFixtureForFile, payloadOf, uncertain } from './fixture.ts'
 
 const fixture = openFixtureForFile()
 
-async function run(name: string, json = false) {
-  const context = fixture.context()
+async function run(name: string, json = false, env: Record<string, string> = {}) {
+  const context = fixture.context(null, env)
   const code = await show.action(context, name, { json })
   return { code, printed: context.printed(), messages: context.messages() }
 }
@@ -125,6 +127,78 @@ test('for a row that was not captured yet, show says that it waits in the outbox
   expect(code).toBe(3)
   expect(messages).toContain('waits in the outbox')
   expect(messages).toContain(`outboxd map --outbox ${row}`)
+})
+
+describe('for a row that is not captured, show says why:', () => {
+  const table = 'table: outbox\nid: id\ntype: { column: type }\nkey: key\npayload: payload\n'
+  const appendOnly = `${table}state: none\nsequence: id\n`
+  const filtered = (filter: string) =>
+    `${table}state: { status: status, new: [new], queued: queued, completed: completed }\nfilter: ${filter}\n`
+  const problem = (kind: ProblemKind, subject: string) =>
+    raiseProblems(fixture.ledger.pool, [{ kind, subject, detail: 'it fails so', retryInMs: 60_000 }])
+  const sql = (text: string) => fixture.ledger.pool.query(text)
+
+  interface Case {
+    says: string
+    yaml?: string
+    /** @param row of the key k, behind the row `earlier` of the key j */
+    given?: (row: string, earlier: string) => Promise<unknown>
+  }
+  const cases: Readonly<Record<string, Case>> = {
+    'no cause': { says: 'a daemon captures it in its turn. `outboxd status` says whether one runs' },
+    skipped: { says: ': it fails so', given: (row) => problem('row_skipped', row) },
+    locked: { says: ': it fails so', given: (row) => problem('row_locked', row) },
+    'in conflict': { says: ': it fails so', given: (row) => problem('row_conflict', row) },
+    'of a type whose query fails': {
+      says: 'no row of the type data is captured: it fails so',
+      given: () => problem('source_failing', 'data'),
+    },
+    'behind an earlier row of its key': {
+      says: 'it waits behind the row EARLIER of its key. `outboxd show outbox:EARLIER` says why that row is not captured',
+      given: () => sql(`update outbox set key = 'k'`),
+    },
+    'behind a captured record of its key': {
+      says: 'it waits behind captured records of its key. `outboxd show key:k` shows them',
+      async given() {
+        await fixture.end(uncertain, { key: 'k' })
+        await fixture.ledger.capture([{ key: 'k' }])
+      },
+    },
+    'one for which the filter fails': {
+      says: 'the filter in outbox.yaml raises an error for this row',
+      yaml: filtered('key::int > 0'),
+      given: (_, earlier) => sql(`update outbox set key = '1' where id = ${earlier}`),
+    },
+    'left out by the filter': { says: 'the filter in outbox.yaml leaves it out', yaml: filtered("key = 'j'") },
+    'before the start position': {
+      says: 'lies before the start position, so it is not sent\n',
+      given: (row) => sql(`update outboxd.ledger set start_id = '${Number(row) + 1}'`),
+    },
+    'behind the position of an append-only table': {
+      says: 'lies behind the position up to which the table was read, so it is not sent. `outboxd capture --dry-run`',
+      yaml: appendOnly,
+      given: (row) => sql(`insert into outboxd.outbox_cursor (position) values (${row})`),
+    },
+    'as old as records that were deleted': {
+      says: 'its record was deleted after RETENTION_DAYS',
+      yaml: appendOnly,
+      given: (row) => sql(`insert into outboxd.outbox_cursor (position, pruned_number) values (${row}, ${row})`),
+    },
+  }
+
+  test.each(Object.entries(cases))('%s', async (_, { says, yaml, given }) => {
+    onTestFinished(async () => void (await sql('update outboxd.ledger set start_id = null')))
+    const earlier = await fixture.row(payloadOf())
+    const row = await fixture.row(payloadOf())
+    await sql(`update outbox set key = case id when ${row} then 'k' else 'j' end`)
+    await given?.(row, earlier)
+    const env = yaml === undefined ? {} : { MAPPINGS_DIR: mappingFiles({ 'outbox.yaml': yaml, 'data.yaml': dataFile }) }
+    const { code, messages } = await run(`outbox:${row}`, false, env)
+    expect({ code, messages }).toEqual({
+      code: 3,
+      messages: expect.stringContaining(says.replaceAll('EARLIER', earlier)),
+    })
+  })
 })
 
 test('for an ended row that the ledger has lost, show does not say that it waits', async () => {
