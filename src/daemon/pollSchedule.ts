@@ -145,7 +145,7 @@ function sum(values: readonly number[]): number {
 }
 
 /** A time weighs half as much as one that is this many records newer. */
-const HALF_LIFE_RECORDS = 70
+const HALF_LIFE_RECORDS = 80
 /** With fewer known times there is no plan. */
 const KNOWN_LEAST = 5
 const IMAGINARY_TIMES = 5
