@@ -140,17 +140,12 @@ function jsonOf(preview: MapPreview) {
   }
 }
 
-/** Counts errors as one if they differ only in a quoted value. */
+/** Counts errors of one field and kind as one, whatever the values. */
 function summarise(context: CommandContext, previews: readonly MapPreview[], { json }: MapOptions): number {
   const errors = previews.flatMap((each) =>
-    each.kind === 'refused'
-      ? each.errors.map(({ field, from, message }) => ({ type: each.type, field, from, message, example: each.name }))
-      : [],
+    each.kind === 'refused' ? each.errors.map((error) => ({ type: each.type, ...error, example: each.name })) : [],
   )
-  const groups = Map.groupBy(
-    errors,
-    ({ type, field, message }) => `${type} ${field} ${message.replace(/"[^"]*"/g, '…')}`,
-  )
+  const groups = Map.groupBy(errors, ({ type, field, kind }) => `${type} ${field} ${kind}`)
   const rows = [...groups.values()]
     .flatMap((group) => group.slice(0, 1).map((first) => ({ count: group.length, ...first })))
     .sort((a, b) => b.count - a.count)

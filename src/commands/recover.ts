@@ -119,11 +119,7 @@ function lines(
     [named, `whose rows name their transaction ${verb} polled`],
     [accepted, `that the service had accepted ${verb} polled on`],
     [ended, `already failed, rejected or discarded ${verb} noted as "may have arrived"`],
-    [unreadable, `of the outbox that cannot be read ${verb} rejected, and "may have arrived"`],
+    [unreadable, `whose rows cannot be read ${verb} rejected, and "may have arrived"`],
   ] as const
-  return counted
-    .map(([count, what]) =>
-      count === 0 ? '' : `${pluralize(count, what.startsWith('of') ? 'row' : 'record')} ${what}\n`,
-    )
-    .join('')
+  return counted.map(([count, what]) => (count === 0 ? '' : `${pluralize(count, 'record')} ${what}\n`)).join('')
 }

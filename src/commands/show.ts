@@ -115,7 +115,7 @@ function eventLines(event: LoggedEvent): string[] {
   const { atMs, from, to, attempt, who } = event
   const step = from === null || from === to ? to : `${from} -> ${to}`
   const head = `  ${formatInstant(atMs)}  ${step.padEnd(22)} ${[eventText(event), `(${who}, attempt ${attempt})`].filter(Boolean).join('  ')}`
-  return [head, ...eventDetails(event).map(([name, value]) => `      ${name}: ${value}`)]
+  return [head, ...eventDetails(event).map(({ name, value }) => `      ${name}: ${value}`)]
 }
 
 function jsonOf(

@@ -67,7 +67,10 @@ function recordRows(report: StatusReport): Row[] {
   if (reportsDue > 0) rows.push(['to write back', dueReportsClause(report)])
   if (oldestMs !== null) rows.push(['oldest unsent', `created ${formatInstantAndDistance(oldestMs, nowMs)}`])
   if (backlog?.records !== 0 || heldForPerson > 0)
-    rows.push(['backlog', `${backlogClause(report)}${heldRecordsSuffix(heldForPerson)}`])
+    rows.push([
+      'backlog',
+      `${backlogClause(report)}${heldForPerson === 0 ? '' : `; ${heldRecordsClause(heldForPerson)}`}`,
+    ])
   if (start !== null) rows.push(['start', hidden === null ? start : `${start} ${hidden}`])
   return rows
 }
@@ -124,9 +127,7 @@ export function backlogClause({
   return `sent in about ${formatDuration(Math.max(1_000, backlog.durationMs))}${from}${at}${except} (estimated from the rate limit and ${polls} a record)`
 }
 
-export function heldRecordsSuffix(heldCount: number): string {
-  return heldCount === 0 ? '' : `; ${heldCount} held behind records that need attention`
-}
+export const heldRecordsClause = (heldCount: number): string => `${heldCount} held behind records that need attention`
 
 function pauseRows({ pauses, nowMs }: StatusReport): Row[] {
   return pauses.map((pause) => {

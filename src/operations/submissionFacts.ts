@@ -48,10 +48,14 @@ export function eventText({ cause, message, to }: Pick<LoggedEvent, 'cause' | 'm
   return cause === to ? '' : cause.replaceAll('_', ' ')
 }
 
-export function eventDetails({
-  detail,
-  message,
-}: Pick<LoggedEvent, 'detail' | 'message'>): [name: string, value: string][] {
+export interface EventDetail {
+  name: string
+  value: string
+  /** True if the value is from the record: its payload, body or result, or an answer of the service. */
+  isOfRecord: boolean
+}
+
+export function eventDetails({ detail, message }: Pick<LoggedEvent, 'detail' | 'message'>): EventDetail[] {
   if (detail === null) return []
   // Only daemons need the claim, and only `audit` the currency.
   const {
@@ -62,12 +66,17 @@ export function eventDetails({
   } = detail as Record<string, unknown> & {
     former?: Record<string, unknown>
   }
-  const named: [string, unknown][] = [
-    ...Object.entries(rest),
-    ...Object.entries(former ?? {}).map(([name, value]): [string, unknown] => [`former ${name}`, value]),
+  const values = [
+    ...Object.entries(rest).map(([key, value]) => ({ key, name: key, value })),
+    ...Object.entries(former ?? {}).map(([key, value]) => ({ key, name: `former ${key}`, value })),
   ]
-  return named.filter((each): each is [string, string] => typeof each[1] === 'string' && !message?.includes(each[1]))
+  return values.flatMap(({ key, name, value }) => {
+    if (typeof value !== 'string' || message?.includes(value)) return []
+    return [{ name, value, isOfRecord: detailsOfRecord.has(key) }]
+  })
 }
+
+const detailsOfRecord = new Set(['payload', 'body', 'result', 'answer'])
 
 export function missingContentText(
   { emptiedMs, erasedMs, events }: Pick<SubmissionDetail, 'emptiedMs' | 'erasedMs' | 'events'>,

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { BudgetUse } from '../../ledger/snapshot.ts'
 import type { State } from '../../model/submission.ts'
 import { countNeedingAttention, type Diagnosis, type StatusReport, stopsSending } from '../../operations/diagnose.ts'
-import { backlogClause, dueReportsClause, heldRecordsSuffix } from '../../operations/renderStatus.ts'
+import { backlogClause, dueReportsClause, heldRecordsClause } from '../../operations/renderStatus.ts'
 import { formatPercent, servicePerformanceOf, sumRequestCounts } from '../../operations/serviceLevelTargets.ts'
 import { pluralize } from '../../plainText.ts'
 import { formatDuration } from '../../time.ts'
@@ -181,7 +181,6 @@ export function attentionSection(
 function recordsSection(report: StatusReport): HtmlPart {
   const { submissions, outbox, probing, oldestUnsentMs, oldestAcceptedMs, nowMs } = report
   const waiting = outbox.kind === 'read' ? outbox.outbox : { waiting: null, oldestMs: null }
-  const held = heldRecordsSuffix(report.heldForPerson).replace(/^; /, '')
   const all = Object.values(submissions).reduce((sum, count) => sum + count, 0)
   const { accepted } = submissions
   const atService = probing > 0 ? 'sending,accepted' : 'accepted'
@@ -205,7 +204,7 @@ function recordsSection(report: StatusReport): HtmlPart {
 ${descriptionListHtml([
   ['Outbox', outbox.kind === 'unreadable' ? cutAndEscapeText(outbox.problem, 400) : null],
   ['Backlog', report.backlog?.records === 0 ? null : backlogClause(report)],
-  ['Held', held || null],
+  ['Held', report.heldForPerson === 0 ? null : heldRecordsClause(report.heldForPerson)],
   ['To write back', report.reportsDue === 0 ? null : dueReportsClause(report)],
 ])}`,
   )

@@ -234,9 +234,9 @@ function step(event: LoggedEvent, former: LoggedEvent | null, isShown: boolean):
   const states = from === null || from === to ? to : `${from} → ${to}`
   const after = former === null ? '' : html` <span class="after">+${distance(atMs - former.atMs)}</span>`
   const words = eventText(event)
-  const details = eventDetails(event).map(([name, value]): [string, HtmlValue] => [
+  const details = eventDetails(event).map(({ name, value, isOfRecord }): [string, HtmlValue] => [
     name,
-    isShown || !isOfRecord(name) ? untrustedTextHtml(value, 2_000) : maskText,
+    isShown || !isOfRecord ? untrustedTextHtml(value, 2_000) : maskText,
   ])
   return html`<li><span class="state ${to}">${icon(to)}</span><div><p><strong>${words === '' ? states : untrustedTextHtml(capitalize(words), 500)}</strong>
 <span class="quiet">${words === '' ? '' : `${states}, `}attempt ${attempt}, ${untrustedTextHtml(who, 100)}</span></p>
@@ -244,5 +244,3 @@ ${details.length > 0 ? descriptionListHtml(details) : ''}</div><p class="quiet">
 }
 
 const distance = (ms: number) => (ms < 1_000 ? `${Math.round(ms)} ms` : formatDuration(ms))
-
-const isOfRecord = (name: string) => /(payload|body|result|answer)$/.test(name)
