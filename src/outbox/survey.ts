@@ -12,7 +12,7 @@ import { columnTextSql } from './columns.ts'
 import { findFailingIds } from './failingRows.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { prunedNumberSql } from './rowExpressions.ts'
+import { idCharsMax, prunedNumberSql } from './rowExpressions.ts'
 import { isInSliceSql, readSliceAfter, sliceRowsMax, type TableSlice } from './slices.ts'
 import { stateExpressions } from './stateForms.ts'
 
@@ -108,33 +108,38 @@ async function updateProblems(ledger: Database, { idsBehind, statuses, isWhole }
  * @param mayReadTable false if this daemon's description of the table is not the ledger's
  */
 export async function clearStaleProblems(outbox: Outbox, mayReadTable: () => Promise<boolean>): Promise<void> {
-  const { hasConflicts } = await queryOne<{ hasConflicts: boolean }>(
+  const { hasRowProblems } = await queryOne<{ hasRowProblems: boolean }>(
     outbox.ledger,
     `with over as (
        delete from outboxd.problem
        where kind = 'row_skipped' and retry_at is null and seen_at < clock_timestamp() - interval '1 minute'
      )
-     select exists (select from outboxd.problem where kind = 'row_conflict') as "hasConflicts"`,
+     select exists (select from outboxd.problem where kind in ('row_conflict', 'row_skipped')) as "hasRowProblems"`,
   )
-  if (hasConflicts && (await mayReadTable())) await clearOutdatedRowConflicts(await outbox.open())
+  if (hasRowProblems && (await mayReadTable())) await clearProblemsOfChangedRows(await outbox.open())
 }
 
-/** Clears the conflicts of rows that the ERP has deleted, renumbered or corrected. */
-async function clearOutdatedRowConflicts({ db, rows }: OpenTable): Promise<void> {
-  const { from, id, idType, idText, isOtherRow } = rows
-  const { rows: conflicts } = await db.query<{ subject: string }>(
-    `select subject from outboxd.problem where kind = 'row_conflict'`,
+/**
+ * Clears conflicts and skips of rows that the ERP has deleted or renumbered, conflicts of rows that it has corrected, and
+ * skips of rows that no longer wait. A skip under an id that the ledger has cut stays until its next try.
+ */
+async function clearProblemsOfChangedRows({ db, rows }: OpenTable): Promise<void> {
+  const { from, id, idType, idText, isOtherRow, mayWait } = rows
+  const { rows: problems } = await db.query<{ subject: string }>(
+    `select subject from outboxd.problem
+     where kind = 'row_conflict' or kind = 'row_skipped' and char_length(subject) <= ${idCharsMax}`,
   )
-  const subjects = conflicts.map(({ subject }) => subject)
+  const subjects = problems.map(({ subject }) => subject)
   // An id that does not fit the column's present type is that of no row.
   const unfit = new Set(await findFailingIds(subjects, (part) => db.query(`select $1::${idType}[]`, [part])))
   await db.query(
     `with standing as materialized (
-       select ${idText} as id from ${from} where ${id} = any($2::${idType}[])
-       group by 1 having bool_or(${isOtherRow}) or count(*) > 1
+       select ${idText} as id, bool_or(${isOtherRow}) or count(*) > 1 as "isInConflict", bool_or(${mayWait}) as waits
+       from ${from} where ${id} = any($2::${idType}[]) group by 1
      )
      delete from outboxd.problem
-     where kind = 'row_conflict' and subject = any($1) and subject <> all(array(select id from standing))`,
+     where kind in ('row_conflict', 'row_skipped') and subject = any($1)
+       and (select case kind when 'row_conflict' then "isInConflict" else waits end from standing where id = subject) is not true`,
     [subjects, subjects.filter((subject) => !unfit.has(subject))],
   )
 }

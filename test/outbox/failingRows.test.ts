@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { skipRows } from '../../src/ledger/capture.ts'
+import { shortenProblemSubject } from '../../src/ledger/problems.ts'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { mayHaveWaitingRows } from '../../src/outbox/readRows.ts'
 import { clearStaleProblems } from '../../src/outbox/survey.ts'
@@ -68,14 +70,27 @@ describe('a skipped row that no longer waits is not named any more', () => {
     expect(await named()).toEqual(['1'])
   })
 
-  test.each(Object.entries(changes))('if it %s, and its daemon ended', async (_, change) => {
+  test('if it no longer fails, and its daemon ended', async () => {
     const { pool, outbox, named } = await given()
-    await pool.query(change)
+    await pool.query(changes['no longer fails'] ?? '')
     await clearStaleProblems(outbox, async () => true)
     expect(await named()).toEqual(['1', '2'])
     await pool.query(`update outboxd.problem set seen_at = now() - interval '1 minute' where subject = '2'`)
     await clearStaleProblems(outbox, async () => true)
     expect(await named()).toEqual(['1'])
+  })
+
+  test.each([
+    'is deleted',
+    'is marked by the ERP',
+  ])('if it %s, and its daemon ended, or its next try is far', async (how) => {
+    const { pool, outbox, named } = await given()
+    await pool.query(`${insert(3, null, '1')}; ${insert(4, null, '1')}`)
+    const long = '7'.repeat(2_000)
+    await skipRows(pool, ['3', '4', long], 'the table refuses the mark')
+    await pool.query(changes[how]?.replace('= 2', 'in (2, 3)') ?? '')
+    await clearStaleProblems(outbox, async () => true)
+    expect(await named()).toEqual(['1', '4', shortenProblemSubject(long)]) // an id that the ledger has cut is not looked up
   })
 })
 
