@@ -24,7 +24,7 @@ export async function takeServingLock(databaseUrl: string, waitMs: number): Prom
     await first.query("select set_config('lock_timeout', '0', false)")
   } catch (error) {
     const isTaken = error instanceof pg.DatabaseError && error.code === '55P03'
-    const thrown = isTaken ? new Error(await describeHolder(first)) : error
+    const thrown = isTaken ? new Error(takenMessage(await readHolder(first))) : error
     await first.end()
     throw thrown
   }
@@ -52,10 +52,10 @@ export async function takeServingLock(databaseUrl: string, waitMs: number): Prom
         session = next
         return void session.once('end', () => void retake())
       }
-      const holder = isHeld === false && next ? await describeHolder(next).catch(() => '') : ''
+      const holder = isHeld === false && next ? await readHolder(next).catch(() => null) : null
       await next?.end().catch(() => {})
-      if (holder !== '' && !holder.includes(nameOfProcess()))
-        return lost.resolve(`the sandbox's session on the database was lost. ${holder}`)
+      if (holder !== null && holder.application !== nameOfProcess())
+        return lost.resolve(`the sandbox's session on the database was lost. ${takenMessage(holder)}`)
       await delay(retryMs, undefined, { signal: released.signal }).catch(() => {})
     }
   }
@@ -78,12 +78,22 @@ async function connect(databaseUrl: string): Promise<pg.Client> {
   return session
 }
 
-async function describeHolder(session: pg.Client): Promise<string> {
-  const { rows } = await session.query<{ who: string }>(`
-    select format(': "%s", Postgres backend %s', application_name, pid) as who
+interface Holder {
+  application: string | null
+  pid: number
+}
+
+async function readHolder(session: pg.Client): Promise<Holder | null> {
+  const { rows } = await session.query<Holder>(`
+    select application_name as application, pid
     from pg_locks join pg_stat_activity using (pid)
     where locktype = 'advisory' and granted and classid = 7164 and objid = 1 and objsubid = 2
       and pg_locks.database = (select oid from pg_database where datname = current_database())
   `)
-  return `Another sandbox serves this database${rows[0]?.who ?? ''}. Stop that sandbox, or give this one another database (SANDBOX_DATABASE_URL).`
+  return rows[0] ?? null
+}
+
+function takenMessage(holder: Holder | null): string {
+  const who = holder === null ? '' : `: "${holder.application}", Postgres backend ${holder.pid}`
+  return `Another sandbox serves this database${who}. Stop that sandbox, or give this one another database (SANDBOX_DATABASE_URL).`
 }
