@@ -67,4 +67,5 @@ export function createReloadableCredentials(deps: ReloadableCredentialsDeps): Re
 }
 
 const names = (part: Partial<LiveSettings>) => Object.keys(part) as (keyof LiveSettings)[]
-const withoutSignIn = (url: string) => url.replace(/^postgres(ql)?:\/\/([^@/?#]*@)?/, '')
+const withoutSignIn = (url: string) =>
+  url.replace(/^postgres(ql)?:\/\/([^@/?#]*@)?/, '').replace(/[?&](user|password)=[^&#]*/g, '')

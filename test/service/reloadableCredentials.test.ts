@@ -41,6 +41,7 @@ const firstUrl = 'postgres://erp:one@db.example:5432/erp?sslmode=require'
 test.each([
   ['password', 'postgres://erp:two@db.example:5432/erp?sslmode=require'],
   ['user', 'postgresql://erp_2@db.example:5432/erp?sslmode=require'],
+  ['user and password behind ?', 'postgres://db.example:5432/erp?sslmode=require&user=erp@corp&password=two'],
 ])('a database URL with a different %s is taken', (_, databaseUrl) => {
   const { credentials, files } = setup()
   files.database = { databaseUrl }
