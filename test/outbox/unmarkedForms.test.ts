@@ -216,30 +216,6 @@ describe('a table without a state', () => {
   })
 })
 
-test.each([
-  ['a number', endOnly.ddl],
-  [
-    'a text with a collation of its own',
-    endOnly.ddl.replace('id bigint generated always as identity', `id text collate "de-x-icu" default '1'`),
-  ],
-])('end only: a row that is set back to waiting gets its outcome again, and is not sent: the id is %s', async (_, ddl) => {
-  const { pool, capture, outbox } = await setup({ ...endOnly, ddl })
-  await pool.query('insert into source default values')
-  expect(await capture()).toEqual(['1'])
-  await pool.query(
-    `update outboxd.submission set state = 'completed', due_at = null, ended_at = now(), transaction_id = 't', report_due = false`,
-  )
-  await pool.query('update source set done_at = now()')
-  expect(await mayHaveWaitingRows(outbox)).toBe(false)
-  await pool.query('update source set done_at = null')
-  expect(await mayHaveWaitingRows(outbox)).toBe(true)
-  expect(await capture()).toEqual([])
-  expect((await pool.query('select state, report_due from outboxd.submission')).rows).toEqual([
-    { state: 'completed', report_due: true },
-  ])
-  expect(await mayHaveWaitingRows(outbox)).toBe(false)
-})
-
 test('end only: a row whose record failed waits on, is not sent again, and its outcome is not written again', async () => {
   const { pool, capture, outbox } = await setup(endOnly)
   await pool.query('insert into source default values')
