@@ -193,9 +193,10 @@ function meetingSql({ table, key, condition }: DocumentTable): string {
   const [column = '', ...others] = key.map(quoteIdentifier)
   if (others.length === 0)
     return `select h.${column}::pg_catalog.text as key, ${meets} from ${table} h where h.${column} = any($1)`
-  const equal = [column, ...others].map((each) => `h.${each} = k.${each}`)
-  return `select ${keyOfRowSql('h', key)} as key, ${meets}
-    from pg_catalog.jsonb_populate_recordset(null::${table}, $1) k join ${table} h on ${equal.join(' and ')}`
+  const of = (alias: string) => [column, ...others].map((each) => `${alias}.${each}`).join(', ')
+  // Not a join, in which a condition without h. would be ambiguous.
+  return `select ${keyOfRowSql('h', key)} as key, ${meets} from ${table} h
+    where (${of('h')}) in (select ${of('k')} from pg_catalog.jsonb_populate_recordset(null::${table}, $1) k)`
 }
 
 /** The rows of a mapping file's query as `key` and `json`. The query may end with a comment. */

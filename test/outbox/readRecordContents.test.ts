@@ -138,7 +138,7 @@ test('a document is found by a key of several columns, of which one is a charact
   await pool.query(`insert into outbox (type, payload) values ('order', '{"id": {"tenant": 3, "no": "A-7"}}')`)
   const mapping = mappingFrom(`type: order
 endpoint: orders
-document: { table: head, key: [tenant, no] }
+document: { table: head, key: [tenant, no], condition: tenant > 0 and no <> '' }
 source: >-
   select jsonb_build_object('tenant', h.tenant, 'no', h.no::text) as id, h.total
   from jsonb_populate_recordset(null::head, $1) k join head h on h.tenant = k.tenant and h.no = k.no
