@@ -89,12 +89,13 @@ const readOutboxTable = (config: DatabaseConfig): Promise<OutboxTableState> =>
 
 function describeMissing(
   name: string,
-  { exists, hasWakeTrigger, preparedMax }: OutboxTableState,
+  { exists, missingIndexes, hasWakeTrigger, preparedMax }: OutboxTableState,
   wake: boolean | null = null,
 ): string[] {
   const hasTrigger = wake ?? preparedMax === 0
   return [
-    exists ? `the outbox table ${name} exists` : `would create the outbox table ${name}, with an index of its new rows`,
+    exists ? `the outbox table ${name} exists` : `would create the outbox table ${name}`,
+    ...missingIndexes.map((index) => `would create the index ${index}`),
     ...(hasTrigger && !hasWakeTrigger
       ? [`would create the trigger ${splitTableName(name).table}_wakes_outboxd and its function outboxd_wake`]
       : []),

@@ -50,8 +50,7 @@ async function readCreationSchema(client: pg.Client): Promise<string> {
 async function outboxStatements(outboxTable: string, schema: string, wakes: boolean): Promise<string> {
   const split = splitTableName(outboxTable)
   const named = qualifiedNameSql(split)
-  const index = quoteIdentifier(`${split.table}_new`)
-  const captured = quoteIdentifier(`${split.table}_captured`)
+  const [index = '', captured = ''] = indexNames(split).map(quoteIdentifier)
   const home = quoteIdentifier(schema)
   const qualified = outboxTable.includes('.') ? named : `${home}.${named}`
   const wake = `${home}.outboxd_wake`
@@ -70,6 +69,9 @@ async function outboxStatements(outboxTable: string, schema: string, wakes: bool
   }
   return texts.join(';').replaceAll(/(?<!:):(\w+)/g, (whole, name) => names[name] ?? whole)
 }
+
+/** The indexes of migrations/outbox.sql: that of waiting rows, and that of captured documents. */
+const indexNames = ({ table }: { table: string }): string[] => [`${table}_new`, `${table}_captured`]
 
 /** The columns of migrations/outbox.sql. */
 export const ourColumns = [
@@ -92,10 +94,12 @@ export interface OutboxTableState {
   hasWakeTrigger: boolean
   preparedMax: number
   columns: string[]
+  missingIndexes: string[]
 }
 
 /** @param table name, or schema.name */
 export async function inspectOutboxTable(db: Database, table: string): Promise<OutboxTableState> {
+  const split = splitTableName(table)
   return queryOne<OutboxTableState>(
     db,
     `with t as (select to_regclass($1)::oid as id)
@@ -104,8 +108,11 @@ export async function inspectOutboxTable(db: Database, table: string): Promise<O
          where g.tgrelid = t.id and p.proname = 'outboxd_wake' and g.tgenabled <> 'D') as "hasWakeTrigger",
        current_setting('max_prepared_transactions')::int as "preparedMax",
        array(select attname::text from pg_attribute where attrelid = t.id and attnum > 0 and not attisdropped
-         order by attnum) as columns
+         order by attnum) as columns,
+       array(select name::text from unnest($2::name[]) name where not exists (
+         select from pg_index i join pg_class c on c.oid = i.indexrelid where i.indrelid = t.id and c.relname = name
+       )) as "missingIndexes"
      from t`,
-    [qualifiedNameSql(await addTableSchemaIfFound(db, splitTableName(table)))],
+    [qualifiedNameSql(await addTableSchemaIfFound(db, split)), indexNames(split)],
   )
 }

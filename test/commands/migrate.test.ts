@@ -22,13 +22,21 @@ test('--dry-run names the missing migrations and applies none, also as JSON', as
   const foreseen = await run({ outbox: true, dryRun: true })
   expect(foreseen).toMatchObject({ dryRun: true, outboxTable: 'outbox' })
   expect(foreseen.messages).toContain('would apply 0001_ledger\n')
-  expect(foreseen.messages).toContain('would create the outbox table outbox, with an index of its new rows')
+  expect(foreseen.messages).toContain('would create the outbox table outbox\n')
+  expect(foreseen.messages).toContain('would create the index outbox_new')
+  expect(foreseen.messages).toContain('would create the index outbox_captured')
   expect(foreseen.messages).toContain('would create the trigger outbox_wakes_outboxd and its function outboxd_wake')
   expect(await schemas()).toBe(0)
 
   expect(await run({})).toMatchObject({ dryRun: false, applied: foreseen.applied, outboxTable: null })
   expect(await schemas()).toBe(2)
   expect(await run({ dryRun: true })).toMatchObject({ applied: [] })
+
+  await run({ outbox: true })
+  const again = async () => (await run({ outbox: true, dryRun: true })).messages
+  expect(await again()).not.toContain('would')
+  await database.pool.query('drop index outbox_captured')
+  expect((await again()).match(/would .*/g)).toEqual(['would create the index outbox_captured'])
 })
 
 test('--outbox leaves a table of the ERP alone, and creates nothing', async () => {

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { mayHaveWaitingRows, readWaitingRows } from '../../src/outbox/readRows.ts'
 import { findRowsWithoutRecord } from '../../src/outbox/rowsUnderWay.ts'
+import { createDatabase } from '../support/database.ts'
 import { rests, setup, tableOf } from './setup.ts'
 import { appendOnly, common, ddl, endOnly, insertKnownRows, unmarkedForms } from './tableForms.ts'
 
@@ -108,6 +109,24 @@ describe('the position', () => {
     const other = await connect()
     await other.query(`begin; insert into outbox (type, payload) values ('data', '{}')`)
     await pool.query('insert into source default values')
+    await capture()
+    await capture()
+    expect(await position({ pool })).toEqual([1])
+  })
+
+  test('a transaction in another database does not hold it back, although its table has the same oid', async () => {
+    const { pool, capture } = await setup({
+      yaml: 'table: outbox\nid: id\ntype: type\npayload: payload\nstate: none\nsequence: id',
+    })
+    const other = await createDatabase()
+    onTestFinished(() => other[Symbol.asyncDispose]())
+    const oid = `select 'outbox'::regclass::oid as oid`
+    expect((await other.pool.query(oid)).rows).toEqual((await pool.query(oid)).rows)
+    const open = await other.pool.connect()
+    onTestFinished(() => open.release(true))
+    const insert = `insert into outbox (type, payload) values ('data', '{}')`
+    await open.query(`begin; ${insert}`)
+    await pool.query(insert)
     await capture()
     await capture()
     expect(await position({ pool })).toEqual([1])

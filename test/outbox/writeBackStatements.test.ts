@@ -38,6 +38,29 @@ write: { note: error, tx: transaction_id, code: error_code, at: now }`,
   expect(await row()).toMatchObject({ status: 'SENT', tx: 'TX-1' })
 })
 
+test('times and dates without a time zone are written in the zone of created_at', async () => {
+  const { pool, report, capture } = await setup({
+    ddl: `create table message (id int primary key, made timestamp, sent timestamp, at timestamp, day date);
+      insert into message (id) values (1)`,
+    yaml: `
+table: message
+id: id
+type: { constant: data }
+created_at: { column: made, timezone: Pacific/Kiritimati }
+payload: { columns: [id] }
+state: { timestamp: sent, set: [queued] }
+write: { at: now, day: now }`,
+  })
+  await capture()
+  await report(status('completed'))
+  const { rows } = await pool.query(
+    `select array[sent, at]::text[] as at, day = any(array[at, sent]::date[]) as same, sent > local - interval '1 minute' and sent <= local
+       and at > local - interval '1 minute' and at <= local as "isLocal"
+     from message, lateral (select clock_timestamp() at time zone 'Pacific/Kiritimati' as local) l`,
+  )
+  expect(rows).toMatchObject([{ same: true, isLocal: true }])
+})
+
 test('a row that does not map is marked, even if outbox.yaml has no value for rejected', async () => {
   const { pool, capture } = await setup({
     ddl: `create table message (id int primary key, state text default 'N', body bytea)`,
