@@ -325,7 +325,7 @@ function blameOf({ error, isMark }: Pick<Failure, 'error' | 'isMark'>): 'moment'
   return classifyDatabaseError(error, isMark ? 'mark' : 'claim')
 }
 
-/** Without the row's data, which the text of the error may quote. */
+/** With the message of Postgres only for a mark, as for an outcome, because the messages of other errors quote the row. */
 function whySkipped(failure: Pick<Failure, 'error' | 'isMark'>): string {
   const { error, isMark } = failure
   const { code, class: name } = redactError(error)
@@ -334,7 +334,7 @@ function whySkipped(failure: Pick<Failure, 'error' | 'isMark'>): string {
     return "the table ignores the mark, so the row is not captured, and rows of its key wait behind it. Check the table's triggers and row-level security"
   const blame = blameOf(failure)
   if (isMark && blame !== 'everyone')
-    return `the table refuses the mark (${what}), so the row is not captured, and rows of its key wait behind it. Check the table's triggers and constraints`
+    return `the table refuses the mark (${what}: ${boundText(messageOf(error), 200)}), so the row is not captured, and rows of its key wait behind it. Check the table's triggers and constraints`
   const because = blame === 'moment' ? ': a lock, or too little time or memory' : ''
   if (blame !== 'piece')
     return `the row could not be captured (${what}${because}), and rows of its key wait behind it. The daemon tries again by itself`

@@ -126,16 +126,20 @@ test.each([
   '40001',
   '25006',
   '57P01',
-])('a trigger that refuses the mark of one row with %s holds up no other row', async (code) => {
+  'P0001',
+])('a trigger that refuses the mark of one row with %s holds up no other row, and is named in its own words', async (code) => {
   await insert(4)
   const [{ id }] = (await ledger.pool.query('select min(id)::text as id from outbox')).rows
   await ledger.pool.query(`create or replace function meddle() returns trigger language plpgsql as $$
-    begin if old.id = ${id} then raise exception using errcode = '${code}'; end if; return new; end $$;
+    begin if old.id = ${id} then raise exception 'period is closed' using errcode = '${code}'; end if; return new; end $$;
     create or replace trigger meddle before update on outbox for each row execute function meddle()`)
   onTestFinished(() => ledger.pool.query('drop function meddle() cascade').then(() => {}))
   await captureAll()
   expect(await statuses()).toEqual({ new: 1, queued: 3 })
   expect(await ledger.countStates()).toEqual({ queued: 3 })
+  const [problem] = await readProblems(ledger.pool, 10)
+  expect(problem).toMatchObject({ kind: 'row_skipped', subject: id })
+  expect(problem?.detail).toContain(`the table refuses the mark (${code}: period is closed), so`)
 })
 
 test('only one instance captures at a time', async () => {
@@ -214,7 +218,7 @@ test('a row that can be neither captured nor rejected is `row_skipped`, and its 
   expect(order.rows.map(({ id }) => id)).toEqual([Number(stuck), Number(stuck) + 1, Number(stuck) + 2])
 })
 
-test('KEY_ON_FAILURE=block: a row that cannot be captured is rejected with its key, and later rows wait behind it', async () => {
+test('KEY_ON_FAILURE=block: a row that cannot be captured is rejected in the words of Postgres, and later rows of its key wait', async () => {
   await setKeyOnFailure(ledger.pool, 'block')
   await ledger.pool.query(
     `insert into outbox (type, key, payload) values ('data', 'K', '{"refused": 1}'), ('data', 'K', '{}')`,
@@ -222,10 +226,11 @@ test('KEY_ON_FAILURE=block: a row that cannot be captured is rejected with its k
   await ledger.pool.query(`alter table outboxd.submission add constraint refused check (body not like '%refused%')`)
   onTestFinished(() => ledger.pool.query('alter table outboxd.submission drop constraint refused').then(() => {}))
   await captureAll()
-  const { rows } = await ledger.pool.query('select state, key, held from outboxd.submission order by seq')
+  const { rows } = await ledger.pool.query('select state, key, held, error from outboxd.submission order by seq')
+  const error = 'the row cannot be captured: new row for relation "submission" violates check constraint "refused"'
   expect(rows).toEqual([
-    { state: 'rejected', key: 'K', held: false },
-    { state: 'queued', key: 'K', held: true },
+    { state: 'rejected', key: 'K', held: false, error },
+    { state: 'queued', key: 'K', held: true, error: null },
   ])
 })
 
