@@ -6,7 +6,7 @@ import { Outbox } from '../../src/outbox/outbox.ts'
 import { standardOutboxTable } from '../../src/outbox/outboxTable.ts'
 import { tryWriteBack } from '../../src/outbox/tryWriteBack.ts'
 import { createPool } from '../../src/postgres/database.ts'
-import { rests, type Setup, setup, tableOf } from './setup.ts'
+import { anyRows, openClaim, rests, type Setup, setup, tableOf } from './setup.ts'
 
 /** Problems of a table are found before a daemon runs, as the daemon's own user and without any row. */
 
@@ -22,7 +22,7 @@ async function asClerk({ url, pool }: Setup): Promise<{ clerk: pg.Pool; role: st
   const clerk = createPool({
     url,
     name: 'clerk',
-    connections: 1,
+    connections: 3,
     onIdleError: () => {},
   })
   clerk.on('connect', (client) => void client.query(`set role ${quoted}`))
@@ -84,7 +84,13 @@ test('a sequence needs a grant, and a table that is only read needs no right to 
   await given.pool.query(`grant select on source to ${role}`)
   const problems = await findOutboxTableProblems(clerk, table)
   expect(await pasteGrants(given.pool, problems)).toEqual([`grant select on sequence source_id_seq to ${role};`])
+  await given.pool.query(`grant usage on schema outboxd to ${role};
+    grant select, insert, update on all tables in schema outboxd to ${role}; insert into source (payload) values ('{}')`)
   expect(await findOutboxTableProblems(clerk, table)).toEqual([])
+  await using claimed = await openClaim(new Outbox(clerk, table, 1_000, given.pool), anyRows)
+  expect(claimed.outboxIds).toEqual(['1'])
+  expect(await claimed.readAsManyAsFit()).toMatchObject([{ outboxId: '1', payload: '{}' }])
+  expect(await claimed.markReturningUnwrittenIds([])).toEqual([])
 })
 
 test('if the role may not use the schema of the search path, the grant is printed', async () => {

@@ -77,6 +77,29 @@ for (const [name, yaml] of Object.entries(forms)) {
   })
 }
 
+test.each([
+  ['timestamp', '2026-11-01 10:00', '2026-11-01 10:00:00.000001'],
+  ['timestamptz', '2026-11-01 10:00+01', '2026-11-01 10:00:00.000001+01'],
+  ['bigint', '1763629200123', '1763629200124'],
+  ['numeric', '1763629200.5', '1763629200.50001'],
+])('created_at of the type %s tells two rows of one id apart', async (type, first, second) => {
+  const unit = /big|num/.test(type) ? '{ column: created_at, unit: milliseconds }' : 'created_at'
+  const given = await setup({
+    ddl: tableForm('').ddl.replace('timestamptz', type),
+    yaml: tableForm(`created_at: ${unit}\nstate: { flag: taken, set: [queued] }\nwrite: { said: state }`).yaml,
+  })
+  const { pool, capture } = given
+  await pool.query(insert(1, first, 1))
+  await capture()
+  await pool.query(`update source set taken = false`)
+  await capture()
+  expect((await pool.query(problems)).rows).toEqual([])
+  await pool.query(`truncate source; ${insert(1, second, 2)}`)
+  expect(await capture()).toEqual([])
+  expect((await pool.query(problems)).rows).toMatchObject([{ kind: 'row_conflict', subject: '1' }])
+  expect(await complete(given)).toEqual(['another'])
+})
+
 test('a conflicting row that gets a new id is captured', async () => {
   const { pool, capture, outbox } = await setup(tableForm(forms['rows with a mark']))
   await pool.query(insert(1, '2026-11-01', 1))
