@@ -7,6 +7,7 @@ import {
   bindLedgerToServiceIfUnbound,
   ServiceMismatch,
 } from '../../src/ledger/binding.ts'
+import type { Database } from '../../src/postgres/database.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 import { openFixtureForFile, uncertain } from './fixture.ts'
 
@@ -44,6 +45,19 @@ test.each([
     expect(refused.message).toContain(difference)
     expect(refused.message).not.toMatch(/\byou\b(?!r)/)
   }
+})
+
+test('of two daemons with different services that start at once, the first binds the ledger', async () => {
+  const { pool } = fixture.ledger
+  await pool.query('update outboxd.ledger set base_url = null, auth_url = null, client_hash = null')
+  const bindsSecond: Database = {
+    async query(...asked: [string]) {
+      if (asked[0].startsWith('update')) await bindLedgerToServiceIfUnbound(pool, former, 'first')
+      return pool.query(...asked)
+    },
+  } as Database
+  await bindLedgerToServiceIfUnbound(bindsSecond, { ...former, clientId: 'you' }, 'second')
+  await assertLedgerBelongsToService(pool, former)
 })
 
 test('adopt --same says that the service has a new address, whatever is under way', async () => {

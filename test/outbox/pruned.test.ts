@@ -43,6 +43,19 @@ test('end only: the record of a row that still says that it waits stays, and doe
   expect(await capture()).toEqual([])
 })
 
+test('marked: the record of a row that says that it is under way stays, because the row was not told its end', async () => {
+  const { pool, capture, outbox } = await setup({
+    ddl: `${ddl}; alter table source add status text default 'new'`,
+    yaml: `${common}\nstate: { status: status, new: new, queued: queued, completed: completed }`,
+  })
+  await pool.query('insert into source select from generate_series(1, 2)')
+  await capture()
+  await completeAgo(pool, 31)
+  await pool.query(`update source set status = 'completed' where id = 2`)
+  expect(await pruneAll(pool, days, outbox)).toMatchObject({ submissions: 1, end: 'through' })
+  expect((await pool.query(records)).rows).toEqual([{ id: '1' }])
+})
+
 test('append-only: the record of a row ahead of the position stays', async () => {
   const { pool, capture, outbox, connect } = await setup(appendOnly)
   const late = await connect()

@@ -120,6 +120,20 @@ test('a ledger with records is not asked: `outboxd recover` made them', async ()
   expect(await begun(pool)).toMatchObject({ table: 'public.source' })
 })
 
+test('of two daemons with different tables that start at once, the second is refused', async () => {
+  const { outbox, pool } = await setup({ ddl, yaml: tableForms.marked.yaml })
+  const bindsSecond = {
+    async query(...asked: [string]) {
+      if (asked[0].startsWith('update')) await outbox.bindLedger('first')
+      return pool.query(...asked)
+    },
+  } as unknown as pg.Pool
+  await expect(new Outbox(pool, 'outbox', 1_000, bindsSecond).bindLedger('second')).rejects.toThrow(
+    'the ledger belongs to the outbox public.source',
+  )
+  expect(await begun(pool)).toMatchObject({ table: 'public.source' })
+})
+
 test('many rows are not counted to the end', async () => {
   const { outbox, pool } = await setup({ ddl, yaml: tableForms.marked.yaml })
   await insert(pool, 10_002)
