@@ -13,6 +13,14 @@ for (const [name, form] of Object.entries(tableForms)) {
     return claimed
   }
 
+  test(`${name}: rows are claimed in the order of their ids, however they were inserted`, async () => {
+    const { pool, outbox } = await setup(form)
+    await pool.query(`insert into source (id, key) overriding system value
+      select n, case when n % 2 = 0 then 'k' end from generate_series(12, 1, -1) n`)
+    await using claimed = await openClaim(outbox, { ...anyRows, limit: 11 })
+    expect(claimed.outboxIds).toEqual(Array.from({ length: 11 }, (_, i) => String(i + 1)))
+  })
+
   test(`${name}: a skipped row holds back only later rows of its key`, async () => {
     const values = `('data', 'k'), ('data', 'k'), ('data', 'k'), ('data', null), ('data', 'l')`
     const skippedIds = ['2']
