@@ -176,7 +176,7 @@ const hasSameMembers = (some: readonly string[], others: readonly string[]) =>
   some.length === others.length && some.every((each) => others.includes(each))
 
 /** Keys are compared as JSON, in which all integers and numerics are alike, and all texts. */
-export function kindOfKey({ type }: CatalogColumn): 'number' | 'text' | 'uuid' | 'date' | null {
+function kindOfKey({ type }: CatalogColumn): 'number' | 'text' | 'uuid' | 'date' | null {
   if (/^(smallint|integer|bigint|numeric)$/.test(type)) return 'number'
   if (/^(text|character varying|character)$/.test(type)) return 'text'
   return type === 'uuid' || type === 'date' ? type : null

@@ -87,7 +87,7 @@ export async function releaseUnblockedRecords(
 }
 
 /** True if KEY_ON_FAILURE is `block` in the ledger's settings, so that commands and daemons keep one order. */
-export const isKeyBlockedByFailureSql = `(select settings ->> 'KEY_ON_FAILURE' = 'block' from outboxd.ledger)`
+const isKeyBlockedByFailureSql = `(select settings ->> 'KEY_ON_FAILURE' = 'block' from outboxd.ledger)`
 
 /**
  * True if the record blocks later records of its key. Lists all states as literals, so that the planner can use the

@@ -38,7 +38,7 @@ const prefixes = ['outbox', 'transaction', 'key'] as const
  * Returns what a name may mean, the likeliest first. Hex digits may also be the end of an id, because ids made at one
  * time begin alike. Other texts without a prefix are transaction ids.
  */
-export function parsePossibleReferences(name: string): SubmissionReference[] {
+function parsePossibleReferences(name: string): SubmissionReference[] {
   const [, prefix = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(name) ?? []
   const kind = prefixes.find((each) => each === prefix)
   if (kind !== undefined) return rest === '' ? [] : [{ kind, value: rest }]

@@ -91,7 +91,7 @@ export const clockSchema = z.union([z.literal('system'), z.iso.datetime({ offset
   error: clockMessage,
 })
 
-export const defaultSecret = 'sandbox-secret'
+const defaultSecret = 'sandbox-secret'
 
 const fixedSettingsSchema = z.strictObject({
   databaseUrl: z

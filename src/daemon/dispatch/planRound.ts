@@ -25,7 +25,7 @@ export interface InstanceState {
 export const roundWaitMaxMs = 1_000
 
 /** The wait if nothing is planned. An instance that captures a record wakes its own dispatch. */
-export const idleWaitMs = 2_000
+const idleWaitMs = 2_000
 
 /**
  * The wait if other instances took the requests or the due polls, because no signal says when these instances are done.
