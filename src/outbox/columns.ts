@@ -8,6 +8,8 @@ export interface Column {
   readonly exactType: string
   /** For decisions: the SQL name of the base type. Do not cast to it: a cast to `character` cuts to one character. */
   readonly baseType: string
+  /** The COLLATE clause of the column's collation, with which its index is used; empty for types without one. */
+  readonly collateSql: string
   readonly notNull: boolean
 }
 

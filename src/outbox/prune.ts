@@ -134,18 +134,18 @@ async function byIdOrText<T>(table: OpenTable, find: (waitsSql: string) => Promi
 
 /** Says which rows of pruned records still wait, and notes up to which rows records may be missing. */
 function prunedRowStatements({ rows, table, form }: OpenTable) {
-  const { from, mayWait, isAhead, number, id, idType, idText } = rows
+  const { from, mayWait, isAhead, number, id, idOfSubmission, idText } = rows
   const underWay = stateExpressions(table.state)?.underWaySql(null) ?? 'false'
   // Without the filter, because it may fail for an old row. A row that says that it is under way was not told its end: a
   // restored ledger may have lost that this was due.
   const waits = form === 'append-only' ? `${isAhead} and ${mayWait}` : `((${mayWait}) or ${underWay})`
   const highest =
     form === 'append-only'
-      ? `(select max(${number}) from ${from} where ${id} = any(array(select outbox_id::${idType} from pruned)))`
+      ? `(select max(${number}) from ${from} where ${id} = any(array(select ${idOfSubmission} from pruned s)))`
       : 'null'
   return {
     /** The condition that the row of submission `s` waits. A query of one row, because Postgres makes a join of `exists`. */
-    waits: `coalesce((select true from ${from} where ${id} = s.outbox_id::${idType} and ${waits} limit 1), false)`,
+    waits: `coalesce((select true from ${from} where ${id} = ${idOfSubmission} and ${waits} limit 1), false)`,
     waitsByText: `coalesce(s.outbox_id in (select ${idText} collate "C" from ${from} where ${waits}), false)`,
     /** Notes the rows of the submissions in $1, before these are deleted. */
     note: `with pruned as materialized (select * from outboxd.submission where id = any($1::uuid[]))

@@ -66,7 +66,10 @@ export async function readTableShapeAndIdentity(db: pg.Pool, named: OutboxTable)
   const { rows } = await withSearchPathOfRole(db).query<Column & { name: string; kind: string }>(
     `select a.attname as name, c.relkind as kind, pg_catalog.format_type(base.type, -1) as type,
        pg_catalog.format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull",
-       pg_catalog.format_type(base.type, null) as "baseType"
+       pg_catalog.format_type(base.type, null) as "baseType",
+       coalesce((select pg_catalog.format(' collate %I.%I', n.nspname, l.collname) from pg_catalog.pg_collation l
+         join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) l.collnamespace
+         where l.oid operator(pg_catalog.=) a.attcollation), '') as "collateSql"
      from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) a.attrelid
        ${baseTypeJoinSql}
      where a.attrelid operator(pg_catalog.=) pg_catalog.to_regclass($1)::pg_catalog.oid and a.attnum operator(pg_catalog.>) 0 and not a.attisdropped

@@ -108,6 +108,8 @@ export function rowExpressions(
     id,
     idType: columnOf(shape, table.id).type,
     exactIdType: columnOf(shape, table.id).exactType,
+    /** The id of submission `s`, to compare with the column. Ids of the ledger have the collation C. */
+    idOfSubmission: `s.outbox_id::${columnOf(shape, table.id).type}${columnOf(shape, table.id).collateSql}`,
     idText,
     /** The id as the ledger cuts it. Compared as text, because a cut id may not fit the column's type. */
     shortenedId: `left(${idText}, ${idCharsMax})`,

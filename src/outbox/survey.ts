@@ -134,7 +134,7 @@ async function clearProblemsOfChangedRows({ db, rows }: OpenTable): Promise<void
   const unfit = new Set(await findFailingIds(subjects, (part) => db.query(`select $1::${idType}[]`, [part])))
   await db.query(
     `with standing as materialized (
-       select ${idText} as id, bool_or(${isOtherRow}) or count(*) > 1 as "isInConflict", bool_or(${mayWait}) as waits
+       select ${idText} collate "C" as id, bool_or(${isOtherRow}) or count(*) > 1 as "isInConflict", bool_or(${mayWait}) as waits
        from ${from} where ${id} = any($2::${idType}[]) group by 1
      )
      delete from outboxd.problem
