@@ -1,5 +1,10 @@
 import type pg from 'pg'
-import { hasIndexOfCapture, readWritersWithoutInsert } from '../outbox/captureTriggers.ts'
+import {
+  captureFunctionName,
+  hasIndexOfCapture,
+  readOtherTableOfCapture,
+  readWritersWithoutInsert,
+} from '../outbox/captureTriggers.ts'
 import { findCurrencyColumns } from '../outbox/currencyColumns.ts'
 import { ourColumns } from '../outbox/migrateOutbox.ts'
 import { quoteForShell } from '../plainText.ts'
@@ -107,6 +112,12 @@ async function proposeCaptureFile(
   if (outbox === null || !isOurTable(outbox) || !(await hasIndexOfCapture(pool, outbox.sql)))
     throw new DescribeRefused(
       'the trigger writes to the table that `outboxd migrate --outbox` creates, with its indexes: run that first',
+    )
+  const fn = `${parts.document.schemaSql}.${captureFunctionName(type)}`
+  const other = await readOtherTableOfCapture(pool, fn, outbox.sql)
+  if (other !== null)
+    throw new DescribeRefused(
+      `the function ${fn} captures for the outbox ${other}, and the new one would replace it: name a different type with --type`,
     )
   const tables = parts.paths.map(([{ table }]) => table.sql)
   const writers = await readWritersWithoutInsert(pool, tables, outbox.sql)

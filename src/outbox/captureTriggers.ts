@@ -14,6 +14,24 @@ export function captureFunctionName(type: string): string {
   return `${prefix}${readable}_${createHash('sha256').update(type).digest('hex').slice(0, 6)}`
 }
 
+/** Selects the table that the function `p` writes to; null if it is gone. */
+const tableOfCaptureSql = `pg_catalog.to_regclass(pg_catalog.substring(p.prosrc, 'insert into (.+) [(]type, key, payload[)]'))`
+
+/**
+ * Reads the table that the function writes to if it is not this outbox: the one of another ledger. Null if there is no
+ * such function.
+ *
+ * @param fn quoted, with its schema
+ */
+export async function readOtherTableOfCapture(db: Database, fn: string, outboxSql: string): Promise<string | null> {
+  const { rows } = await db.query<{ table: string }>(
+    `select written::text as table from pg_proc p cross join lateral (select ${tableOfCaptureSql} as written) w
+     where p.oid = to_regproc($1) and written <> $2::regclass`,
+    [fn, outboxSql],
+  )
+  return rows[0]?.table ?? null
+}
+
 /** True if the outbox has the unique index that keeps a transaction from writing a document's key twice. */
 export async function hasIndexOfCapture(db: Database, outboxSql: string): Promise<boolean> {
   const { found } = await queryOne<{ found: boolean }>(
@@ -65,7 +83,7 @@ export async function findCaptureProblems(outbox: Outbox, mappings: Mappings): P
   const problems: string[] = []
   for (const { type, document } of mappings.values()) {
     if (document === null) continue
-    const triggers = await readTriggersOfDocument(db, document.table, type)
+    const triggers = await readTriggersOfDocument(db, document.table, type, outboxSql)
     if (triggers.length === 0)
       problems.push(
         `no trigger captures the changes of ${document.table}, the documents of type "${type}": \`outboxd describe --capture\` writes one`,
@@ -80,7 +98,12 @@ export async function findCaptureProblems(outbox: Outbox, mappings: Mappings): P
 }
 
 /** Reads the triggers of the function that captures a table's documents for a type, also those of other tables. */
-async function readTriggersOfDocument(db: Database, table: string, type: string): Promise<CaptureTrigger[]> {
+async function readTriggersOfDocument(
+  db: Database,
+  table: string,
+  type: string,
+  outboxSql: string,
+): Promise<CaptureTrigger[]> {
   const { rows } = await db.query<CaptureTrigger>(
     `select distinct pg_catalog.format('%I.%I', n.nspname, c.relname) as table, pg_catalog.quote_ident(t.tgname) as name,
        t.tgenabled in ('O', 'A') as "isEnabled"
@@ -91,8 +114,11 @@ async function readTriggersOfDocument(db: Database, table: string, type: string)
        join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
      where own.tgrelid operator(pg_catalog.=) pg_catalog.to_regclass($1)::pg_catalog.oid
        and p.proname operator(pg_catalog.=) $2 and t.tgparentid operator(pg_catalog.=) 0
+       -- Not for the outbox of another ledger. A view may read the table that the trigger writes to.
+       and ((${tableOfCaptureSql} operator(pg_catalog.=) $3::pg_catalog.regclass) is not false
+         or (select relkind from pg_catalog.pg_class where oid operator(pg_catalog.=) $3::pg_catalog.regclass) operator(pg_catalog.=) 'v')
      order by 1, 2`,
-    [table, captureFunctionName(type)],
+    [table, captureFunctionName(type), outboxSql],
   )
   return rows
 }

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { captureFunctionName, findCaptureProblems } from '../../src/outbox/captureTriggers.ts'
+import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { mappingFrom } from '../mapping/mappingOf.ts'
 import { captureDocuments, createRole } from '../support/changeCapture.ts'
@@ -33,6 +34,47 @@ body: { a: b }`)
     'alter table line enable always trigger outboxd_capture_order; grant insert on outbox to erp_of_check',
   )
   expect(await problems()).toEqual([])
+})
+
+test('two outboxes: the trigger of one is not replaced by that of the other, and does not count for it', async () => {
+  const database = await createDatabase()
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  const { pool } = database
+  await migrateOutbox(database.url, 'outbox_b')
+  await pool.query('create table sale (id int primary key)')
+  const mappings = (type: string) =>
+    new Map([
+      [
+        type,
+        mappingFrom(`type: ${type}
+endpoint: orders
+document: { table: sale, key: id }
+source: select id from sale where id = any($1)
+fields: {}
+body: { a: b }`),
+      ],
+    ])
+  const problems = (table: string, type: string) =>
+    findCaptureProblems(new Outbox(pool, table, 1_000, pool), mappings(type))
+  await captureDocuments(pool, 'sale', { type: 'order' })
+  await captureDocuments(pool, 'sale', { type: 'order' }) // the same outbox: it is renewed
+  await expect(captureDocuments(pool, 'sale', { type: 'order', outbox: 'outbox_b' })).rejects.toThrow(
+    'the function public.outboxd_capture_order captures for the outbox outbox, and the new one would replace it',
+  )
+  expect(await problems('outbox_b', 'order')).toEqual([
+    expect.stringContaining('no trigger captures the changes of sale'),
+  ])
+  await captureDocuments(pool, 'sale', { type: 'order_b', outbox: 'outbox_b' })
+  expect(await problems('outbox_b', 'order_b')).toEqual([])
+  expect(await problems('outbox', 'order')).toEqual([])
+  await pool.query('insert into sale values (7)')
+  const { rows } = await pool.query(
+    'select type, key from outbox union all select type, key from outbox_b order by type',
+  )
+  expect(rows).toEqual([
+    { type: 'order', key: '7' },
+    { type: 'order_b', key: '7' },
+  ])
 })
 
 test('each type has a function of its own, whose name fits, and which `check` tells from that of another type', async () => {

@@ -5,11 +5,15 @@ import { proposeFilesForTable } from '../../src/describe/proposeFilesForTable.ts
 export async function captureDocuments(
   pool: pg.Pool,
   table: string,
-  { type = null, children = [] }: { type?: string | null; children?: readonly string[] } = {},
+  {
+    type = null,
+    children = [],
+    outbox = 'outbox',
+  }: { type?: string | null; children?: readonly string[]; outbox?: string } = {},
 ): Promise<string> {
   const [first = '', second] = table.split('.')
   const named = second === undefined ? { schema: null, table: first } : { schema: first, table: second }
-  const capture = { children, outbox: { schema: null, table: 'outbox' } }
+  const capture = { children, outbox: { schema: null, table: outbox } }
   const { files } = await proposeFilesForTable(pool, named, { endpoint: 'orders', type, capture })
   const file = files.find(({ name }) => name.endsWith('.sql'))
   if (file === undefined) throw new Error('no trigger is proposed')
