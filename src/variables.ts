@@ -48,7 +48,10 @@ export const variables = {
     instances: 'same: refused',
     schema: z
       .string()
-      .regex(ledgerSchemaPattern, 'must be 1 to 41 lower-case letters, digits and _, beginning with a letter')
+      .regex(
+        ledgerSchemaPattern,
+        'must be 1 to 41 lower-case letters, digits and _, beginning with a letter and not ending in _jobs',
+      )
       .default(defaultLedgerSchema),
     about: 'the schema of the ledger, and with `_jobs` at its end that of pg-boss. One per service beside an ERP',
   },

@@ -7,8 +7,8 @@
  */
 export const defaultLedgerSchema = 'outboxd'
 
-/** What LEDGER_SCHEMA may be: a name that needs no quotes, with room for `_jobs`. */
-export const ledgerSchemaPattern = /^[a-z][a-z0-9_]{0,40}$/
+/** What LEDGER_SCHEMA may be: a name that needs no quotes, with room for `_jobs`, and that is not another ledger's schema of jobs. */
+export const ledgerSchemaPattern = /^(?!.*_jobs$)[a-z][a-z0-9_]{0,40}$/
 
 const parameter = 'ledger_schema'
 const givenParameter = new RegExp(`[?&]${parameter}=([a-z0-9_]+)`)
@@ -17,6 +17,12 @@ const givenParameter = new RegExp(`[?&]${parameter}=([a-z0-9_]+)`)
 export function withLedgerSchema(url: string, schema: string): string {
   if (schema === defaultLedgerSchema) return url
   return `${url}${url.includes('?') ? '&' : '?'}${parameter}=${schema}`
+}
+
+/** The ledger's schema, for messages: statements need no name. */
+export function ledgerSchemaOf(url: string): string {
+  const [, schema] = givenParameter.exec(url) ?? []
+  return schema ?? defaultLedgerSchema
 }
 
 /** A session's application_name, which names the ledger's schema unless that is the default. */
@@ -40,7 +46,30 @@ export function createSchemaRenamer(url: string): ((sql: string) => string) | nu
 }
 
 /**
- * The name before a dot, before `_jobs`, after the word `schema`, and as `'outboxd'::name`. Without the cast it is an
- * actor, or a value or column of the ERP.
+ * What our schema has, and the setting `outboxd.search_path`. Names of sequences and statistics begin so, too. Any other
+ * `outboxd.x` is text, or a table, in SQL that the operator wrote.
  */
-const schemaName = /\boutboxd(?="?\.[a-z_"]|_jobs\b)|(?<=\bschema )outboxd\b|(?<=')outboxd(?='::name\b)/g
+const names = [
+  ...[
+    'budget',
+    'count_states',
+    'document',
+    'history',
+    'instance',
+    'ledger',
+    'migration',
+    'note_writer',
+    'operator_act',
+  ],
+  ...['outbox_cursor', 'pause', 'poll', 'problem', 'refuse', 'request', 'search_path', 'standing_pause', 'state_delta'],
+  'submission',
+]
+
+/**
+ * The name before one of our names, in `outboxd_jobs` unless that is a column, after the word `schema`, and as
+ * `'outboxd'::name`. Without the cast it is an actor, or a value or column of the ERP.
+ */
+const schemaName = new RegExp(
+  String.raw`\boutboxd(?="?\."?(?:${names.join('|')})(?![a-z0-9])|_jobs(?:"\.|\b(?!")))|(?<=\bschema )outboxd\b|(?<=')outboxd(?='::name\b)`,
+  'g',
+)

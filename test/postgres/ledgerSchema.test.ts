@@ -18,6 +18,8 @@ describe('createSchemaRenamer', () => {
     [`"outboxd"."migration"`, `"partner2"."migration"`],
     [`'outboxd.submission'::regclass`, `'partner2.submission'::regclass`],
     [`nspname in ('outboxd'::name, 'outboxd_jobs')`, `nspname in ('partner2'::name, 'partner2_jobs')`],
+    ["setval('outboxd.submission_event_id_seq', 1)", "setval('partner2.submission_event_id_seq', 1)"],
+    ["set_config('outboxd.search_path', $1, true)", "set_config('partner2.search_path', $1, true)"],
   ])('%s', (sql, renamed) => {
     expect(rename(sql)).toBe(renamed)
   })
@@ -30,6 +32,10 @@ describe('createSchemaRenamer', () => {
     'the role needs outboxd. It then',
     `o."outboxd" is null and target = 'outboxd' -- a column and a value of the ERP`,
     `actor in ('outboxd', 'operator')`,
+    `note not like '%@outboxd.com%'`,
+    'select from "outboxd"."outbox" o join outboxd.customer c using (id)',
+    'select o."outboxd_jobs" from outbox o',
+    'select from outboxd.requests, outboxd.ledger2',
   ])('leaves alone what is not the schema: %s', (sql) => {
     expect(rename(sql)).toBe(sql)
   })
@@ -49,6 +55,16 @@ test('a session says which ledger it belongs to, unless it is the default one', 
   expect(sessionNameOf(withLedgerSchema(url, 'b'), 'outboxd heartbeat')).toBe('outboxd heartbeat (b)')
 })
 
-test.each(['', '2a', 'Partner', 'a-b', 'a.b', 'a"b', 'a'.repeat(42)])('%j cannot name a ledger', (name) => {
+test.each([
+  '',
+  '2a',
+  'Partner',
+  'a-b',
+  'a.b',
+  'a"b',
+  'a'.repeat(42),
+  'a_jobs',
+  'outboxd_jobs',
+])('%j cannot name a ledger', (name) => {
   expect(name).not.toMatch(ledgerSchemaPattern)
 })
