@@ -15,6 +15,7 @@ import { type OutboxTable, splitTableName } from '../outbox/outboxTable.ts'
 import { loadOutboxTable } from '../outbox/readOutboxFile.ts'
 import { withSearchPathOfRole } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
+import { ledgerSchemaOf } from '../postgres/ledgerSchema.ts'
 import { readEncodingWarningClause } from '../postgres/migrationSession.ts'
 import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, exitCodes, printJson, printUsageErrors } from './terminal/context.ts'
@@ -52,7 +53,8 @@ Examples:
     const foreign = table && findForeignTableClause(config.outboxTable, table)
     if (foreign) return printUsageErrors(context, [foreign])
     const applied = await (dryRun ? readMissingMigrations : migrateLedger)(config.databaseUrl)
-    if (applied.length === 0) say('the schemas outboxd and outboxd_jobs are up to date')
+    const schema = ledgerSchemaOf(config.databaseUrl)
+    if (applied.length === 0) say(`the schemas ${schema} and ${schema}_jobs are up to date`)
     else say(`${dryRun ? 'would apply' : 'applied'} ${namesOf(applied)}`)
     const warning = await readEncodingWarningClause(config.databaseUrl)
     if (warning !== null) say(`WARNING: the ledger's database: ${warning}`)

@@ -22,7 +22,7 @@ export async function lockSubmissionsAndReadKeys(
 export async function lockKeys(db: Database, keys: readonly string[]): Promise<void> {
   await db.query(
     `select pg_advisory_xact_lock(7162, line) from (
-       select distinct hashtext(key) as line from unnest($1::text[]) key order by line
+       select distinct hashtext('outboxd'::name || ' ' || key) as line from unnest($1::text[]) key order by line
      ) lines`,
     [keys],
   )

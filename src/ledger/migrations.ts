@@ -2,7 +2,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { packageFolder } from '../packageFolder.ts'
-import { type Database, DatabaseUnusable, queryOne } from '../postgres/database.ts'
+import { type Database, DatabaseUnusable, queryOne, readLedgerSchema } from '../postgres/database.ts'
+import { ledgerSchemaOf } from '../postgres/ledgerSchema.ts'
 import { inMigrationSession } from '../postgres/migrationSession.ts'
 import { installPollQueue } from './queue.ts'
 
@@ -59,7 +60,7 @@ export async function assertMigrated(db: Database, databaseUrl: string): Promise
   const missing = await findMissing(db, databaseUrl)
   if (missing.length === 0) return
   const lacks = missing.length > 3 ? `${missing[0]} to ${missing.at(-1)}` : missing.join(', ')
-  const why = `its schema outboxd lacks the migrations ${lacks}. Run \`outboxd migrate\` first`
+  const why = `its schema ${ledgerSchemaOf(databaseUrl)} lacks the migrations ${lacks}. Run \`outboxd migrate\` first`
   throw new DatabaseUnusable(databaseUrl, why)
 }
 
@@ -80,7 +81,7 @@ async function findMissing(db: Pick<Database, 'query'>, databaseUrl: string): Pr
   const applied = migrations.rows.map(({ name }) => name)
   const unknown = applied.filter((name) => !ours.includes(name))
   if (unknown.length === 0) return ours.filter((name) => !applied.includes(name))
-  const why = `its schema outboxd has migrations of a newer version of outboxd (${unknown.join(', ')}). Install that version here, too`
+  const why = `its schema ${ledgerSchemaOf(databaseUrl)} has migrations of a newer version of outboxd (${unknown.join(', ')}). Install that version here, too`
   throw new DatabaseUnusable(databaseUrl, why)
 }
 
@@ -105,8 +106,9 @@ export async function findSequencesBehindTables(db: Database): Promise<string[]>
     `select ${isBehind('submission_event')} or ${isBehind('operator_act')} or ${isBehind('request')} as lost`,
   )
   if (!lost) return []
+  const schema = await readLedgerSchema(db)
   return sequences.map(
-    ([table, column]) => `select setval('outboxd.${table}_${column}_seq', max(${column})) from outboxd.${table}`,
+    ([table, column]) => `select setval('${schema}.${table}_${column}_seq', max(${column})) from ${schema}.${table}`,
   )
 }
 

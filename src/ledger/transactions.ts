@@ -33,7 +33,7 @@ export interface TransactionHolder extends TransactionRef {
 export async function lockTransactionIds(db: Database, ids: readonly TransactionRef[]): Promise<void> {
   await db.query(
     `select pg_advisory_xact_lock(7163, id) from (
-       select distinct hashtext(id) as id from unnest($1::text[]) id order by id
+       select distinct hashtext('outboxd'::name || ' ' || id) as id from unnest($1::text[]) id order by id
      ) ids`,
     [ids.map(toTransactionName)],
   )

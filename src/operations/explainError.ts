@@ -76,13 +76,14 @@ function refusedRight(error: unknown): string | null {
 
 function neededRole(command: GivenCommand | null, refused: string): string {
   if (command?.name === 'migrate')
-    return 'Run `migrate` as the owner of the schemas outboxd and outboxd_jobs, or as a role that may create them.'
+    return 'Run `migrate` as the owner of the ledger’s schemas, or as a role that may create them.'
   const onlyLooks = command?.onlyLooks ?? false
   const grants = `\`outboxd migrate --print-grants ROLE${onlyLooks ? ' --read-only' : ''}\``
   if (command === null) return `The role needs what ${grants} prints.`
   const table = /permission denied for table (\w+)/.exec(refused)?.[1]
   const acts = allowedChangesByTable[`outboxd.${table}`]?.acts
-  const right = onlyLooks || acts === undefined ? '' : ` On outboxd.${table} that is select, ${acts.join(', ')}.`
+  const right =
+    onlyLooks || acts === undefined ? '' : ` On the ledger’s table ${table} that is select, ${acts.join(', ')}.`
   const does = onlyLooks ? 'only looks' : 'changes data, so a read-only role is not enough'
   return `\`${command.name}\` ${does}: its role needs what ${grants} prints.${right}`
 }

@@ -31,6 +31,11 @@ export async function queryOne<Row extends pg.QueryResultRow>(
   return row
 }
 
+/** Reads the schema of the ledger that the session belongs to. */
+export async function readLedgerSchema(db: Database): Promise<string> {
+  return (await queryOne<{ schema: string }>(db, `select 'outboxd'::name as schema`)).schema
+}
+
 /** Opens a pool whose statements have time limits, on the server's side, too. */
 export const createPool = (options: PoolOptions): pg.Pool => new SessionPool(options)
 

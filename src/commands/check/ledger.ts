@@ -65,7 +65,7 @@ function judgeProblems(counts: readonly ProblemCount[]): Finding {
   return makeFinding('problems', mark, `daemons report open problems (${all}): \`outboxd status\` explains them`)
 }
 
-const grantMessage = 'the role lacks permissions in the schemas outboxd and outboxd_jobs. Their owner must run:'
+const grantMessage = 'the role lacks permissions in the ledger’s schemas. Their owner must run:'
 
 const positionsMessage =
   'the ledger’s sequences would give out numbers that its tables already have. This happens after logical replication or a partial restore. Stop the daemons and run the statements below as the owner of the schema. If records may have been sent since the copy was made, also run `outboxd recover` before you start a daemon:'
