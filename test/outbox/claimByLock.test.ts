@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { mayHaveWaitingRows, readRecordWithoutQueriedContent, readWaitingRows } from '../../src/outbox/readRows.ts'
 import { anyRows, openClaim, openClaimOfRow, setup } from './setup.ts'
+import { marked } from './tableForms.ts'
 
 test('rows are claimed in the order of their ids, each once', async () => {
   const { pool, capture, outbox } = await setup()
@@ -23,6 +24,20 @@ test('rows of a key wait while another session locks an earlier row of it, and r
   expect(await capture()).toEqual(['2', '4', '5'])
   await erp.query('commit')
   expect(await capture()).toEqual(['1', '3'])
+})
+
+test('with `order`, rows wait behind a locked row of their key that comes before them; NULL comes last', async () => {
+  const { pool, capture, connect } = await setup({
+    ddl: `${marked.ddl}; alter table source add rank int`,
+    yaml: `${marked.yaml}\norder: rank`,
+  })
+  await pool.query(`insert into source (key, rank) values ('a', 3), ('a', 1), ('a', null), ('b', null), ('b', 2)`)
+  const erp = await connect()
+  await erp.query('begin; select from source where id = 2 for update')
+  expect(await capture(2)).toEqual(['5'])
+  expect(await capture()).toEqual(['4'])
+  await erp.query('rollback')
+  expect(await capture()).toEqual(['2', '1', '3'])
 })
 
 test('rows that wait behind a locked row do not count towards the limit of a claim', async () => {
