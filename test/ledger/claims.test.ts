@@ -1,8 +1,19 @@
 import { randomUUID } from 'node:crypto'
+import type pg from 'pg'
 import { expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import { claimQueuedSubmissions, requeueUnsentClaim } from '../../src/ledger/claims.ts'
 import type { Submission } from '../../src/model/submission.ts'
-import { openLedgerForFile, outcomeBatch, transition } from '../support/ledger.ts'
+import {
+  claim,
+  historyOf,
+  openLedgerForFile,
+  outcomeBatch,
+  pauseBackoff,
+  setLimit,
+  TestDispatch,
+  transition,
+} from '../support/ledger.ts'
 
 const ledger = openLedgerForFile()
 
@@ -33,6 +44,33 @@ test('concurrent claims never take the same record', async () => {
   const claimed = idsOf(claims.flat())
   expect(new Set(claimed).size).toBe(claimed.length)
   expect(claimed.length + (await claimUpTo(100)).length).toBe(ids.length)
+})
+
+test('Postgres ends a claim whose process stops for 2 s, because it holds up all others', async () => {
+  await ledger.capture([{}])
+  await setLimit(ledger.pool)
+  const seen: unknown[] = []
+  const observed = {
+    query: ledger.pool.query.bind(ledger.pool),
+    async connect() {
+      const client = await ledger.pool.connect()
+      const query = client.query.bind(client) as (...args: unknown[]) => Promise<pg.QueryResult>
+      const observe = async (text: string, ...rest: unknown[]) => {
+        if (text.includes('insert into outboxd.request'))
+          seen.push(...(await query('show idle_in_transaction_session_timeout')).rows)
+        return query(text, ...rest)
+      }
+      return Object.create(client, { query: { value: observe } })
+    },
+  } as unknown as pg.Pool
+  const instance = { id: randomUUID(), who: 'test' }
+  const history = historyOf(ledger.pool, instance.id)
+  const on = { ledger: observed, queue: ledger.queue, instance, history, requestOverAfterMs: 1, backoff: pauseBackoff }
+  const dispatch = new TestDispatch(on, systemClock)
+  await dispatch.claimTokenRequest(1)
+  expect((await claim(dispatch, { submissions: 1 })).submissions).toHaveLength(1)
+  const limited = { idle_in_transaction_session_timeout: '2s' }
+  expect(seen).toEqual([limited, limited])
 })
 
 test('a claim whose answer was lost is given back whole, and no other claim is', async () => {
