@@ -1,6 +1,7 @@
 import { type Clock, PgBoss } from 'pg-boss'
 import type { MovedPoll, PlannedPoll, PollClaim } from '../model/submission.ts'
-import { createPool, type Database, LedgerDamaged, queryOne } from '../postgres/database.ts'
+import { createPool, type Database, LedgerDamaged, queryOne, readLedgerSchema } from '../postgres/database.ts'
+import { ledgerSchemaOf } from '../postgres/ledgerSchema.ts'
 import { catalogSearchPathSettings } from '../postgres/sessionSettings.ts'
 import { lockSubmissions } from './submissions.ts'
 
@@ -17,7 +18,7 @@ import { lockSubmissions } from './submissions.ts'
  */
 
 export const queueName = 'outboxd_poll'
-const queueSchemaName = 'outboxd_jobs'
+const queueSchemaOf = (ledgerSchema: string): string => `${ledgerSchema}_jobs`
 
 /** With these options, pg-boss never gives up or deletes a poll, because the ledger decides when a transaction is over. */
 const queueOptions = {
@@ -37,7 +38,7 @@ const priorityBase = Date.UTC(2026) / 1_000
 const rarePriorityMax = -1_000_000_000
 
 /** All that knows pg-boss's columns. Its conditions are those of pg-boss's index for fetching. */
-const pollViewSql = `
+const pollViewSql = (queueSchema: string): string => `
   create or replace view outboxd.poll as
   select id as submission_id, created_on as planned_at, start_after as due_at, priority,
     priority <= ${rarePriorityMax} as is_rare,
@@ -45,9 +46,10 @@ const pollViewSql = `
     state < 'active' and start_after <= now()
       and priority >= ${priorityBase} - floor(extract(epoch from now()))::bigint as is_due,
     state < 'active' and start_after <= now() and priority <= ${rarePriorityMax} as is_rare_and_due
-  from ${queueSchemaName}.job where name = '${queueName}' and not blocked`
+  from ${queueSchema}.job where name = '${queueName}' and not blocked`
 
 export async function installPollQueue(url: string): Promise<void> {
+  const schema = queueSchemaOf(ledgerSchemaOf(url))
   // A migration of pg-boss may take long, but must not wait long for locks.
   const pool = createPool({
     url,
@@ -56,12 +58,12 @@ export async function installPollQueue(url: string): Promise<void> {
     settings: { ...catalogSearchPathSettings, lock_timeout: '10000' },
     limits: { connectMs: 5_000, statementMs: 0, answerMs: 0 },
   })
-  const boss = new PgBoss({ db: within(pool), schema: queueSchemaName, supervise: false, schedule: false })
+  const boss = new PgBoss({ db: within(pool), schema, supervise: false, schedule: false })
   boss.on('error', () => {}) // start() rejects with the same error
   try {
     await boss.start()
     await boss.createQueue(queueName, queueOptions) // does nothing if the queue exists
-    await pool.query(pollViewSql)
+    await pool.query(pollViewSql(schema))
   } finally {
     await boss.stop({ graceful: false })
     await pool.end()
@@ -85,9 +87,10 @@ export class PollQueue {
 
   /** @throws Error if the queue is missing */
   static async open(db: Database): Promise<PollQueue> {
+    const schema = queueSchemaOf(await readLedgerSchema(db))
     const boss = new PgBoss({
       db: within(db),
-      schema: queueSchemaName,
+      schema,
       migrate: false,
       createSchema: false,
       schedule: false,
@@ -97,7 +100,7 @@ export class PollQueue {
     boss.on('error', () => {}) // the call that fails rejects with the same error
     await boss.start()
     // pg-boss checks only its version. Without the queue, the ledger would refuse the outcome of each tracked record.
-    if (!(await boss.getQueue(queueName))) throw new Error(queueMissingMessage)
+    if (!(await boss.getQueue(queueName))) throw new Error(queueMissingMessage(schema))
     return new PollQueue(boss)
   }
 
@@ -176,7 +179,8 @@ export class PollQueue {
   }
 }
 
-const queueMissingMessage = `the schema ${queueSchemaName} lacks the queue ${queueName}, perhaps because a migration was interrupted or the schema was restored in part. Without the queue, no transaction can be tracked: run \`outboxd migrate\``
+const queueMissingMessage = (schema: string): string =>
+  `the schema ${schema} lacks the queue ${queueName}, perhaps because a migration was interrupted or the schema was restored in part. Without the queue, no transaction can be tracked: run \`outboxd migrate\``
 
 /** pg-boss has timers for a cache and for its own workers. The queue needs neither. */
 const clockWithoutTimers: Clock = {

@@ -110,7 +110,7 @@ export async function findTableOfSimilarName(
     `select c.relname as name, case when n.nspname = any($2) and $3::text is null then '' else n.nspname || '.' end || c.relname as written
      from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
-       and n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'outboxd'::name, 'outboxd_jobs', 'sandbox')
+       and n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'outboxd'::name, 'outboxd_jobs'::name, 'sandbox')
        and has_schema_privilege(n.oid, 'usage')
      order by n.nspname = coalesce($3, '') desc, n.nspname = any($2) desc, c.relname, n.nspname limit $1`,
     [tablesMax, await readSchemasInSearchPath(db), schema],

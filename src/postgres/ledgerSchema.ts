@@ -2,8 +2,8 @@
  * The ledger's schema, which LEDGER_SCHEMA names. Statements in the source name the default schema, so that they can be
  * pasted into psql. A session of a ledger with another schema replaces that name in the text of each statement:
  *
- *     outboxd.submission  ->  partner2.submission
- *     outboxd_jobs.job    ->  partner2_jobs.job
+ *     outboxd.submission    ->  partner2.submission
+ *     'outboxd_jobs'::name  ->  'partner2_jobs'::name
  */
 export const defaultLedgerSchema = 'outboxd'
 
@@ -66,10 +66,10 @@ const names = [
 ]
 
 /**
- * The name before one of our names, in `outboxd_jobs` unless that is a column, after the word `schema`, and as
- * `'outboxd'::name`. Without the cast it is an actor, or a value or column of the ERP.
+ * The name before one of our names, after `create schema`, and as `'outboxd'::name` or `'outboxd_jobs'::name`. Without
+ * the cast it is an actor, or a value or column of the ERP. pg-boss is told its schema (src/ledger/queue.ts).
  */
 const schemaName = new RegExp(
-  String.raw`\boutboxd(?="?\."?(?:${names.join('|')})(?![a-z0-9])|_jobs(?:"\.|\b(?!")))|(?<=\bschema )outboxd\b|(?<=')outboxd(?='::name\b)`,
+  String.raw`\boutboxd(?="?\."?(?:${names.join('|')})(?![a-z0-9]))|(?<=\bcreate schema )outboxd\b|(?<=')outboxd(?=(?:_jobs)?'::name\b)`,
   'g',
 )

@@ -55,7 +55,7 @@ const actsByTable = JSON.stringify({ ledger: actsOf('outboxd'), jobs: actsOf('ou
 
 /** CTEs with the privileges that a role of kind $1 needs. $2 has the changes by schema and table. Identity columns need none. */
 const wanted = `
-  ours as (select oid, nspname as name from pg_namespace where nspname in ('outboxd'::name, 'outboxd_jobs')),
+  ours as (select oid, nspname as name from pg_namespace where nspname in ('outboxd'::name, 'outboxd_jobs'::name)),
   ours_table as (
     select ours.name as schema, c.oid, c.relname as name, c.relowner, c.relacl
     from ours join pg_class c on c.relnamespace = ours.oid and c.relkind in ('r', 'p', 'v')
