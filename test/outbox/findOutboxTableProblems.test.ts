@@ -188,6 +188,20 @@ test.each([
     /"note" of type character varying\(20\), which cannot take what outboxd writes: it would store '00000000-0000-4000-8000-000000000000' as '00000000-0000-4000-8'/,
   ],
   [
+    'a code that is cut short',
+    'status text, note varchar(3)',
+    status,
+    'write: { note: error_code }',
+    /"note" of type character varying\(3\), .*: it would store 'E000' as 'E00'/,
+  ],
+  [
+    'a state for people that is cut short, in a domain over a character',
+    'status text, note letters',
+    status,
+    'write: { note: state }',
+    /"note" of type letters, .*: it would store 'accepted' as 'accept'/,
+  ],
+  [
     'every state in a boolean',
     'status text, note boolean',
     status,
@@ -208,13 +222,16 @@ test.each([
     'write: { note: { what: now, on: [failed] } }',
     /NOT NULL constraint on "note"/,
   ],
-])('a column cannot take what is written (%s): `check` says so', async (_, column, state, more, message) => {
-  const { pool } = await setup({
-    ddl: `create type mood as enum ('new', 'done'); create domain short as text check (length(value) < 8); create table source (${columns}, ${column})`,
+])('a column cannot take what is written (%s): `check` says so, and no daemon starts', async (_, column, state, more, message) => {
+  const { pool, outbox } = await setup({
+    yaml: yaml(state, more),
+    ddl: `create type mood as enum ('new', 'done'); create domain short as text check (length(value) < 8); create domain letters as char(6); create table source (${columns}, ${column})`,
   })
   const problems = await findOutboxTableProblems(pool, tableOf(yaml(state, more)))
   expect(problems.join('\n')).toMatch(message)
   expect(problems[0]).toMatch(/^the table "source" /)
+  await expect(outbox.bindLedger('daemon')).rejects.toThrow(message)
+  expect((await pool.query('select table_name from outboxd.ledger')).rows).toEqual([{ table_name: null }])
 })
 
 test('problems that the columns do not show are found by having Postgres plan the statements', async () => {
