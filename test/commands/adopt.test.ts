@@ -9,7 +9,7 @@ import {
 } from '../../src/ledger/binding.ts'
 import type { Database } from '../../src/postgres/database.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
-import { openFixtureForFile, uncertain } from './fixture.ts'
+import { dataFile, mappingFiles, openFixtureForFile, uncertain } from './fixture.ts'
 
 const fixture = openFixtureForFile()
 beforeEach(async () => {
@@ -82,6 +82,21 @@ test('adopt --same says that the service has a new address, whatever is under wa
 
 test('adopt without --same is refused', async () => {
   expect(await run({})).toMatchObject({ code: 2, said: expect.stringContaining('give --same') })
+})
+
+test('a different id column is refused while the table still has the former, because all rows would be sent again', async () => {
+  const { pool } = fixture.ledger
+  await pool.query(`create table source (id bigint primary key, no bigint not null unique, doc jsonb, done boolean);
+    update outboxd.ledger set table_name = 'public.source', id_column = 'id'`)
+  const yaml = 'table: source\nid: no\ntype: { constant: data }\npayload: doc\nstate: { flag: done, set: [queued] }\n'
+  const MAPPINGS_DIR = mappingFiles({ 'data.yaml': dataFile, 'outbox.yaml': yaml })
+  const adopts = async () => {
+    const context = fixture.context(null, { MAPPINGS_DIR })
+    return { code: await adopt.action(context, { same: true, yes: true }), said: context.messages() }
+  }
+  expect(await adopts()).toMatchObject({ code: 2, said: expect.stringContaining('name id as "id"') })
+  await pool.query('alter table source drop column id')
+  expect(await adopts()).toMatchObject({ code: 0, said: expect.stringContaining('new names') })
 })
 
 test('resolve is refused if the configured service is not the ledger’s', async () => {
