@@ -32,12 +32,15 @@ type Path = 'catalog' | 'role'
 const catalogPath = 'pg_catalog, pg_temp'
 
 /** Sets the path for one transaction, because a pooler's session serves other clients, too. */
-const setCatalogPathLocally = `; set local search_path = ${catalogPath}`
+const setCatalogPathLocally = `set local search_path = ${catalogPath}`
+
+/** What the role has at sign-in, although another client of the pooler may have left something else. */
+const setDefaultsOfRoleLocally = ['set local role = default', 'set local search_path = default']
 
 /**
- * Applies our settings to each new session. A pooler such as pgbouncer lends a session for one transaction, so each
- * transaction applies the settings, and single statements run without them. `outboxd check` says how to give the
- * settings to the role.
+ * Applies our settings to each new session. A pooler such as pgbouncer lends a session for one transaction, with what
+ * other clients have set in it. So through a pooler each transaction applies the settings, and each single statement
+ * runs in a transaction.
  */
 export class SessionPool extends pg.Pool {
   readonly #options: PoolOptions
@@ -73,20 +76,39 @@ export class SessionPool extends pg.Pool {
     this.on('error', options.onIdleError ?? (() => {}))
     // An error event without a listener ends the process.
     this.on('connect', (client) => void client.on('error', () => {}))
+    this.query = ((text: string, values?: unknown[]) =>
+      this.queryWithSearchPath('catalog', text, values)) as pg.Pool['query']
   }
 
   /** The statements are known after a session has connected. */
   beginSqlFor(path: Path): string {
-    const local = this.#isPooled
-      ? Object.entries({ ...statementMeaningSettings, ...textFormatSettings, ...this.#settings }).map(setLocal)
-      : []
+    const settings = { ...statementMeaningSettings, ...textFormatSettings, ...this.#settings }
+    const local = this.#isPooled ? [...setDefaultsOfRoleLocally, ...Object.entries(settings).map(setLocal)] : []
     const durable = this.#options.durable ? [committedToDiskSql] : []
-    const closed = this.#options.isErp && path === 'catalog' ? setCatalogPathLocally : ''
-    return ['begin isolation level read committed', ...local, ...durable].join('; ') + closed
+    const closed = this.#options.isErp && path === 'catalog' ? [setCatalogPathLocally] : []
+    return ['begin isolation level read committed', ...local, ...durable, ...closed].join('; ')
   }
 
   get beginSql(): string {
     return this.beginSqlFor('catalog')
+  }
+
+  async queryWithSearchPath<Row extends pg.QueryResultRow>(
+    path: Path,
+    text: string,
+    values?: unknown[],
+  ): Promise<pg.QueryResult<Row>> {
+    const client = await this.connectWithSearchPath(path)
+    try {
+      if (this.#isPooled) await client.query(this.beginSqlFor(path))
+      const result = await client.query<Row>(text, values)
+      if (this.#isPooled) await client.query('commit')
+      client.release()
+      return result
+    } catch (error) {
+      client.release(error as Error) // pg.Pool's own query does the same
+      throw error
+    }
   }
 
   async connectWithSearchPath(path: Path): Promise<pg.PoolClient> {
@@ -126,8 +148,11 @@ export class SessionPool extends pg.Pool {
       const isOwn = await applySessionSettings(client, this.#settings)
       this.#isPooled ||= !isOwn
       if (this.#options.isErp) {
-        const { rows } = await client.query<{ search_path: string }>('show search_path')
-        this.#rolePath = rows[0]?.search_path ?? ''
+        // Not the current value, which may be another client's of the pooler.
+        const { rows } = await client.query<{ path: string }>(
+          `select reset_val as path from pg_catalog.pg_settings where name operator(pg_catalog.=) 'search_path'`,
+        )
+        this.#rolePath = rows[0]?.path ?? ''
         if (isOwn) this.#paths.set(client, 'role')
       }
       if (isOwn && this.#options.prepares) prepareStatements(client)
@@ -160,16 +185,8 @@ class RoleSearchPathSessions {
     return this.#pool.connectWithSearchPath('role')
   }
 
-  async query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>> {
-    const client = await this.connect()
-    try {
-      const result = await client.query<Row>(text, values)
-      client.release()
-      return result
-    } catch (error) {
-      client.release(error as Error) // pg.Pool's own query does the same
-      throw error
-    }
+  query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>> {
+    return this.#pool.queryWithSearchPath('role', text, values)
   }
 }
 

@@ -1,26 +1,30 @@
+import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { command as check } from '../../src/commands/check.ts'
 import { command as migrate } from '../../src/commands/migrate.ts'
 import { testContext } from '../support/context.ts'
 import { startDaemonProcess } from '../support/daemon.ts'
+import { dropRole } from '../support/grantRole.ts'
 import { hasPgbouncer, type Pgbouncer, startPgbouncer } from '../support/pgbouncer.ts'
 import { statusSays } from '../support/statusSays.ts'
 import { until } from '../support/until.ts'
 import { type Harness, setup } from './faults/harness.ts'
+import { overriddenSettings } from './hostileSettingsTable.ts'
 
 if (!hasPgbouncer)
   console.info('pgbouncer is not installed: the tests behind it are skipped (apt-get install pgbouncer)')
 
 /** pgbouncer in transaction mode: no setting, prepared statement, lock or LISTEN outlives a transaction. */
-async function behindPgbouncer(ignored: string[] = []): Promise<Harness> {
-  return (await behindCrashing(ignored)).harness
+async function behindPgbouncer(ignored: string[] = [], poolSize?: number): Promise<Harness> {
+  return (await behindCrashing(ignored, poolSize)).harness
 }
 
 async function behindCrashing(
   ignored: string[] = [],
+  poolSize?: number,
 ): Promise<{ harness: Harness; bouncer: Pgbouncer; directUrl: string }> {
-  const bouncer = await startPgbouncer(inject('postgresUrl'), ignored)
+  const bouncer = await startPgbouncer(inject('postgresUrl'), ignored, poolSize)
   onTestFinished(() => bouncer[Symbol.asyncDispose]())
   const harness = await setup()
   onTestFinished(() => harness[Symbol.asyncDispose]())
@@ -80,24 +84,45 @@ test.skipIf(!hasPgbouncer).each([
   expect(await readLeftovers(harness, harness.env.DATABASE_URL ?? '')).toEqual([])
 })
 
-test.skipIf(!hasPgbouncer)(
-  'check says if statements have no timeout behind the pooler, and how to set one',
-  async () => {
-    const harness = await behindPgbouncer(['statement_timeout', 'idle_in_transaction_session_timeout', 'options'])
-    expect(await runCheck(harness)).toMatch(/alter role \S+ set statement_timeout = '20s'/)
-    await harness.pool.query(`alter role postgres in database ${new URL(harness.env.DATABASE_URL ?? '').pathname.slice(1)}
-    set statement_timeout = '20s'`)
-    await harness.pool.query(`alter role postgres in database ${new URL(harness.env.DATABASE_URL ?? '').pathname.slice(1)}
-    set idle_in_transaction_session_timeout = '10s'`)
-    await harness.pool.query(
-      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
-    )
-    const checked = await runCheck(harness)
-    expect(checked).not.toMatch(/alter role/)
-    expect(checked).not.toContain('inserts wake the daemon')
-    expect(checked).toContain('through this pooler no insert wakes the daemon')
-  },
-)
+test.skipIf(!hasPgbouncer)('what another client left on the pooler’s session changes nothing', async () => {
+  const harness = await behindPgbouncer([], 2)
+  const role = `stranger_${randomBytes(4).toString('hex')}`
+  await harness.pool.query(`create role ${role}; create schema stranger; create table stranger.outbox (like outbox)`)
+  onTestFinished(() => dropRole(harness.pool, role))
+  const { rows } = await harness.pool.query<{ name: string }>('select name from pg_settings')
+  const known = new Set(['role', ...rows.map(({ name }) => name)])
+  // Only a superuser can leave the first. The second ends a transaction, which is tried again.
+  const { session_replication_role: _, transaction_timeout: __, ...overridden } = overriddenSettings
+  const left = Object.entries({ ...overridden, role }).filter(([name]) => known.has(name))
+  // Two at once, so that both sessions of the pool get the settings.
+  const strangers = await Promise.all(
+    ['one', 'two'].map(async () => {
+      const stranger = new pg.Client(harness.env.DATABASE_URL)
+      await stranger.connect()
+      await stranger.query('begin')
+      for (const [name, value] of left) await stranger.query(`set ${name} = ${pg.escapeLiteral(value)}`)
+      await stranger.query('set search_path = stranger')
+      return stranger
+    }),
+  )
+  for (const stranger of strangers) {
+    await stranger.query('commit')
+    await stranger.end()
+  }
+  await harness.start()
+  for (const marker of ['one-', 'two-', 'three-']) {
+    await harness.insert(marker, { key: 'k' })
+    expect(await harness.becomes(marker, 'completed')).toMatchObject({ effects: 1, posts: [200] })
+  }
+  const checked = testContext(harness.env)
+  expect(await check.action(checked, {}), checked.printed()).toBe(0)
+})
+
+test.skipIf(!hasPgbouncer)('check says that no insert wakes the daemon through this pooler', async () => {
+  const checked = await runCheck(await behindPgbouncer())
+  expect(checked).not.toContain('inserts wake the daemon')
+  expect(checked).toContain('through this pooler no insert wakes the daemon')
+})
 
 test.skipIf(!hasPgbouncer)(
   'crashes of the pooler lose no record, and status does not blame the disk, a standby or other clients',

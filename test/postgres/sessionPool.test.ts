@@ -59,11 +59,14 @@ describe('whatever the database’s are, the time zone and text formats are our 
     expect(rows).toEqual([ours])
   })
 
-  test.skipIf(!hasPgbouncer)('in each transaction through a pooler', async () => {
+  test.skipIf(!hasPgbouncer)('in each transaction and statement through a pooler', async () => {
     const bouncer = await startPgbouncer(inject('postgresUrl'))
     onTestFinished(() => bouncer[Symbol.asyncDispose]())
-    const { rows } = await inTransaction(await openForeign(bouncer.through), (db) => db.query(textsSql))
+    const pool = await openForeign(bouncer.through)
+    const { rows } = await inTransaction(pool, (db) => db.query(textsSql))
     expect(rows).toEqual([ours])
+    expect((await pool.query(textsSql)).rows).toEqual([ours])
+    expect((await pool.query('show statement_timeout')).rows).toEqual([{ statement_timeout: '20s' }])
   })
 })
 

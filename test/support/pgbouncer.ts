@@ -23,8 +23,13 @@ export interface Pgbouncer extends AsyncDisposable {
  * Starts a pgbouncer that assigns sessions per transaction.
  *
  * @param ignored startup parameters that it ignores instead of refusing the connection
+ * @param poolSize how many sessions of the server each database has
  */
-export async function startPgbouncer(serverUrl: string, ignored: readonly string[] = []): Promise<Pgbouncer> {
+export async function startPgbouncer(
+  serverUrl: string,
+  ignored: readonly string[] = [],
+  poolSize = 20,
+): Promise<Pgbouncer> {
   const server = new URL(serverUrl)
   const dir = mkdtempSync(join(tmpdir(), 'pgbouncer-'))
   const port = await freePort()
@@ -39,7 +44,7 @@ listen_port = ${port}
 unix_socket_dir =
 auth_type = any
 pool_mode = transaction
-default_pool_size = 20
+default_pool_size = ${poolSize}
 ignore_startup_parameters = ${ignored.join(', ')}
 `,
   )

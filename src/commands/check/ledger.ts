@@ -2,11 +2,7 @@ import type { DatabaseConfig } from '../../config.ts'
 import { findHistoryProblem, isStandbyAwaited } from '../../ledger/history/history.ts'
 import { assertMigrated, findSequencesBehindTables } from '../../ledger/migrations.ts'
 import { readMissingGrantStatements } from '../../ledger/operator/grants.ts'
-import {
-  findReadOnlyCause,
-  findStatementsForMissingTimeLimits,
-  readServerVersion,
-} from '../../ledger/operator/readServer.ts'
+import { findReadOnlyCause, readServerVersion } from '../../ledger/operator/readServer.ts'
 import { readStandingPauses } from '../../ledger/pauses.ts'
 import { countProblems, findTrialWriteRefusal, type ProblemCount } from '../../ledger/problems.ts'
 import type { ProblemKind } from '../../model/problem.ts'
@@ -34,8 +30,6 @@ export function checkLedger({ databaseUrl: url }: DatabaseConfig): Promise<Findi
       if (await isStandbyAwaited(db)) return problem(standbyAwaitedMessage)
       const refusal = await findTrialWriteRefusal(db)
       if (refusal !== null) return problem(refusedMessage(refusal))
-      const limits = await findStatementsForMissingTimeLimits(db)
-      if (limits.length > 0) return problem(missingTimeLimitsMessage(limits))
       const problems = await countProblems(db)
       const pauses = await readStandingPauses(db)
       const collation = await findCollationChange(db)
@@ -72,7 +66,3 @@ const positionsMessage =
 
 const refusedMessage = (refusal: string) =>
   `the ledger refuses a trial write, so the daemons cannot send: ${refusal}. If the disk is full, give it room`
-
-export function missingTimeLimitsMessage(statements: readonly string[]): string {
-  return `the time limits that outboxd sets do not reach the server through this pooler, so a statement could wait for ever. Set the limits on the role: ${statements.join('; ')}`
-}

@@ -1,6 +1,6 @@
 import type { DatabaseConfig } from '../../config.ts'
 import { readServedOutbox } from '../../ledger/binding.ts'
-import { findStatementsForMissingTimeLimits, readServerVersion } from '../../ledger/operator/readServer.ts'
+import { readServerVersion } from '../../ledger/operator/readServer.ts'
 import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
 import { rowsBeforeStartMessage, startPositionMessage, wakeTriggerMessage } from '../../operations/databaseMessages.ts'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
@@ -24,7 +24,6 @@ import { isConnectedWithoutPooler } from '../../postgres/sessionSettings.ts'
 import { didYouMeanHint } from '../../yaml/nearestWord.ts'
 import { openDatabasesOf } from '../terminal/operator.ts'
 import { type Finding, type FindingMark, makeFinding, makeUncheckedFinding } from './finding.ts'
-import { missingTimeLimitsMessage } from './ledger.ts'
 import { judgeWaitingRecords } from './mappings.ts'
 import { checkMoney } from './money.ts'
 import { checkIndexOfWaitingRows } from './waitingIndex.ts'
@@ -62,9 +61,7 @@ function inspectOutbox(config: DatabaseConfig, table: OutboxTable): Promise<Insp
     of: 'outbox',
     url,
     async read(pool) {
-      const limits = await findStatementsForMissingTimeLimits(pool)
       const problems = await findOutboxTableProblems(pool, table)
-      if (limits.length > 0) problems.push(missingTimeLimitsMessage(limits))
       const ours = table.file === null ? await inspectOutboxTable(pool, outboxTable) : null
       return {
         version: await readServerVersion(pool),

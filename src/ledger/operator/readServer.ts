@@ -18,16 +18,6 @@ export async function findReadOnlyCause(db: Database): Promise<ReadOnlyCause | n
   return cause
 }
 
-/** Returns statements that set limits for our role which a pooler did not pass on. */
-export async function findStatementsForMissingTimeLimits(db: Database): Promise<string[]> {
-  const { rows } = await db.query<{ statement: string }>(
-    `select pg_catalog.format('alter role %I set %I = %L', current_user, name, wanted) as statement
-     from (values ('statement_timeout', '20s'), ('idle_in_transaction_session_timeout', '10s')) as limits (name, wanted)
-     where current_setting(name) = '0'`,
-  )
-  return rows.map(({ statement }) => statement)
-}
-
 export interface Durability {
   /** Settings that are off, without which a power cut loses COMMITs. */
   off: string[]
