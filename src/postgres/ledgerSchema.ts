@@ -50,20 +50,9 @@ export function createSchemaRenamer(url: string): ((sql: string) => string) | nu
  * `outboxd.x` is text, or a table, in SQL that the operator wrote.
  */
 const names = [
-  ...[
-    'budget',
-    'count_states',
-    'document',
-    'history',
-    'instance',
-    'ledger',
-    'migration',
-    'note_writer',
-    'operator_act',
-  ],
-  ...['outbox_cursor', 'pause', 'poll', 'problem', 'refuse', 'request', 'search_path', 'standing_pause', 'state_delta'],
-  'submission',
-]
+  'budget count_states document history instance ledger migration note_writer operator_act outbox_cursor pause poll',
+  'problem refuse request search_path standing_pause state_delta submission',
+].flatMap((line) => line.split(' '))
 
 /**
  * The name before one of our names, after `create schema`, and as `'outboxd'::name` or `'outboxd_jobs'::name`. Without
