@@ -34,6 +34,23 @@ test('of our files the sandbox imports only the embedded Postgres, yaml and the 
   ).toEqual([])
 })
 
+/** The lowest first. */
+const layers = [
+  ...['yaml', 'model', 'postgres', 'mapping', 'service', 'observe', 'ledger', 'outbox'],
+  ...['daemon', 'describe', 'discover', 'operations', 'console', 'demo', 'commands', 'main.ts'],
+]
+
+test('no folder imports one of a higher layer', () => {
+  const layerOf = (file = '') => layers.indexOf(file.split('/')[0] ?? '')
+  const between = imports.filter((each) => each.split(' imports ').every((file) => layerOf(file) >= 0))
+  expect(between.length).toBeGreaterThan(500)
+  const upward = between.filter((each) => {
+    const [from, to] = each.split(' imports ')
+    return layerOf(to) > layerOf(from)
+  })
+  expect(upward).toEqual([])
+})
+
 test('only the commands sandbox and demo import the sandbox', () => {
   const starting = imports.filter((each) => / imports sandbox\//.test(each) && !each.startsWith('sandbox/'))
   expect(starting.length).toBeGreaterThan(0)

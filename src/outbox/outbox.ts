@@ -35,7 +35,7 @@ export class Outbox {
     this.failingRows = new FailingRows(ledger)
   }
 
-  /** Reads the catalog once, so a changed table or trigger needs a reload. @throws OutboxTableUnusable */
+  /** Reads the catalog once, so a changed table or trigger needs a restart. @throws OutboxTableUnusable */
   inspect(): Promise<TableShapeAndIdentity> {
     this.#inspected ??= readTableShapeAndIdentity(this.pool, this.described).catch((error: unknown) => {
       this.#inspected = undefined
