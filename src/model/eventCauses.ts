@@ -39,4 +39,5 @@ export const eventCauses = [
 export type EventCause = (typeof eventCauses)[number]
 
 /** Who caused an event. The event's `who` says which daemon, or the operator's name. */
-export type EventActor = 'outboxd' | 'operator'
+export const eventActors = ['outboxd', 'operator'] as const
+export type EventActor = (typeof eventActors)[number]

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { claimQueuedSubmissions, requeueUnsentClaim } from '../../src/ledger/claims.ts'
 import { writeTransitions } from '../../src/ledger/outcomes.ts'
-import { type EventCause, eventCauses } from '../../src/model/eventCauses.ts'
+import { type EventCause, eventActors, eventCauses } from '../../src/model/eventCauses.ts'
 import type { Submission } from '../../src/model/submission.ts'
 import { asChange, type GivenChange } from '../support/change.ts'
 import { openLedgerForFile } from '../support/ledger.ts'
@@ -206,12 +206,16 @@ test('characters that Postgres cannot store are replaced, and the step is writte
 })
 
 describe('the event log', () => {
-  test('accepts exactly the causes that the code knows', async () => {
+  test.each([
+    ['cause', eventCauses],
+    ['actor', eventActors],
+  ])('accepts exactly the values of %s that the code knows', async (column, known) => {
     const { rows } = await ledger.pool.query<{ check: string }>(
-      `select pg_get_constraintdef(oid) as check from pg_constraint where conname = 'submission_event_cause_check'`,
+      'select pg_get_constraintdef(oid) as check from pg_constraint where conname = $1',
+      [`submission_event_${column}_check`],
     )
-    const accepted = [...(rows[0]?.check ?? '').matchAll(/'(\w+)'::text/g)].map(([, cause]) => cause)
-    expect(accepted.toSorted()).toEqual(eventCauses.toSorted())
+    const accepted = [...(rows[0]?.check ?? '').matchAll(/'(\w+)'::text/g)].map(([, value]) => value)
+    expect(accepted.toSorted()).toEqual(known.toSorted())
   })
 
   test.each([
