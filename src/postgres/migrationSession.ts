@@ -10,13 +10,16 @@ import { isLockTimeout } from './sqlState.ts'
 /** Limits the wait for a lock, because all users of the table wait behind this session. */
 const lockMaxSeconds = 10
 
+const pooledClause =
+  'it answers through a pooler, whose sessions have what other clients set. Put the address of the server itself into DATABASE_URL for this command'
+
 const sessionName = 'outboxd migrate schema'
 
 /**
  * Runs `work` without a statement timeout but with a short lock timeout.
  *
  * @param searchPath `role` for statements that name tables of the ERP without a schema
- * @throws DatabaseUnusable
+ * @throws DatabaseUnusable, also behind a pooler
  */
 export function inMigrationSession<T>(
   url: string,
@@ -32,12 +35,13 @@ export function inMigrationSession<T>(
     client.on('error', () => {}) // the running statement reports the error
     try {
       await client.connect()
-      await applySessionSettings(client, {
+      const isOwnSession = await applySessionSettings(client, {
         statement_timeout: '0',
         idle_in_transaction_session_timeout: '0',
         lock_timeout: `${lockMaxSeconds}s`,
         ...(searchPath === 'catalog' && catalogSearchPathSettings),
       })
+      if (!isOwnSession) throw new DatabaseUnusable(url, pooledClause)
       await assertEncodingIsUsable(client, url)
       return await work(client)
     } catch (error) {
