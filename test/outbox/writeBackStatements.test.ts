@@ -61,6 +61,25 @@ write: { at: now, day: now }`,
   expect(rows).toMatchObject([{ same: true, isLocal: true }])
 })
 
+test.each([
+  ['transaction_id', { transactionId: 'a-transaction-of-the-service-with-a-long-id' }],
+  ['error_code', { errorCode: 'an-error-code-of-the-service-that-is-longer' }],
+])('a %s that is longer than its column is refused by Postgres, and never cut', async (what, given) => {
+  const { pool, report, capture } = await setup({
+    ddl: `create table message (id int primary key, sent timestamptz, note varchar(36)); insert into message values (1)`,
+    yaml: `
+table: message
+id: id
+type: { constant: data }
+payload: { columns: [id] }
+state: { timestamp: sent, set: [queued] }
+write: { note: ${what} }`,
+  })
+  await capture()
+  await expect(report(status('failed', given))).rejects.toThrow('value too long for type character varying(36)')
+  expect((await pool.query('select note from message')).rows).toEqual([{ note: null }])
+})
+
 test('a row that does not map is marked, even if outbox.yaml has no value for rejected', async () => {
   const { pool, capture } = await setup({
     ddl: `create table message (id int primary key, state text default 'N', body bytea)`,
