@@ -34,8 +34,11 @@ const catalogPath = 'pg_catalog, pg_temp'
 /** Sets the path for one transaction, because a pooler's session serves other clients, too. */
 const setCatalogPathLocally = `set local search_path = ${catalogPath}`
 
-/** What the role has at sign-in, although another client of the pooler may have left something else. */
-const setDefaultsOfRoleLocally = ['set local role = default', 'set local search_path = default']
+/** Looks up temporary tables last, because another client of the pooler may have left one named like a table of the ERP. */
+function setRolePathLocally(rolePath: string): string {
+  const schemas = rolePath.split(',').map((name) => name.trim().replaceAll('"', ''))
+  return `set local search_path = ${[...schemas.filter(Boolean), 'pg_temp'].map(pg.escapeIdentifier).join(', ')}`
+}
 
 /**
  * Applies our settings to each new session. A pooler such as pgbouncer lends a session for one transaction, with what
@@ -83,7 +86,13 @@ export class SessionPool extends pg.Pool {
   /** The statements are known after a session has connected. */
   beginSqlFor(path: Path): string {
     const settings = { ...statementMeaningSettings, ...textFormatSettings, ...this.#settings }
-    const local = this.#isPooled ? [...setDefaultsOfRoleLocally, ...Object.entries(settings).map(setLocal)] : []
+    const local = this.#isPooled
+      ? [
+          'set local role = default',
+          setRolePathLocally(this.#rolePath ?? ''),
+          ...Object.entries(settings).map(setLocal),
+        ]
+      : []
     const durable = this.#options.durable ? [committedToDiskSql] : []
     const closed = this.#options.isErp && path === 'catalog' ? [setCatalogPathLocally] : []
     return ['begin isolation level read committed', ...local, ...durable, ...closed].join('; ')

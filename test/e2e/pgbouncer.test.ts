@@ -98,7 +98,7 @@ test.skipIf(!hasPgbouncer)('what another client left on the pooler’s session c
     ['one', 'two'].map(async () => {
       const stranger = new pg.Client(harness.env.DATABASE_URL)
       await stranger.connect()
-      await stranger.query('begin')
+      await stranger.query('begin; create temp table outbox (like public.outbox)')
       for (const [name, value] of left) await stranger.query(`set ${name} = ${pg.escapeLiteral(value)}`)
       await stranger.query('set search_path = stranger')
       return stranger
