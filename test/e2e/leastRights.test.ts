@@ -180,7 +180,7 @@ test.each([
   [
     'pause',
     ['--reason', 'x'],
-    /permission denied for table \w+ \(42501\)\. `pause` changes data, .*`outboxd migrate --print-grants ROLE` prints\. On outboxd\.operator_act that is select, insert\./,
+    /permission denied for table \w+ \(42501\)\. `pause` changes data, .*`outboxd migrate --print-grants ROLE` prints\. On the ledger’s table operator_act that is select, insert\./,
   ],
 ] as const)('a read-only role gets a message about the right that %s needs', async (command, options, message) => {
   await using program = startProgram({ args: [command, ...options], env: reads })
