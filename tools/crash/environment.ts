@@ -87,7 +87,7 @@ export async function openSurroundings(
     UNAUTHORIZED_PAUSE_SECONDS: '1',
     MAPPINGS_DIR: `${program.dir}/mappings`,
   })
-  await runToEnd(program, ['migrate', '--outbox'], env)
+  await runToEnd(program, ['migrate', '--outbox'], { ...env, DATABASE_URL: erpUrl }) // a pooler is refused
   await database.query(`${noteMarksSql}; ${notePrunedSql}`)
   const owned = stack.move()
   return {
