@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { systemClock } from './clock.ts'
 import { ConfigInvalid, createVariableReader, type Environment } from './createVariableReader.ts'
 import { packageFolder } from './packageFolder.ts'
 import { findAuthorityFileProblemSuffix, findCertificateKeyProblem } from './pem.ts'
@@ -195,7 +194,7 @@ function readCertificate({ fileText, together, mistake }: VariableReader) {
   together('SERVICE_CERT_FILE', 'SERVICE_KEY_FILE')
   const cert = fileText('SERVICE_CERT_FILE')
   const key = fileText('SERVICE_KEY_FILE')
-  const problem = cert === null || key === null ? null : findCertificateKeyProblem(cert, key, systemClock.nowMs())
+  const problem = cert === null || key === null ? null : findCertificateKeyProblem(cert, key)
   if (problem !== null) mistake(problem)
   return { cert, key }
 }

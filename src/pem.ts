@@ -1,6 +1,5 @@
 import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
-import { formatInstant } from './time.ts'
 
 /** Returns an empty array if one certificate cannot be read. */
 function certificatesIn(pem: string): X509Certificate[] {
@@ -21,14 +20,10 @@ export function findEarliestExpiryEpochMs(pem: string | null): number | null {
 export const findAuthorityFileProblemSuffix = (ca: string): string | null =>
   certificatesIn(ca).length === 0 ? 'holds no certificate that can be read (PEM)' : null
 
-export function findCertificateKeyProblem(cert: string, key: string, nowMs: number): string | null {
-  const certificates = certificatesIn(cert)
-  const why = certificates.length === 0 || key === '' ? 'a file is empty or cannot be read' : contextProblem(cert, key)
-  if (why === null) {
-    const validFromMs = Math.max(...certificates.map(({ validFromDate }) => validFromDate.getTime()))
-    if (validFromMs <= nowMs) return null
-    return `SERVICE_CERT_FILE is not valid before ${formatInstant(validFromMs)}. Use the former certificate until then, or correct the clock of this machine if it is wrong`
-  }
+export function findCertificateKeyProblem(cert: string, key: string): string | null {
+  const why =
+    certificatesIn(cert).length === 0 || key === '' ? 'a file is empty or cannot be read' : contextProblem(cert, key)
+  if (why === null) return null
   return `SERVICE_CERT_FILE cannot be used with SERVICE_KEY_FILE (${why}). Both must be PEM. The key must be unencrypted (\`openssl pkey\`) and belong to the first certificate`
 }
 

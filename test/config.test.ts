@@ -439,11 +439,6 @@ describe('files', () => {
       'SERVICE_CERT_FILE cannot be used with SERVICE_KEY_FILE',
     ],
     [
-      'a certificate that is not valid yet',
-      { ...ours.issue({ name: 'early', fromMs: Date.UTC(2090, 0, 1), untilMs: Date.UTC(2091, 0, 1) }) },
-      'SERVICE_CERT_FILE is not valid before 2090-01-01 00:00:00Z',
-    ],
-    [
       'an encrypted key',
       { ...client, key: encrypted(client.key) },
       'SERVICE_CERT_FILE cannot be used with SERVICE_KEY_FILE',
