@@ -38,7 +38,7 @@ export interface Problem {
 export interface RaisedProblem {
   kind: ProblemKind
   subject: string
-  /** Without data of the client. */
+  /** Without data of the client, but for Postgres's message if a table refuses a mark or an outcome. */
   detail: string
   /** Null if the daemon does not try again. */
   retryInMs: number | null

@@ -140,19 +140,25 @@ export async function explainMissingRecord(databases: Databases, word: string): 
 async function explainMissingRecordOfRow(databases: Databases, outboxId: string): Promise<string | null> {
   const record = await withOutbox(databases, (outbox) => readRecordWithoutQueriedContent(outbox, outboxId))
   if (record === null) return null
-  // If the place cannot be read, such as for a filter that fails for many rows, `status` and `check` say so.
   const row = await withOutbox(databases, (outbox) => locateUncapturedRow(outbox, record)).catch(() => null)
-  switch (row?.place) {
+  if (row === null)
+    return `the row ${outboxId} is not captured, and whether it waits could not be read. \`outboxd status\` and \`outboxd check\` say what is wrong`
+  switch (row.place) {
     case 'before start':
       return `the row ${outboxId} lies before the start position, so it is not sent`
     case 'left out by filter':
       return `the row ${outboxId} is not sent, because the filter in outbox.yaml leaves it out`
-    case 'behind position':
+    case 'behind position': {
+      const { ofRow } = await readCaptureObstacles(databases.ledger, record)
+      if (ofRow !== null) return `the row ${outboxId} is not captured yet: ${ofRow}`
       return `the row ${outboxId} lies behind the position up to which the table was read, so it is not sent. \`outboxd capture --dry-run\` lists such rows, \`outboxd capture\` sends them`
+    }
     case 'done':
       return `the ledger has no record of the row ${outboxId}, and it is not sent: it does not wait, or its record was deleted after RETENTION_DAYS. If the ledger has lost it, \`outboxd recover --dry-run\` shows it`
+    case 'waits':
+      return `the row ${outboxId} waits in the outbox and is not captured yet: ${await explainWait(databases, record, row.firstOfKey)}. \`outboxd map --outbox ${quoteForShell(outboxId)}\` shows its request`
     default:
-      return `the row ${outboxId} waits in the outbox and is not captured yet: ${await explainWait(databases, record, row?.firstOfKey ?? null)}. \`outboxd map --outbox ${quoteForShell(outboxId)}\` shows its request`
+      return row.place satisfies never
   }
 }
 
@@ -163,7 +169,8 @@ async function explainWait({ ledger }: Databases, record: OutboxRecord, firstOfK
   if (ofType !== null) return `no row of the type ${type} is captured: ${ofType}`
   if (firstOfKey !== null && firstOfKey !== outboxId)
     return `it waits behind the row ${firstOfKey} of its key. \`outboxd show ${quoteForShell(`outbox:${firstOfKey}`)}\` says why that row is not captured`
-  if (isBehindRecords)
-    return `it waits behind captured records of its key. \`outboxd show ${quoteForShell(`key:${key}`)}\` shows them`
-  return 'a daemon captures it in its turn. `outboxd status` says whether one runs, and what stops capture'
+  const after = isBehindRecords
+    ? `, perhaps after captured records of its key (\`outboxd show ${quoteForShell(`key:${key}`)}\`)`
+    : ''
+  return `a daemon captures it in its turn${after}. \`outboxd status\` says whether one runs, and what stops capture`
 }

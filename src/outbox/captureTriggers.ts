@@ -14,8 +14,11 @@ export function captureFunctionName(type: string): string {
   return `${prefix}${readable}_${createHash('sha256').update(type).digest('hex').slice(0, 6)}`
 }
 
-/** Selects the table that the function `p` writes to; null if it is gone. */
-const tableOfCaptureSql = `pg_catalog.to_regclass(pg_catalog.substring(p.prosrc, 'insert into (.+) [(]type, key, payload[)]'))`
+/** Selects the table that the function `p` writes to; null if it is gone. Not by to_regclass, which needs rights on the schema. */
+const tableOfCaptureSql = `(select c.oid::pg_catalog.regclass
+  from pg_catalog.regexp_match(p.prosrc, '.*insert into ("(?:[^"]|"")+"|[a-z_][a-z0-9_$]*)[.]("(?:[^"]|"")+"|[a-z_][a-z0-9_$]*) [(]type, key, payload[)]') as named(parts)
+    join pg_catalog.pg_namespace n on pg_catalog.quote_ident(n.nspname) operator(pg_catalog.=) named.parts[1]
+    join pg_catalog.pg_class c on c.relnamespace operator(pg_catalog.=) n.oid and pg_catalog.quote_ident(c.relname) operator(pg_catalog.=) named.parts[2])`
 
 /**
  * Reads the table that the function writes to if it is not this outbox: the one of another ledger. Null if there is no

@@ -40,31 +40,27 @@ function findLocked(outbox: Outbox): Promise<LockedRow[]> {
   })
 }
 
-/** 30 s apart. */
-const looksMin = 2
-
 /** Watches for rows that a session of the ERP keeps locked, because capture leaves them out silently. */
 export class LockedRowWatch {
   readonly #outbox: Outbox
-  /** At how many looks in a row each row was locked. */
-  #looks: ReadonlyMap<string, number> = new Map()
+  /** The holders of the rows that were locked at the last look. */
+  #holders: ReadonlyMap<string, number | null> = new Map()
 
   constructor(outbox: Outbox) {
     this.#outbox = outbox
   }
 
   /**
-   * Raises a problem for each row that is locked at `looksMin` looks in a row, because saving a form takes a moment. One
-   * that another daemon raised stands while the row is locked.
+   * Looks each half minute. Raises a problem for each row that the same session had locked at the last look, because saving
+   * a form takes a moment. One that another daemon raised stands while the row is locked.
    */
   async runOnce(): Promise<void> {
     const locked = await findLocked(this.#outbox)
-    const looks = new Map(locked.map(({ outboxId }) => [outboxId, (this.#looks.get(outboxId) ?? 0) + 1]))
     const known: ReadonlySet<string> = locked.length === 0 ? new Set() : await this.#readKnown()
     const standing = locked.filter(
-      ({ outboxId }) => known.has(shortenProblemSubject(outboxId)) || (looks.get(outboxId) ?? 0) >= looksMin,
+      ({ outboxId, pid }) => known.has(shortenProblemSubject(outboxId)) || this.#holders.get(outboxId) === pid,
     )
-    this.#looks = looks
+    this.#holders = new Map(locked.map(({ outboxId, pid }) => [outboxId, pid]))
     await replaceProblems(this.#outbox.ledger, 'row_locked', standing.map(problemOf))
   }
 

@@ -11,7 +11,7 @@ import { type OpenTable, openTable } from './openTable.ts'
 import { type OutboxTable, qualifiedNameSql, toOutboxTable } from './outboxTable.ts'
 import { OutboxTableUnusable, readTableShapeAndIdentity, type TableShapeAndIdentity } from './readTableShape.ts'
 import { findStartQuestion, readStartPosition } from './startPosition.ts'
-import { findWriteBackProblemClauses } from './tryWriteBack.ts'
+import { findNarrowColumnClauses } from './writeBack.ts'
 
 /** The client's outbox table, the first parameter of this folder's functions, as in `claimRows(outbox, …)`. */
 export class Outbox {
@@ -72,18 +72,14 @@ export class Outbox {
   /**
    * Binds the ledger to this table and notes where its rows begin, if the ledger has no table yet.
    *
-   * @throws OutboxTableUnusable if a column cannot take what is written, such as a transaction's id, or if `outbox.yaml`
-   * has to say where to begin; OutboxMismatch
+   * @throws OutboxTableUnusable if a transaction's id or an error code has no room in its column, or if `outbox.yaml` has to
+   * say where to begin; OutboxMismatch
    */
   async bindLedger(who: string): Promise<void> {
-    const { described, pool } = this
-    const clauses = await findWriteBackProblemClauses(pool, described, (await this.inspect()).shape)
-    if (clauses.length > 0)
-      throw new OutboxTableUnusable(
-        clauses
-          .map((clause) => `${described.file ?? 'OUTBOX_TABLE'}: the table ${qualifiedNameSql(described)} ${clause}`)
-          .join('\n'),
-      )
+    const { described } = this
+    const narrow = findNarrowColumnClauses(described, (await this.inspect()).shape)
+    const named = `${described.file ?? 'OUTBOX_TABLE'}: the table ${qualifiedNameSql(described)}`
+    if (narrow.length > 0) throw new OutboxTableUnusable(narrow.map((clause) => `${named} ${clause}`).join('\n'))
     const { identity } = await readServedOutbox(this.ledger)
     if (identity === null) {
       const question = await findStartQuestion(this)

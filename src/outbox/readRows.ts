@@ -25,7 +25,7 @@ export async function readRecordWithoutQueriedContent(outbox: Outbox, outboxId: 
 export interface UncapturedRow {
   /** `done`: the row does not wait, or retention may have deleted its record. */
   place: 'before start' | 'left out by filter' | 'behind position' | 'done' | 'waits'
-  /** The first waiting row of the key, which may be this row. Null if the row has no key. */
+  /** The first waiting row of the key, which may be this row. Null if the row has no key, or does not wait. */
   firstOfKey: string | null
 }
 
@@ -41,8 +41,8 @@ export async function locateUncapturedRow(
            when (true${filtered}) is not true then 'left out by filter'
            when (${waitsWithoutRecord} and ${hasNoRecord}) is not true then 'done'
            when not (${isAhead}) then 'behind position' else 'waits' end as place,
-         (select ${expressions.idText} from ${from} where ${uncaptured} and ${expressions.key} = $2
-          order by ${expressions.order} limit 1) as "firstOfKey"
+         case when ${uncaptured} then (select ${expressions.idText} from ${from}
+           where ${uncaptured} and ${expressions.key} = $2 order by ${expressions.order} limit 1) end as "firstOfKey"
        from ${from} where ${expressions.id} = $1::${expressions.idType}`,
       [outboxId, key],
     )

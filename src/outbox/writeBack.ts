@@ -160,3 +160,17 @@ function toColumnValueSql(valueSql: string, shape: TableShape, name: string): st
 }
 
 const sources = { state: 'r.state', transaction_id: 'r."transactionId"', error_code: 'r."errorCode"', error: 'r.error' }
+
+/** Characters that must have room in a column, because a cut id or code would be another one. */
+const charsNeeded: Partial<Record<WrittenColumn['what'], number>> = { transaction_id: 36, error_code: 4 }
+
+/** Returns clauses that follow the table's name, for columns with too little room. */
+export function findNarrowColumnClauses({ write }: OutboxTable, shape: TableShape): string[] {
+  return write.flatMap(({ column, what }) => {
+    const { exactType } = columnOf(shape, column)
+    const width = /^character(?: varying)?\((\d+)\)$/.exec(exactType)?.[1]
+    const needed = charsNeeded[what] ?? 0
+    if (width === undefined || Number(width) >= needed) return []
+    return [`has "${column}" of type ${exactType}, too narrow for ${what}: make room for ${needed} characters`]
+  })
+}

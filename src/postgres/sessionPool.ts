@@ -36,8 +36,9 @@ const setCatalogPathLocally = `set local search_path = ${catalogPath}`
 
 /** Looks up temporary tables last, because another client of the pooler may have left one named like a table of the ERP. */
 function setRolePathLocally(rolePath: string): string {
-  const schemas = rolePath.split(',').map((name) => name.trim().replaceAll('"', ''))
-  return `set local search_path = ${[...schemas.filter(Boolean), 'pg_temp'].map(pg.escapeIdentifier).join(', ')}`
+  const names = [...rolePath.matchAll(/"((?:[^"]|"")*)"|[^\s,]+/g)]
+  const schemas = names.map(([plain, quoted]) => quoted?.replaceAll('""', '"') ?? plain.toLowerCase()).filter(Boolean)
+  return `set local search_path = ${[...schemas, 'pg_temp'].map(pg.escapeIdentifier).join(', ')}`
 }
 
 /**
@@ -115,7 +116,8 @@ export class SessionPool extends pg.Pool {
       client.release()
       return result
     } catch (error) {
-      client.release(error as Error) // pg.Pool's own query does the same
+      const isRolledBack = this.#isPooled && error instanceof pg.DatabaseError && (await rollBack(client))
+      client.release(isRolledBack ? undefined : (error as Error)) // as pg.Pool's own query does
       throw error
     }
   }
@@ -157,9 +159,10 @@ export class SessionPool extends pg.Pool {
       const isOwn = await applySessionSettings(client, this.#settings)
       this.#isPooled ||= !isOwn
       if (this.#options.isErp) {
-        // Not the current value, which may be another client's of the pooler.
+        // Through a pooler not the current value, which may be another client's.
+        const path = isOwn ? 'setting' : 'reset_val'
         const { rows } = await client.query<{ path: string }>(
-          `select reset_val as path from pg_catalog.pg_settings where name operator(pg_catalog.=) 'search_path'`,
+          `select ${path} as path from pg_catalog.pg_settings where name operator(pg_catalog.=) 'search_path'`,
         )
         this.#rolePath = rows[0]?.path ?? ''
         if (isOwn) this.#paths.set(client, 'role')
@@ -169,6 +172,13 @@ export class SessionPool extends pg.Pool {
     })
   }
 }
+
+/** So that the pooler can keep its session. @returns false if the connection is gone */
+const rollBack = (client: pg.PoolClient): Promise<boolean> =>
+  client.query('rollback').then(
+    () => true,
+    () => false,
+  )
 
 async function releasingIfFailed(client: pg.PoolClient, work: () => Promise<void>): Promise<pg.PoolClient> {
   try {

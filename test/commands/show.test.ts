@@ -158,7 +158,7 @@ describe('for a row that is not captured, show says why:', () => {
       given: () => sql(`update outbox set key = 'k'`),
     },
     'behind a captured record of its key': {
-      says: 'it waits behind captured records of its key. `outboxd show key:k` shows them',
+      says: 'a daemon captures it in its turn, perhaps after captured records of its key (`outboxd show key:k`)',
       async given() {
         await fixture.end(uncertain, { key: 'k' })
         await fixture.ledger.capture([{ key: 'k' }])
@@ -178,6 +178,14 @@ describe('for a row that is not captured, show says why:', () => {
       says: 'lies behind the position up to which the table was read, so it is not sent. `outboxd capture --dry-run`',
       yaml: appendOnly,
       given: (row) => sql(`insert into outboxd.outbox_cursor (position) values (${row})`),
+    },
+    'behind the position, and tried in vain': {
+      says: 'is not captured yet: it fails so',
+      yaml: appendOnly,
+      async given(row) {
+        await sql(`insert into outboxd.outbox_cursor (position) values (${row})`)
+        await problem('row_skipped', row)
+      },
     },
     'as old as records that were deleted': {
       says: 'its record was deleted after RETENTION_DAYS',

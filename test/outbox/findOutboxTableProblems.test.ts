@@ -222,16 +222,28 @@ test.each([
     'write: { note: { what: now, on: [failed] } }',
     /NOT NULL constraint on "note"/,
   ],
-])('a column cannot take what is written (%s): `check` says so, and no daemon starts', async (_, column, state, more, message) => {
-  const { pool, outbox } = await setup({
-    yaml: yaml(state, more),
+])('a column cannot take what is written (%s): `check` says so', async (_, column, state, more, message) => {
+  const { pool } = await setup({
     ddl: `create type mood as enum ('new', 'done'); create domain short as text check (length(value) < 8); create domain letters as char(6); create table source (${columns}, ${column})`,
   })
   const problems = await findOutboxTableProblems(pool, tableOf(yaml(state, more)))
   expect(problems.join('\n')).toMatch(message)
   expect(problems[0]).toMatch(/^the table "source" /)
-  await expect(outbox.bindLedger('daemon')).rejects.toThrow(message)
-  expect((await pool.query('select table_name from outboxd.ledger')).rows).toEqual([{ table_name: null }])
+})
+
+test.each([
+  ['transaction_id', 'varchar(35)', '"note" of type character varying(35), too narrow for transaction_id'],
+  ['error_code', 'char(3)', '"note" of type character(3), too narrow for error_code'],
+  ['transaction_id', 'varchar(36)', null],
+  ['transaction_id', 'bigint', null],
+  ['error', 'varchar(3)', null],
+])('a daemon with a %s in a column of type %s: %s', async (what, type, refusal) => {
+  const { outbox } = await setup({
+    yaml: yaml(status, `write: { note: ${what} }`),
+    ddl: `create table source (${columns}, status text, note ${type})`,
+  })
+  if (refusal === null) await outbox.bindLedger('daemon')
+  else await expect(outbox.bindLedger('daemon')).rejects.toThrow(refusal)
 })
 
 test('problems that the columns do not show are found by having Postgres plan the statements', async () => {

@@ -65,6 +65,19 @@ test('if a form keeps a row locked, `row_locked` names its session until it ends
   expect(await told()).toEqual([])
 })
 
+test('two short locks of a busy row are no problem', async () => {
+  const { pool, connect, look, told } = await watch()
+  await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
+  const { form } = await openForm(connect, 1)
+  await look()
+  await form.query('rollback')
+  await openForm(connect, 1)
+  await look()
+  expect(await told()).toEqual([])
+  await look()
+  expect(await told()).toHaveLength(1)
+})
+
 test('a second instance clears the problem only once the row is no longer locked', async () => {
   const { pool, connect, look, another, told } = await watch()
   await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type pg from 'pg'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
-import { beginTransaction, createPool, inTransaction } from '../../src/postgres/database.ts'
+import { beginTransaction, createPool, inTransaction, withSearchPathOfRole } from '../../src/postgres/database.ts'
 import { createDatabase } from '../support/database.ts'
 import { openForFile } from '../support/openForFile.ts'
 import { hasPgbouncer, startPgbouncer } from '../support/pgbouncer.ts'
@@ -69,6 +69,32 @@ describe('whatever the database’s are, the time zone and text formats are our 
     expect((await pool.query('show statement_timeout')).rows).toEqual([{ statement_timeout: '20s' }])
   })
 })
+
+test.skipIf(!hasPgbouncer)(
+  'through a pooler the role has its search path, and a failed statement ends no session',
+  async () => {
+    const bouncer = await startPgbouncer(inject('postgresUrl'))
+    onTestFinished(() => bouncer[Symbol.asyncDispose]())
+    const database = await createDatabase('template0')
+    onTestFinished(() => database[Symbol.asyncDispose]())
+    const path = `'Sales, "a,b", "$user",public'`
+    const name = new URL(database.url).pathname.slice(1)
+    await database.pool.query(
+      `select set_config('search_path', ${path}, false); alter database ${name} set search_path from current`,
+    )
+    const url = bouncer.through(database.url)
+    const pool = createPool({ url, name: 'x', connections: 1, isErp: true, onIdleError: () => {} })
+    onTestFinished(() => pool.end())
+    const asRole = withSearchPathOfRole(pool)
+    expect((await asRole.query('show search_path')).rows).toEqual([
+      { search_path: 'sales, "a,b", "$user", public, pg_temp' },
+    ])
+    const server = () => pool.query('select pg_backend_pid() as pid').then(({ rows }) => rows)
+    const before = await server()
+    await expect(pool.query('select 1 / 0')).rejects.toThrow('division by zero')
+    expect(await server()).toEqual(before)
+  },
+)
 
 test('sessions do not compile statements, whatever the database says', async () => {
   const database = await createDatabase('template0')
