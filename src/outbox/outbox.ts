@@ -8,8 +8,13 @@ import {
 } from '../ledger/binding.ts'
 import { canBeCausedByRow, FailingRows } from './failingRows.ts'
 import { type OpenTable, openTable } from './openTable.ts'
-import { type OutboxTable, qualifiedNameSql, toOutboxTable } from './outboxTable.ts'
-import { OutboxTableUnusable, readTableShapeAndIdentity, type TableShapeAndIdentity } from './readTableShape.ts'
+import { type OutboxTable, toOutboxTable } from './outboxTable.ts'
+import {
+  OutboxTableUnusable,
+  readTableShapeAndIdentity,
+  type TableShapeAndIdentity,
+  unusableTable,
+} from './readTableShape.ts'
 import { findStartQuestion, readStartPosition } from './startPosition.ts'
 import { findNarrowColumnClauses } from './writeBack.ts'
 
@@ -76,10 +81,8 @@ export class Outbox {
    * say where to begin; OutboxMismatch
    */
   async bindLedger(who: string): Promise<void> {
-    const { described } = this
-    const narrow = findNarrowColumnClauses(described, (await this.inspect()).shape)
-    const named = `${described.file ?? 'OUTBOX_TABLE'}: the table ${qualifiedNameSql(described)}`
-    if (narrow.length > 0) throw new OutboxTableUnusable(narrow.map((clause) => `${named} ${clause}`).join('\n'))
+    const narrow = findNarrowColumnClauses(this.described, (await this.inspect()).shape)
+    if (narrow.length > 0) throw unusableTable(this.described, narrow)
     const { identity } = await readServedOutbox(this.ledger)
     if (identity === null) {
       const question = await findStartQuestion(this)

@@ -11,6 +11,12 @@ export class OutboxTableUnusable extends Error {
   override name = 'OutboxTableUnusable'
 }
 
+/** @param clauses what is wrong, each to follow the table's name */
+export function unusableTable(table: OutboxTable, clauses: readonly string[]): OutboxTableUnusable {
+  const name = `${table.file ?? 'OUTBOX_TABLE'}: the table ${qualifiedNameSql(table)}`
+  return new OutboxTableUnusable(clauses.map((clause) => `${name} ${clause}`).join('\n'))
+}
+
 /** Adds the schema in which the role's search path finds the table, if the table exists. */
 export async function addTableSchemaIfFound<T extends Pick<OutboxTable, 'schema' | 'table'>>(
   db: Database,
@@ -88,10 +94,7 @@ export async function readTableShapeAndIdentity(db: pg.Pool, named: OutboxTable)
   }
   const columns = new Map(rows.map(({ name, kind: _, ...column }) => [name, column]))
   const problems = await findDescriptionMismatchClauses(db, { qualified, kind: rows[0]?.kind ?? '', table, columns })
-  if (problems.length > 0)
-    throw new OutboxTableUnusable(
-      problems.map((problem) => `${described}: the table ${qualifiedNameSql(named)} ${problem}`).join('\n'),
-    )
+  if (problems.length > 0) throw unusableTable(named, problems)
   const { hasClientCode } = await queryOne<{ hasClientCode: boolean }>(db, clientCodeSql, [qualified])
   const hasSystemColumns = rows.every(({ kind }) => /^[rp]$/.test(kind))
   return {

@@ -19,7 +19,7 @@ export function withLedgerSchema(url: string, schema: string): string {
   return `${url}${url.includes('?') ? '&' : '?'}${parameter}=${schema}`
 }
 
-/** The ledger's schema, for messages: statements need no name. */
+/** The ledger's schema, for messages and pg-boss: our statements name the default one. */
 export function ledgerSchemaOf(url: string): string {
   const [, schema] = givenParameter.exec(url) ?? []
   return schema ?? defaultLedgerSchema
@@ -27,8 +27,8 @@ export function ledgerSchemaOf(url: string): string {
 
 /** A session's application_name, which names the ledger's schema unless that is the default. */
 export function sessionNameOf(url: string, name: string): string {
-  const [, schema] = givenParameter.exec(url) ?? []
-  return schema === undefined ? name : `${name} (${schema})`
+  const schema = ledgerSchemaOf(url)
+  return schema === defaultLedgerSchema ? name : `${name} (${schema})`
 }
 
 /**
@@ -40,8 +40,8 @@ export const sessionNamesOfLedgerSql = (namesSql: string): string =>
 
 /** Returns the function that renames the schema in statements; null if the schema is the default. */
 export function createSchemaRenamer(url: string): ((sql: string) => string) | null {
-  const [, schema] = givenParameter.exec(url) ?? []
-  if (schema === undefined) return null
+  const schema = ledgerSchemaOf(url)
+  if (schema === defaultLedgerSchema) return null
   return (sql) => sql.replace(schemaName, schema)
 }
 

@@ -6,19 +6,27 @@ import { mappingFrom } from '../mapping/mappingOf.ts'
 import { captureDocuments, createRole } from '../support/changeCapture.ts'
 import { createDatabase } from '../support/database.ts'
 
+/** Mappings of these types, each for the documents of the table `sale`. */
+const saleMappings = (...types: string[]) =>
+  new Map(
+    types.map((type) => [
+      type,
+      mappingFrom(`type: ${type}
+endpoint: orders
+document: { table: sale, key: id }
+source: select id from sale where id = any($1)
+fields: {}
+body: { a: b }`),
+    ]),
+  )
+
 test('reports a document without a trigger, a disabled trigger, and roles whose statements the trigger fails', async () => {
   const database = await createDatabase()
   onTestFinished(() => database[Symbol.asyncDispose]())
   const { pool } = database
   await pool.query('create table sale (id int primary key); create table line (sale int references sale)')
-  const mapping = mappingFrom(`type: order
-endpoint: orders
-document: { table: sale, key: id }
-source: select id from sale where id = any($1)
-fields: {}
-body: { a: b }`)
   const outbox = new Outbox(pool, 'outbox', 1_000, pool)
-  const problems = () => findCaptureProblems(outbox, new Map([['order', mapping]]))
+  const problems = () => findCaptureProblems(outbox, saleMappings('order'))
   expect(await problems()).toEqual([
     'no trigger captures the changes of sale, the documents of type "order": `outboxd describe --capture` writes one',
   ])
@@ -42,20 +50,8 @@ test('two outboxes: the trigger of one is not replaced by that of the other, and
   const { pool } = database
   await migrateOutbox(database.url, 'outbox_b')
   await pool.query('create table sale (id int primary key)')
-  const mappings = (type: string) =>
-    new Map([
-      [
-        type,
-        mappingFrom(`type: ${type}
-endpoint: orders
-document: { table: sale, key: id }
-source: select id from sale where id = any($1)
-fields: {}
-body: { a: b }`),
-      ],
-    ])
   const problems = (table: string, type: string) =>
-    findCaptureProblems(new Outbox(pool, table, 1_000, pool), mappings(type))
+    findCaptureProblems(new Outbox(pool, table, 1_000, pool), saleMappings(type))
   await captureDocuments(pool, 'sale', { type: 'order' })
   await captureDocuments(pool, 'sale', { type: 'order' }) // the same outbox: it is renewed
   await expect(captureDocuments(pool, 'sale', { type: 'order', outbox: 'outbox_b' })).rejects.toThrow(
@@ -88,19 +84,8 @@ test('each type has a function of its own, whose name fits, and which `check` te
   onTestFinished(() => database[Symbol.asyncDispose]())
   const { pool } = database
   await pool.query('create table sale (id int primary key)')
-  const mappings = new Map(
-    ['order', 'total'].map((type) => [
-      type,
-      mappingFrom(`type: ${type}
-endpoint: orders
-document: { table: sale, key: id }
-source: select id from sale where id = any($1)
-fields: {}
-body: { a: b }`),
-    ]),
-  )
   await captureDocuments(pool, 'sale', { type: 'order' })
-  expect(await findCaptureProblems(new Outbox(pool, 'outbox', 1_000, pool), mappings)).toEqual([
+  expect(await findCaptureProblems(new Outbox(pool, 'outbox', 1_000, pool), saleMappings('order', 'total'))).toEqual([
     expect.stringContaining('no trigger captures the changes of sale, the documents of type "total"'),
   ])
 })

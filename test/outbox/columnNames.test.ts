@@ -23,69 +23,16 @@ import { setup, tableOf } from './setup.ts'
 
 /** The ERP's columns may be named like anything in our statements, whatever they are for. */
 
+const words = (text: string): string[] => text.split(/\s+/)
+
 const names = [
-  ...[
-    'o',
-    'r',
-    's',
-    'c',
-    'a',
-    'k',
-    'h',
-    'id',
-    'held',
-    'written',
-    'unheld',
-    'given',
-    'before',
-    'same',
-    'open',
-    'built',
-    'waiting',
-  ],
-  ...['status', 'state', 'rows', 'part', 'hidden', 'standing', 'pruned', 'stale', 'type', 'outboxId', 'transactionId'],
-  ...[
-    'isBehind',
-    'inOrder',
-    'created',
-    'createdAt',
-    'raw',
-    'bytes',
-    'as',
-    'select',
-    'from',
-    'where',
-    'order',
-    'user',
-    'group',
-  ],
-  ...[
-    'row',
-    'table',
-    'limit',
-    'null',
-    'true',
-    'current_user',
-    'session_user',
-    'end',
-    'case',
-    'two words',
-    'a"b',
-    "it's",
-    '$1',
-    ':x',
-  ],
-  ...[
-    'outboxd',
-    'outboxd_first',
-    'outboxd_marked',
-    'position',
-    'pid',
-    'locktype',
-    'transactionid',
-    'outbox_id',
-    'row_created',
-  ],
+  ...words(`o r s c a k h id held written unheld given before same open built waiting status state rows part hidden
+    standing pruned stale type outboxId transactionId isBehind inOrder created createdAt raw bytes as select from
+    where order user group row table limit null true current_user session_user end case`),
+  'two words',
+  ...words(
+    `a"b it's $1 :x outboxd outboxd_first outboxd_marked position pid locktype transactionid outbox_id row_created`,
+  ),
 ]
 
 const roles = [
